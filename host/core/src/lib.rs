@@ -1,0 +1,15 @@
+//! What gyre decides, apart from doing it.
+//!
+//! Everything here is a function of its arguments: there is no I/O, no async, no clock and no randomness. Time is passed in.
+//! The host executes what is decided here, and the offline tools show it; both call the same functions.
+//!
+//! ```text
+//!   changes ──▶ queue ──▶ (the host calls the plugin) ──▶ plan ──▶ (the host applies it) ──▶ outcome ──▶ queue
+//!                                                                                              └─────▶ status
+//! ```
+//!
+//! What is absent: kube, tokio and wasmtime. A test holds the crate to it.
+
+pub mod manifest;
+pub mod object;
+pub mod response;
