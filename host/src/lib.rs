@@ -1,1 +1,34 @@
-//! gyre.
+//! The host: what touches the world.
+//!
+//! ```text
+//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (workers)
+//!                                         ▲                                                        │ parent
+//!                                         └─────────── world (reads) ◀──── plugin call ◀───── reconcile
+//!                                                                               │ desired children, status, events
+//!                                          plan(observed, desired, grants) ◀────┘
+//!                                               │ steps, refusals
+//!                                             apply ──▶ outcome ──▶ status, events, metrics, work.done
+//! ```
+//!
+//! One module a box: [`informer`], [`store`] with [`object`], [`work`], [`host`], `reconcile`, `world`, `apply`, `status`, `events`
+//! and [`metrics`]. [`mount`] ties a plugin to the caches that it sees, [`kinds`] finds a kind at the API server, and [`admin`] serves
+//! what people and probes ask. What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
+//!
+//! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
+
+pub mod admin;
+mod apply;
+pub mod cli;
+mod events;
+pub mod host;
+pub mod informer;
+pub mod kinds;
+mod memory;
+pub mod metrics;
+pub mod mount;
+pub mod object;
+mod reconcile;
+mod status;
+pub mod store;
+pub mod work;
+mod world;

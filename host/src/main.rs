@@ -1,1 +1,7 @@
-fn main() {}
+//! The `gyre` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gyre::cli::main()
+}

@@ -10,6 +10,14 @@
 //!
 //! What is absent: kube, tokio and wasmtime. A test holds the crate to it.
 
+pub mod conflict;
+pub mod contains;
+pub mod grants;
 pub mod manifest;
+mod names;
 pub mod object;
+pub mod outcome;
+pub mod plan;
+pub mod queue;
 pub mod response;
+pub mod status;

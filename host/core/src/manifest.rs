@@ -1,9 +1,12 @@
 //! What a plugin says of itself. The WIT contract documents each field; this is the host's own form of it, whatever the
 //! contract's version.
 
+mod validate;
+
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::validate::{Error, Problem};
 use crate::object::GroupVersionKind;
 
 /// How a child that exists is brought to what is desired.

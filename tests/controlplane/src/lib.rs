@@ -1,1 +1,52 @@
-//! gyre-controlplane.
+//! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager, on this machine, without
+//! containers, root or network.
+//!
+//! ```text
+//! go.mod ── go build ──▶ cache ── Tools ──▶ ControlPlane ──┬─ guard ─▶ etcd            (unix socket)
+//!   (or KUBEBUILDER_ASSETS)                                ├─ guard ─▶ kube-apiserver  (127.0.0.1, RBAC, audit log)
+//!                                                          ├─ guard ─▶ kube-controller-manager
+//!                                                          └─ janitor  (removes the folder when all have ended)
+//! ```
+//!
+//! A test asks for the shared instance, or for one of its own, and is skipped loudly where there are no tools:
+//!
+//! ```no_run
+//! # fn test() -> anyhow::Result<()> {
+//! let Some(cluster) = gyre_controlplane::shared_or_skip()? else { return Ok(()) };
+//! let mark = cluster.audit()?.mark()?;
+//! assert!(cluster.kubectl().args(["get", "namespaces"]).status()?.success());
+//! let lists = cluster.audit()?.count_since(mark, |event| event.verb == "list" && event.resource == "namespaces")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`tools`] | finding the programs, or building them with Go into a cache outside the checkout |
+//! | [`control_plane`] | one running control plane |
+//! | [`audit`] | reading the audit log: who asked for what, and when |
+//! | [`guard`] | child processes that end when this process ends, however it ends |
+//! | [`skip`] | what a test does when it cannot run here |
+//!
+//! Not here: nodes. There is no scheduler and no kubelet, so Pods are created and stay `Pending`; a test that needs a Pod to
+//! finish patches its status. No async and no Kubernetes client either: `kubectl` is the client.
+//!
+//! The garbage collector looks for new kinds every 30 s, and that is not configurable: the deletion of a custom resource
+//! whose CRD is younger than that may take as long to reach its dependents.
+
+pub mod audit;
+mod certificates;
+mod components;
+pub mod control_plane;
+pub mod guard;
+mod kubeconfig;
+mod module;
+mod ports;
+pub mod skip;
+pub mod tools;
+
+pub use audit::{AuditEvent, AuditReader, Mark};
+pub use control_plane::{AuditLevel, ControlPlane, Controllers, Options};
+pub use guard::{Guarded, Signal};
+pub use skip::{Requirement, required, shared_or_skip, skip, start_or_skip, tools_or_skip};
+pub use tools::{Origin, Tools};

@@ -1,1 +1,79 @@
-fn main() {}
+//! What developers run: `cargo xtask --help`.
+//!
+//! ```text
+//! ci ──▶ formatting, lints, documentation ──▶ test ──▶ control plane tools, cargo test, summary
+//! dev ─▶ plugins, host ──▶ cluster ──▶ CRDs, samples ──▶ what became of them
+//! ```
+//!
+//! Each command is a module; [`steps`] is how all of them tell what they do. The checks of the tree itself ([`tidy`]) are tests,
+//! so that `cargo test` is the gate.
+//!
+//! Not here: anything that a plain `cargo` command does as well, and dependencies that take long to build.
+
+mod build;
+mod ci;
+mod cluster;
+mod control_plane;
+mod dev;
+mod interrupt;
+mod steps;
+mod test;
+#[cfg(test)]
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo xtask dev                    the echo plugins, live, on a cluster of their own
+  cargo xtask dev -- --log-level debug
+  cargo xtask test                   every test
+  cargo xtask test -- queue          the tests whose names contain \"queue\"
+  cargo xtask control-plane --run    a cluster and nothing else
+  cargo xtask ci                     what the build server runs
+
+Environment:
+  KUBEBUILDER_ASSETS=DIRECTORY       use etcd, kube-apiserver and kubectl from there instead of building them
+  USE_EXISTING_CLUSTER=true          use the cluster of the current kubeconfig
+  CI=true                            nothing may be skipped";
+
+/// Builds, tests and tries out gyre.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = EXAMPLES)]
+struct Xtask {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Builds the programs of a Kubernetes control plane and prints where they are; needs Go.
+    ControlPlane(control_plane::Arguments),
+    /// Runs every test of the workspace, and counts those that were skipped.
+    Test(test::Arguments),
+    /// Runs the host with the echo plugins against a cluster of its own, until Ctrl-C.
+    Dev(dev::Arguments),
+    /// Runs the benchmarks, optimised.
+    Bench(BenchArguments),
+    /// Checks formatting, lints and documentation, and runs every test.
+    Ci,
+}
+
+#[derive(Debug, clap::Args)]
+struct BenchArguments {
+    /// Arguments for gyre-bench.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Xtask::parse().task {
+        Task::ControlPlane(arguments) => control_plane::run(&arguments),
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Dev(arguments) => dev::run(&arguments),
+        Task::Bench(BenchArguments { arguments }) => {
+            steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
+        }
+        Task::Ci => ci::run(),
+    }
+}

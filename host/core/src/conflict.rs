@@ -1,0 +1,123 @@
+//! What to do when server-side apply reports that others manage fields that the plugin sets.
+//!
+//! Applies are not forced, so that two controllers that want different things are told so instead of undoing each other's work for
+//! ever. A person's edit is another matter: `kubectl edit` takes a field over too, but nobody stands behind it who would
+//! set it again, and what the plugin wants is put back.
+
+use serde::Serialize;
+
+/// How often the fields of one object are taken back from editors within a window before they count as contested: by then it is not
+/// a person who edits.
+pub const TAKE_BACKS: u32 = 3;
+
+/// A field that another manager holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// The field, such as `.spec.schedule`.
+    pub field: String,
+    /// The manager's name.
+    pub manager: String,
+    /// How it came to hold the field.
+    pub hold: Hold,
+}
+
+/// How a manager came to hold a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// By server-side apply: it stands for the value, and will apply it again.
+    Applied,
+    /// Through a subresource, such as an autoscaler through `scale`.
+    Subresource,
+    /// By a plain update: it changed the value once.
+    Updated,
+}
+
+/// What to do about conflicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Apply again, forced.
+    TakeBack,
+    /// Leave the fields to the others, and say so.
+    Refuse,
+}
+
+impl Conflict {
+    /// Reads one cause of the API server's answer: its field, and its message, which is `conflict with "NAME"`, then
+    /// ` with subresource "NAME"` for a subresource, then ` using VERSION` for an update (`printManager` in
+    /// `structured-merge-diff`'s use by `k8s.io/apimachinery/pkg/util/managedfields/internal/conflict.go`).
+    pub fn parse(field: &str, message: &str) -> Self {
+        let (manager, rest) = message
+            .strip_prefix("conflict with ")
+            .and_then(quoted)
+            // A wording that is not known is taken for the strongest claim.
+            .unwrap_or_else(|| (message.to_owned(), ""));
+        let hold = if rest.starts_with(" with subresource ") {
+            Hold::Subresource
+        } else if rest.starts_with(" using ") {
+            Hold::Updated
+        } else {
+            Hold::Applied
+        };
+        Self { field: field.to_owned(), manager, hold }
+    }
+}
+
+/// A text in Go's quotes, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let inner = text.strip_prefix('"')?;
+    let mut unescaped = String::new();
+    let mut characters = inner.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '"' => return Some((unescaped, inner.get(index + 1..)?)),
+            '\\' => unescaped.push(characters.next()?.1),
+            other => unescaped.push(other),
+        }
+    }
+    None
+}
+
+/// What to do about these conflicts over one object, whose fields have been taken back so often within the window.
+pub fn answer(conflicts: &[Conflict], taken_back: u32) -> Answer {
+    let edits_only = conflicts.iter().all(|conflict| conflict.hold == Hold::Updated);
+    if edits_only && !conflicts.is_empty() && taken_back < TAKE_BACKS { Answer::TakeBack } else { Answer::Refuse }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_servers_words_are_understood() {
+        for (message, manager, hold) in [
+            (r#"conflict with "helm""#, "helm", Hold::Applied),
+            (r#"conflict with "kubectl-edit" using batch/v1 at 2026-01-01T00:00:00Z"#, "kubectl-edit", Hold::Updated),
+            (r#"conflict with "kubectl-patch" using batch/v1"#, "kubectl-patch", Hold::Updated),
+            (r#"conflict with "hpa" with subresource "scale" using apps/v1"#, "hpa", Hold::Subresource),
+            (r#"conflict with "a \"b\"" using v1"#, r#"a "b""#, Hold::Updated),
+            ("something else", "something else", Hold::Applied),
+            (r#"conflict with "unfinished"#, r#"conflict with "unfinished"#, Hold::Applied),
+        ] {
+            let expected = Conflict { field: ".spec".to_owned(), manager: manager.to_owned(), hold };
+            assert_eq!(Conflict::parse(".spec", message), expected);
+        }
+    }
+
+    #[test]
+    fn edits_are_undone_and_claims_are_respected() {
+        let conflict = |hold| Conflict { field: ".spec.a".to_owned(), manager: "other".to_owned(), hold };
+        for (holds, taken_back, expected) in [
+            (&[Hold::Updated][..], 0, Answer::TakeBack),
+            (&[Hold::Updated, Hold::Updated], TAKE_BACKS - 1, Answer::TakeBack),
+            (&[Hold::Updated], TAKE_BACKS, Answer::Refuse),
+            (&[Hold::Updated, Hold::Applied], 0, Answer::Refuse),
+            (&[Hold::Applied], 0, Answer::Refuse),
+            (&[Hold::Subresource], 0, Answer::Refuse),
+            (&[], 0, Answer::Refuse),
+        ] {
+            let conflicts: Vec<Conflict> = holds.iter().copied().map(conflict).collect();
+            assert_eq!(answer(&conflicts, taken_back), expected, "{holds:?} {taken_back}");
+        }
+    }
+}

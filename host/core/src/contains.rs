@@ -1,0 +1,261 @@
+//! Whether a live object still holds what is desired.
+//!
+//! The API server adds defaults, webhooks add fields, and other field managers own fields of their own, so the question is never
+//! whether two objects are equal but whether one is contained in the other. Where that cannot be known without the schema, the answer is
+//! "different": that costs one apply, whose answer is then remembered ([`crate::plan::Settled`]), while a wrong "contained" would hide drift.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Number, Value};
+
+/// Deeper values count as different. `serde_json` reads no deeper ones, so this only bounds the stack.
+const DEPTH_LIMIT: usize = 128;
+
+/// A list that server-side apply merges by key, so that a live one may hold elements of others (a sidecar that a webhook injected).
+struct KeyedList {
+    /// The field that holds the object (or the elements) that has the list; empty for the root.
+    parents: &'static [&'static str],
+    /// The field of the list.
+    fields: &'static [&'static str],
+    /// The fields that make up the key of an element.
+    keys: &'static [&'static str],
+}
+
+const CONTAINERS: &[&str] = &["containers", "initContainers", "ephemeralContainers"];
+
+/// The lists of the built-in kinds that are merged by key and that people add to. A list is only here with its place, since the same
+/// field means something else elsewhere: an added port of a container is none of our business, one of a NetworkPolicy's rule is drift,
+/// and so is an added subject of a RoleBinding although subjects have names.
+const KEYED_LISTS: &[KeyedList] = &[
+    KeyedList { parents: &["spec"], fields: CONTAINERS, keys: &["name"] },
+    KeyedList { parents: &["spec"], fields: &["volumes", "resourceClaims", "schedulingGates"], keys: &["name"] },
+    KeyedList { parents: &["spec", ""], fields: &["imagePullSecrets", "secrets"], keys: &["name"] },
+    KeyedList { parents: &["spec"], fields: &["hostAliases"], keys: &["ip"] },
+    KeyedList { parents: &["spec"], fields: &["topologySpreadConstraints"], keys: &["topologyKey", "whenUnsatisfiable"] },
+    KeyedList { parents: &["spec"], fields: &["ports"], keys: &["port", "protocol"] },
+    KeyedList { parents: &["spec"], fields: &["listeners"], keys: &["name"] },
+    KeyedList { parents: CONTAINERS, fields: &["env"], keys: &["name"] },
+    KeyedList { parents: CONTAINERS, fields: &["volumeMounts"], keys: &["mountPath"] },
+    KeyedList { parents: CONTAINERS, fields: &["volumeDevices"], keys: &["devicePath"] },
+    KeyedList { parents: CONTAINERS, fields: &["ports"], keys: &["containerPort", "protocol"] },
+    KeyedList { parents: &["resources"], fields: &["claims"], keys: &["name"] },
+    KeyedList { parents: &["metadata"], fields: &["ownerReferences"], keys: &["uid"] },
+    KeyedList { parents: &[""], fields: &["webhooks"], keys: &["name"] },
+];
+
+/// Maps that the API server leaves out when they are empty. Elsewhere `{}` has a meaning: a volume with `emptyDir: {}` is no
+/// longer the same when that field is gone.
+const OMITTED_WHEN_EMPTY: &[&str] =
+    &["labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "limits", "requests"];
+
+/// The first place where the live value does not hold what is desired, such as `spec.template.spec.containers[0].image`; none: it
+/// holds all of it.
+///
+/// - Every desired field has to be there and to hold what is desired; live objects may have more fields.
+/// - A desired null or `[]` may be absent, and `{}` for the maps that the API server is known to leave out.
+/// - Elements of lists that server-side apply merges by key are matched by it, and there may be more. All other lists have to be as
+///   long as desired, element by element.
+/// - Numbers are compared by value, so `1` is `1.0`.
+///
+/// Indices in the path count the desired elements.
+pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
+    Comparison { path: Vec::new() }.value(desired, live).err().map(|Different { path }| path)
+}
+
+/// As [`first_difference`], for those fields of an object that are asked for.
+pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, asked: fn(&str) -> bool) -> Option<String> {
+    let fields = desired.iter().filter(|(field, _)| asked(field));
+    let mut comparison = Comparison { path: Vec::new() };
+    let result = match live {
+        Value::Object(live) => comparison.fields_of(fields, live),
+        _ => Err(comparison.different()),
+    };
+    result.err().map(|Different { path }| path)
+}
+
+/// Whether two values say the same: numbers by value, and a null field is one that is absent.
+pub(crate) fn equal(left: &Value, right: &Value) -> bool {
+    equal_at(left, right, 0)
+}
+
+fn equal_at(left: &Value, right: &Value, depth: usize) -> bool {
+    if depth > DEPTH_LIMIT {
+        return false;
+    }
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let holds = |one: &Map<String, Value>, other: &Map<String, Value>| {
+                one.iter().all(|(field, value)| equal_at(value, other.get(field).unwrap_or(&Value::Null), depth + 1))
+            };
+            let null_where_absent = right.iter().all(|(field, value)| value.is_null() || left.contains_key(field));
+            null_where_absent && holds(left, right)
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal_at(left, right, depth + 1))
+        }
+        _ => equal_scalars(left, right),
+    }
+}
+
+fn equal_scalars(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => equal_numbers(left, right),
+        _ => left == right,
+    }
+}
+
+/// Integers exactly; as soon as one is a float, as floats.
+fn equal_numbers(left: &Number, right: &Number) -> bool {
+    left == right || ((left.is_f64() || right.is_f64()) && left.as_f64() == right.as_f64())
+}
+
+struct Different {
+    path: String,
+}
+
+#[derive(Clone, Copy)]
+enum Segment<'a> {
+    Field(&'a str),
+    Index(usize),
+}
+
+/// Walks both values; the path is that of the desired value being looked at.
+struct Comparison<'a> {
+    path: Vec<Segment<'a>>,
+}
+
+impl<'a> Comparison<'a> {
+    fn value(&mut self, desired: &'a Value, live: &Value) -> Result<(), Different> {
+        if self.path.len() > DEPTH_LIMIT {
+            return Err(self.different());
+        }
+        match (desired, live) {
+            (Value::Object(desired), Value::Object(live)) => self.fields_of(desired.iter(), live),
+            (Value::Array(desired), Value::Array(live)) => self.array(desired, live),
+            _ if equal_scalars(desired, live) => Ok(()),
+            _ => Err(self.different()),
+        }
+    }
+
+    fn fields_of(
+        &mut self,
+        desired: impl Iterator<Item = (&'a String, &'a Value)>,
+        live: &Map<String, Value>,
+    ) -> Result<(), Different> {
+        for (field, value) in desired {
+            self.path.push(Segment::Field(field));
+            match live.get(field) {
+                Some(live) => self.value(value, live)?,
+                None if may_be_absent(field, value) => {}
+                None => return Err(self.different()),
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn array(&mut self, desired: &'a [Value], live: &[Value]) -> Result<(), Different> {
+        if self.fields() == ("metadata", "finalizers") {
+            // A set: others have theirs.
+            let live: BTreeSet<String> = live.iter().map(Value::to_string).collect();
+            let contained = desired.iter().all(|element| live.contains(&element.to_string()));
+            return if contained { Ok(()) } else { Err(self.different()) };
+        }
+        if let Some(keys) = self.merge_keys()
+            && let (Some(desired_keys), Some(live_keys)) = (element_keys(desired, keys), element_keys(live, keys))
+        {
+            let live_by_key: BTreeMap<String, &Value> = live_keys.into_iter().zip(live).collect();
+            for (index, (element, key)) in desired.iter().zip(&desired_keys).enumerate() {
+                self.element(index, element, live_by_key.get(key).copied())?;
+            }
+            return Ok(());
+        }
+        if desired.len() != live.len() {
+            return Err(self.different());
+        }
+        for (index, element) in desired.iter().enumerate() {
+            self.element(index, element, live.get(index))?;
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, index: usize, desired: &'a Value, live: Option<&Value>) -> Result<(), Different> {
+        self.path.push(Segment::Index(index));
+        let Some(live) = live else { return Err(self.different()) };
+        self.value(desired, live)?;
+        self.path.pop();
+        Ok(())
+    }
+
+    /// The field that the current value is in, and the one around that.
+    fn fields(&self) -> (&'a str, &'a str) {
+        let mut fields = self.path.iter().rev().filter_map(|segment| match segment {
+            Segment::Field(field) => Some(*field),
+            Segment::Index(_) => None,
+        });
+        let field = fields.next().unwrap_or_default();
+        (fields.next().unwrap_or_default(), field)
+    }
+
+    fn merge_keys(&self) -> Option<&'static [&'static str]> {
+        let (parent, field) = self.fields();
+        KEYED_LISTS.iter().find(|list| list.parents.contains(&parent) && list.fields.contains(&field)).map(|list| list.keys)
+    }
+
+    fn different(&self) -> Different {
+        let mut path = String::new();
+        for segment in &self.path {
+            match segment {
+                Segment::Index(index) => path.push_str(&format!("[{index}]")),
+                Segment::Field(field) if is_plain(field) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(field);
+                }
+                Segment::Field(field) => path.push_str(&format!("[{field:?}]")),
+            }
+        }
+        Different { path }
+    }
+}
+
+/// Whether a field needs no quotes in a path.
+fn is_plain(field: &str) -> bool {
+    !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-' || byte == b'$')
+}
+
+fn may_be_absent(field: &str, desired: &Value) -> bool {
+    match desired {
+        Value::Null => true,
+        Value::Array(elements) => elements.is_empty(),
+        Value::Object(fields) => fields.is_empty() && OMITTED_WHEN_EMPTY.contains(&field),
+        _ => false,
+    }
+}
+
+/// The key of each element; none if they do not tell the elements apart, e.g. because two environment variables have the same name.
+fn element_keys(elements: &[Value], keys: &[&str]) -> Option<Vec<String>> {
+    let mut distinct = BTreeSet::new();
+    let mut found = Vec::with_capacity(elements.len());
+    for element in elements {
+        let mut text = String::new();
+        for key in keys {
+            match element.get(key) {
+                Some(value) => text.push_str(&value.to_string()),
+                // The one key that the API server fills in.
+                None if *key == "protocol" => text.push_str("\"TCP\""),
+                None => return None,
+            }
+            text.push('\n');
+        }
+        if !distinct.insert(text.clone()) {
+            return None;
+        }
+        found.push(text);
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests;

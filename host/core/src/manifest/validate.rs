@@ -1,0 +1,238 @@
+//! Whether a manifest can be mounted: a host that learns it here does not learn it from the API server, one object at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::Manifest;
+use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_kind};
+use crate::object::GroupVersionKind;
+
+/// A manifest that cannot be mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The name that the plugin gives itself.
+    pub plugin: String,
+    /// Everything that is wrong, in the order of the manifest; at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the manifest of plugin {:?} has to be corrected in what its `describe` returns: ", self.plugin)?;
+        for (index, problem) in self.problems.iter().enumerate() {
+            write!(formatter, "{}{problem}", if index == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// One thing that is wrong with a manifest, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The name is not a DNS label.
+    #[error(
+        "the name {0:?} must be a DNS label: at most 63 lower-case letters, digits and '-', with a letter or digit at each end"
+    )]
+    Name(String),
+    /// A kind is not written as Kubernetes writes kinds.
+    #[error("{place} {kind:?} must have {rule}")]
+    Kind {
+        /// What the kind is in the manifest.
+        place: &'static str,
+        /// The kind as given.
+        kind: GroupVersionKind,
+        /// What is expected of the part that is wrong.
+        rule: &'static str,
+    },
+    /// A kind has two entries among the children, perhaps in two versions.
+    #[error("{0} is declared as a child kind twice, and an object is the same in all versions: declare it once")]
+    ChildTwice(GroupVersionKind),
+    /// The parent kind is among the children.
+    #[error("{0} is both the parent and a child kind, and a parent that makes parents never ends: remove it from the children")]
+    ParentAsChild(GroupVersionKind),
+    /// Two reads are the same.
+    #[error("{0} is read twice in the same way: declare it once")]
+    ReadTwice(GroupVersionKind),
+    /// A read is of something that is not a namespace.
+    #[error("{kind} is read from {namespace:?}, which cannot be a namespace: give a DNS label, or none")]
+    ReadNamespace {
+        /// The kind that is read.
+        kind: GroupVersionKind,
+        /// The namespace as given.
+        namespace: String,
+    },
+    /// The settings schema is no JSON Schema.
+    #[error("the settings schema must be a JSON Schema: an object or a boolean")]
+    SettingsSchema,
+    /// An object among the CRDs is not a CustomResourceDefinition.
+    #[error("CRD number {0} must be an apiextensions.k8s.io/v1 CustomResourceDefinition")]
+    NotACrd(usize),
+    /// A CustomResourceDefinition that the API server would not accept.
+    #[error("the CRD {name:?} must have {rule}")]
+    Crd {
+        /// Its name, or its number where it has none.
+        name: String,
+        /// What is expected of it.
+        rule: String,
+    },
+    /// Two CRDs are the same.
+    #[error("the CRD {0:?} is there twice: bring it once")]
+    CrdTwice(String),
+    /// A CRD that has nothing to do with the plugin.
+    #[error(
+        "the CRD {name:?} defines {kind}, which is neither the parent nor a child kind nor read: declare it or leave the CRD out"
+    )]
+    CrdUnrelated {
+        /// The CRD's name.
+        name: String,
+        /// `Kind.group`.
+        kind: String,
+    },
+    /// A kind is declared in a version that the CRD brought for it does not serve.
+    #[error(
+        "the CRD {name:?} does not serve the version {version:?} that the manifest declares: serve it, or declare one of those served"
+    )]
+    CrdVersion {
+        /// The CRD's name.
+        name: String,
+        /// The version that is declared.
+        version: String,
+    },
+}
+
+impl Manifest {
+    /// Checks everything that can be known without a cluster.
+    ///
+    /// # Errors
+    ///
+    /// All problems at once, so that an author corrects them in one go.
+    pub fn validate(&self) -> Result<(), Error> {
+        let mut problems = Vec::new();
+        if !is_dns_label(&self.name) {
+            problems.push(Problem::Name(self.name.clone()));
+        }
+        self.check_kinds(&mut problems);
+        self.check_children(&mut problems);
+        self.check_reads(&mut problems);
+        if self.settings_schema.as_ref().is_some_and(|schema| !schema.is_object() && !schema.is_boolean()) {
+            problems.push(Problem::SettingsSchema);
+        }
+        self.check_crds(&mut problems);
+        if problems.is_empty() { Ok(()) } else { Err(Error { plugin: self.name.clone(), problems }) }
+    }
+
+    /// Every kind that the manifest names, with what it is there.
+    fn kinds(&self) -> impl Iterator<Item = (&'static str, &GroupVersionKind)> {
+        std::iter::once(("the parent kind", &self.parent))
+            .chain(self.children.iter().map(|child| ("the child kind", &child.kind)))
+            .chain(self.reads.iter().map(|read| ("the read kind", &read.kind)))
+    }
+
+    fn check_kinds(&self, problems: &mut Vec<Problem>) {
+        for (place, kind) in self.kinds() {
+            let mut expect = |holds: bool, rule: &'static str| {
+                if !holds {
+                    problems.push(Problem::Kind { place, kind: kind.clone(), rule });
+                }
+            };
+            expect(
+                kind.group.is_empty() || is_dns_subdomain(&kind.group),
+                "a group that is empty or a DNS subdomain such as \"batch\"",
+            );
+            expect(is_dns_label_with_letter(&kind.version), "a version such as \"v1\" or \"v1alpha1\"");
+            expect(is_kind(&kind.kind), "a kind in CamelCase such as \"CronJob\"");
+        }
+    }
+
+    fn check_children(&self, problems: &mut Vec<Problem>) {
+        let mut seen = BTreeSet::new();
+        for child in &self.children {
+            if !seen.insert((&child.kind.group, &child.kind.kind)) {
+                problems.push(Problem::ChildTwice(child.kind.clone()));
+            }
+            if is_same(&child.kind, &self.parent) {
+                problems.push(Problem::ParentAsChild(child.kind.clone()));
+            }
+        }
+    }
+
+    fn check_reads(&self, problems: &mut Vec<Problem>) {
+        for (index, read) in self.reads.iter().enumerate() {
+            if self.reads.iter().take(index).any(|earlier| earlier == read) {
+                problems.push(Problem::ReadTwice(read.kind.clone()));
+            }
+            if let Some(namespace) = read.namespace.as_ref().filter(|namespace| !is_dns_label(namespace)) {
+                problems.push(Problem::ReadNamespace { kind: read.kind.clone(), namespace: namespace.clone() });
+            }
+        }
+    }
+
+    fn check_crds(&self, problems: &mut Vec<Problem>) {
+        let mut names = BTreeSet::new();
+        for (index, crd) in self.crds.iter().enumerate() {
+            let text = |pointer: &str| crd.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            if text("/apiVersion") != "apiextensions.k8s.io/v1" || text("/kind") != "CustomResourceDefinition" {
+                problems.push(Problem::NotACrd(index + 1));
+                continue;
+            }
+            let name = text("/metadata/name");
+            let (group, plural, kind) = (text("/spec/group"), text("/spec/names/plural"), text("/spec/names/kind"));
+            let shown = if name.is_empty() { format!("number {}", index + 1) } else { name.to_owned() };
+            let mut expect = |holds: bool, rule: String| {
+                if !holds {
+                    problems.push(Problem::Crd { name: shown.clone(), rule });
+                }
+            };
+            expect(is_dns_subdomain(group), "a spec.group that is a DNS subdomain".to_owned());
+            expect(is_dns_label_with_letter(plural), "a spec.names.plural that is a DNS label".to_owned());
+            expect(is_kind(kind), "a spec.names.kind in CamelCase".to_owned());
+            expect(matches!(text("/spec/scope"), "Namespaced" | "Cluster"), "the spec.scope Namespaced or Cluster".to_owned());
+            expect(
+                name == format!("{plural}.{group}"),
+                format!("the name \"{plural}.{group}\", made of its plural and its group"),
+            );
+            if !name.is_empty() && !names.insert(name) {
+                problems.push(Problem::CrdTwice(name.to_owned()));
+            }
+            self.check_crd_is_declared(crd, name, group, kind, problems);
+        }
+    }
+
+    /// A CRD is code for the whole cluster, so a plugin brings only those that it says it has to do with.
+    fn check_crd_is_declared(&self, crd: &Value, name: &str, group: &str, kind: &str, problems: &mut Vec<Problem>) {
+        let declared: BTreeSet<&str> = self
+            .kinds()
+            .filter(|(_, declared)| declared.group == group && declared.kind == kind)
+            .map(|(_, declared)| declared.version.as_str())
+            .collect();
+        if declared.is_empty() {
+            problems.push(Problem::CrdUnrelated { name: name.to_owned(), kind: format!("{kind}.{group}") });
+        }
+        let served = served_versions(crd);
+        for version in declared {
+            if served.get(version) != Some(&true) {
+                problems.push(Problem::CrdVersion { name: name.to_owned(), version: version.to_owned() });
+            }
+        }
+    }
+}
+
+fn served_versions(crd: &Value) -> BTreeMap<&str, bool> {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let version = |version| {
+        let version: &Value = version;
+        Some((version.get("name")?.as_str()?, version.get("served")?.as_bool()?))
+    };
+    versions.iter().filter_map(version).collect()
+}
+
+fn is_same(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
+    one.group == other.group && one.kind == other.kind
+}
+
+#[cfg(test)]
+mod tests;

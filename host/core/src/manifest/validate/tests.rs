@@ -1,0 +1,108 @@
+use serde_json::json;
+
+use super::*;
+use crate::manifest::{ChildKind, Propagation, ReadKind, Strategy};
+
+fn child(group: &str, version: &str, kind: &str) -> ChildKind {
+    let kind = GroupVersionKind::new(group, version, kind);
+    ChildKind { kind, strategy: Strategy::Apply, propagation: Propagation::Background }
+}
+
+fn read(kind: &str, namespace: Option<&str>) -> ReadKind {
+    let kind = GroupVersionKind::new("", "v1", kind);
+    ReadKind { kind, namespace: namespace.map(str::to_owned), label_selector: None, metadata_only: false }
+}
+
+fn crd(name: &str, group: &str, kind: &str, served: bool) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+        "spec": {
+            "group": group,
+            "names": {"plural": "echoes", "kind": kind},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1alpha1", "served": served, "storage": true}],
+        },
+    })
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        name: "echo".to_owned(),
+        version: "0.1.0".to_owned(),
+        description: String::new(),
+        parent: GroupVersionKind::new("example.com", "v1alpha1", "Echo"),
+        children: vec![child("batch", "v1", "Job"), child("", "v1", "ConfigMap")],
+        reads: vec![read("Secret", None), read("Secret", Some("kube-system"))],
+        finalizes: false,
+        settings_schema: Some(json!({"type": "object"})),
+        crds: vec![crd("echoes.example.com", "example.com", "Echo", true)],
+    }
+}
+
+/// The one place that calls the API: what is wrong after this change?
+fn check(change: impl FnOnce(&mut Manifest), expected: &[&str]) {
+    let mut manifest = manifest();
+    change(&mut manifest);
+    let found: Vec<String> = match manifest.validate() {
+        Ok(()) => Vec::new(),
+        Err(error) => error.problems.iter().map(ToString::to_string).collect(),
+    };
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{found:?} should contain {expected:?}");
+    }
+}
+
+#[test]
+fn a_manifest_that_holds_together_is_accepted() {
+    check(|_| {}, &[]);
+    check(|manifest| manifest.parent.version = "v1api20230101".to_owned(), &["does not serve the version \"v1api20230101\""]);
+    check(|manifest| manifest.settings_schema = Some(json!(true)), &[]);
+    check(|manifest| manifest.crds.clear(), &[]);
+}
+
+#[test]
+fn a_manifest_that_lies_is_refused() {
+    check(|manifest| manifest.name = "Echo".to_owned(), &["the name \"Echo\""]);
+    check(|manifest| manifest.name = "x".repeat(64), &["must be a DNS label"]);
+    check(|manifest| manifest.children.push(child("apps/v1", "V1", "deployment")), &["a group", "a version", "a kind"]);
+    check(
+        |manifest| manifest.children.push(child("batch", "v1beta1", "Job")),
+        &["Job.v1beta1.batch is declared as a child kind twice"],
+    );
+    check(|manifest| manifest.children.push(child("example.com", "v1alpha1", "Echo")), &["both the parent and a child kind"]);
+    check(|manifest| manifest.reads.push(read("Secret", None)), &["Secret.v1 is read twice"]);
+    check(|manifest| manifest.reads.push(read("Pod", Some("a/b"))), &["cannot be a namespace"]);
+    check(|manifest| manifest.settings_schema = Some(json!([])), &["settings schema"]);
+    check(|manifest| manifest.crds.push(json!({"kind": "Secret"})), &["CRD number 2"]);
+    check(|manifest| manifest.crds.push(json!(null)), &["CRD number 2"]);
+    check(
+        |manifest| manifest.crds = vec![crd("echos.example.com", "example.com", "Echo", true)],
+        &["the name \"echoes.example.com\""],
+    );
+    check(
+        |manifest| manifest.crds.push(crd("echoes.other.io", "other.io", "Echo", true)),
+        &["defines Echo.other.io, which is neither"],
+    );
+    check(|manifest| manifest.crds.push(crd("echoes.example.com", "example.com", "Echo", true)), &["is there twice"]);
+    check(
+        |manifest| manifest.crds = vec![crd("echoes.example.com", "example.com", "Echo", false)],
+        &["does not serve the version \"v1alpha1\""],
+    );
+}
+
+#[test]
+fn the_error_is_one_sentence_with_everything_in_it() {
+    let mut manifest = manifest();
+    manifest.name = "Echo".to_owned();
+    manifest.settings_schema = Some(json!(1));
+    let text = manifest.validate().unwrap_err().to_string();
+    assert_eq!(
+        text,
+        "the manifest of plugin \"Echo\" has to be corrected in what its `describe` returns: the name \"Echo\" must be a DNS label: \
+         at most 63 lower-case letters, digits and '-', with a letter or digit at each end; the settings schema must be a JSON Schema: \
+         an object or a boolean"
+    );
+}

@@ -1,0 +1,267 @@
+//! How one reconcile ended. It decides the retry, the status and the metrics.
+//!
+//! Everything that can go wrong has one reason, in CamelCase, from [`Problem::reason`] or [`RefusalReason::as_str`]: the metric
+//! labels and the reasons of conditions and events are these and nothing else.
+//!
+
+use std::time::Duration;
+
+use crate::plan::{Refusal, RefusalReason};
+use crate::queue::{Options, Retry};
+use crate::response::Failure;
+use crate::status::{self, Verdict};
+
+/// After how long something is tried again that no retry can cure, but that may be cured without the host seeing it.
+///
+/// A foreign object in the way is in no cache (the host watches its own objects only), nor are the CRD schemas, admission
+/// policies and immutable fields that a write is rejected by. Back-off would begin with dozens of attempts in the first minute,
+/// each as futile as the one before; never trying again would leave an object refused that could long have been created. One
+/// attempt in 5 minutes is what a person who removed the cause will wait for, and no load.
+pub const RECHECK: Duration = Duration::from_secs(5 * 60);
+
+/// Whether anything was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// At least one request changed the cluster.
+    Yes,
+    /// All was as it should be.
+    No,
+}
+
+/// How one reconcile ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// What the plugin wants is so.
+    Reconciled {
+        /// Whether it had to be made so.
+        changed: Changed,
+        /// When the plugin wants to be called again even if nothing changes. Zero asks for a retry with back-off.
+        requeue_after: Option<Duration>,
+    },
+    /// Some of what the plugin wants will not be done. The rest is so.
+    Refused {
+        /// What, and why; at least one.
+        refusals: Vec<Refusal>,
+        /// Whether the rest had to be made so.
+        changed: Changed,
+        /// As in [`Self::Reconciled`]; it counts if it is sooner than [`RECHECK`].
+        requeue_after: Option<Duration>,
+    },
+    /// It did not get to the end.
+    Failed(Problem),
+    /// The parent no longer exists, and nothing is left to do.
+    Gone,
+}
+
+impl Outcome {
+    /// How the key goes on in the work queue.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Reconciled { requeue_after, .. } => match requeue_after {
+                None => Retry::Forget,
+                // What controller-runtime calls `Requeue: true`. "At once" would be a hot loop.
+                Some(Duration::ZERO) => Retry::Backoff,
+                Some(delay) => Retry::After(*delay),
+            },
+            Self::Refused { requeue_after, .. } => match requeue_after {
+                Some(Duration::ZERO) => Retry::Backoff,
+                Some(delay) => Retry::After((*delay).min(RECHECK)),
+                None => Retry::After(RECHECK),
+            },
+            Self::Failed(problem) => problem.retry(),
+            Self::Gone => Retry::Forget,
+        }
+    }
+
+    /// The label `result` of `controller_runtime_reconcile_total`: `success`, `error`, `requeue` or `requeue_after`, as
+    /// controller-runtime gives them (`reconcileHandler` in `pkg/internal/controller/controller.go`).
+    ///
+    /// Every failure is an `error`, a terminal one too. A refusal is none: it is the answer, and the condition says so.
+    pub fn result_label(&self) -> &'static str {
+        match (self, self.retry()) {
+            (Self::Failed(_), _) => "error",
+            (_, Retry::After(_)) => "requeue_after",
+            (_, Retry::Backoff | Retry::BackoffAtLeast(_)) => "requeue",
+            (_, Retry::Forget | Retry::Never) => "success",
+        }
+    }
+}
+
+/// Why a reconcile did not get to the end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    /// What kind of problem it is.
+    pub kind: ProblemKind,
+    /// A sentence, for people.
+    pub message: String,
+    /// Not to be tried again sooner, if the problem is one that is tried again with back-off: what the plugin said, or the API
+    /// server's `Retry-After`.
+    pub retry_after: Option<Duration>,
+}
+
+/// The kinds of problem, each with its own reason and its own way to go on.
+///
+/// Those of the API are about requests that the whole reconcile depends on, such as that for the status. What is rejected of one
+/// child is a [`Refusal`], and the other children go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// The plugin said that it failed.
+    PluginTransient,
+    /// The plugin said that it failed, and when to try again.
+    PluginRetryAfter,
+    /// The plugin said that it will fail until an input changes.
+    PluginTerminal,
+    /// The call did not come to an answer that can be used.
+    Sandbox {
+        /// The sandbox's word for it, in CamelCase, e.g. `DeadlineExceeded`.
+        reason: &'static str,
+        /// Whose fault it was.
+        fault: Fault,
+    },
+    /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
+    Conflict,
+    /// The cache was behind: the object is another one by now, or there already (409 to anything else).
+    Stale,
+    /// The API server, its schemas or its admission policies reject the object (400, 422, or a webhook's denial).
+    Invalid,
+    /// The change is to a field that cannot be changed in place (422 that says so).
+    Immutable,
+    /// The host, or the service account that it impersonates, may not do that (403).
+    Forbidden,
+    /// What is written to is not there: the namespace is missing or terminating, or the kind is not served (404).
+    NotFound,
+    /// The API server asks for fewer requests (429).
+    TooManyRequests,
+    /// The API server cannot be reached, or cannot answer (5xx, time-outs, broken connections).
+    Unavailable,
+    /// The API server said something else.
+    Other,
+}
+
+/// Whose fault it was that a call did not come to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The plugin's: it trapped, or was stopped at one of its limits. Counts towards its quarantine.
+    Plugin,
+    /// The host's: e.g. no instance was free. Says nothing about the plugin.
+    Host,
+}
+
+impl Problem {
+    /// A problem without a time to wait.
+    pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), retry_after: None }
+    }
+
+    /// The same problem, not to be tried again sooner than that.
+    #[must_use]
+    pub fn not_before(self, retry_after: Duration) -> Self {
+        Self { retry_after: Some(retry_after), ..self }
+    }
+
+    /// One word in CamelCase: the metric label, and the reason of conditions and events.
+    pub fn reason(&self) -> &'static str {
+        self.kind.reason()
+    }
+
+    /// How the key goes on in the work queue.
+    pub fn retry(&self) -> Retry {
+        match (self.kind.persistence(), self.retry_after) {
+            (Persistence::UntilChanged, _) => Retry::Never,
+            (Persistence::Long, retry_after) => Retry::After(retry_after.unwrap_or_default().max(RECHECK)),
+            (Persistence::Passing, None) => Retry::Backoff,
+            (Persistence::Passing, Some(retry_after)) => Retry::BackoffAtLeast(retry_after),
+        }
+    }
+
+    /// Whose fault it was that the call did not come to an answer; none if it did, and the problem is another.
+    pub fn fault(&self) -> Option<Fault> {
+        match self.kind {
+            ProblemKind::Sandbox { fault, .. } => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// What the status of the parent says of this, for a key that had failed `failures` times in a row before. It is written while
+    /// the key is in progress, so whether the key will be parked has to be known beforehand.
+    pub fn verdict(&self, options: &Options, failures: u32) -> Verdict<'_> {
+        let retry = self.retry();
+        let waits_for_a_change = retry == Retry::Never || options.parks(retry, failures);
+        let retry = if waits_for_a_change { status::Retry::OnChange } else { status::Retry::Later };
+        Verdict::Failed { reason: self.reason(), message: &self.message, retry }
+    }
+
+    /// Whether nothing but a change of an input can help, so that it is not tried again until then.
+    pub fn is_terminal(&self) -> bool {
+        self.kind.persistence() == Persistence::UntilChanged
+    }
+}
+
+/// What a plugin said went wrong.
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Transient(message) => Self::new(ProblemKind::PluginTransient, message),
+            Failure::RetryAfter(delay, message) => Self::new(ProblemKind::PluginRetryAfter, message).not_before(delay),
+            Failure::Terminal(message) => Self::new(ProblemKind::PluginTerminal, message),
+        }
+    }
+}
+
+/// How long a problem is expected to last if nothing is done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Persistence {
+    /// A retry may well succeed: back-off.
+    Passing,
+    /// A retry succeeds only if someone removed a cause that the host cannot see: [`RECHECK`].
+    Long,
+    /// A retry fails.
+    UntilChanged,
+}
+
+impl ProblemKind {
+    /// One word in CamelCase: the metric label, and the reason of conditions and events. What may also be a refusal bears the same
+    /// word as there.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::PluginTransient => "PluginTransient",
+            Self::PluginRetryAfter => "PluginRetryAfter",
+            Self::PluginTerminal => "PluginTerminal",
+            Self::Sandbox { reason, .. } => reason,
+            Self::Conflict => RefusalReason::Conflict.as_str(),
+            Self::Stale => "Stale",
+            Self::Invalid => RefusalReason::Rejected.as_str(),
+            Self::Immutable => RefusalReason::ImmutableField.as_str(),
+            Self::Forbidden => RefusalReason::Forbidden.as_str(),
+            Self::NotFound => "NotFound",
+            Self::TooManyRequests => "TooManyRequests",
+            Self::Unavailable => "Unavailable",
+            Self::Other => "Other",
+        }
+    }
+
+    fn persistence(self) -> Persistence {
+        match self {
+            Self::PluginTerminal => Persistence::UntilChanged,
+            // A field manager that gives a field back, a schema or a policy that is corrected: no watch of ours tells.
+            // Not `UntilChanged`, since the object would stay as it is after the cause is gone; not back-off, since the same
+            // request is rejected the same way.
+            Self::Conflict | Self::Invalid | Self::Immutable => Persistence::Long,
+            // A call is a pure function, and the same inputs would trap or run into the same limit again, unless it was the
+            // host's load that made it slow. Back-off tells these apart at little cost, and soon waits for minutes.
+            Self::Sandbox { .. } => Persistence::Passing,
+            // Roles and namespaces are often created together with what needs them, moments later: soon at first, then rarely.
+            Self::Forbidden | Self::NotFound => Persistence::Passing,
+            Self::PluginTransient
+            | Self::PluginRetryAfter
+            | Self::Stale
+            | Self::TooManyRequests
+            | Self::Unavailable
+            | Self::Other => Persistence::Passing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

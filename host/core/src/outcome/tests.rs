@@ -1,0 +1,163 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const TRAP: ProblemKind = ProblemKind::Sandbox { reason: "Trap", fault: Fault::Plugin };
+const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturated", fault: Fault::Host };
+
+/// A kind, its reason, how it goes on, and how it goes on if it is not to be before a minute has passed.
+type Row = (ProblemKind, &'static str, Retry, Retry);
+
+/// Every kind of problem.
+const TABLE: [Row; 14] = [
+    (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
+    (TRAP, "Trap", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (POOL_SATURATED, "PoolSaturated", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::Conflict, "Conflict", Retry::After(RECHECK), Retry::After(RECHECK)),
+    (ProblemKind::Stale, "Stale", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::Invalid, "Rejected", Retry::After(RECHECK), Retry::After(RECHECK)),
+    (ProblemKind::Immutable, "ImmutableField", Retry::After(RECHECK), Retry::After(RECHECK)),
+    (ProblemKind::Forbidden, "Forbidden", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::NotFound, "NotFound", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::TooManyRequests, "TooManyRequests", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::Unavailable, "Unavailable", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::Other, "Other", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+];
+
+/// Which rows are about a kind. A kind that is added must be named here, and then be in the table.
+fn rows_of(kind: ProblemKind) -> usize {
+    match kind {
+        ProblemKind::Sandbox { .. } => 2,
+        ProblemKind::PluginTransient
+        | ProblemKind::PluginRetryAfter
+        | ProblemKind::PluginTerminal
+        | ProblemKind::Conflict
+        | ProblemKind::Stale
+        | ProblemKind::Invalid
+        | ProblemKind::Immutable
+        | ProblemKind::Forbidden
+        | ProblemKind::NotFound
+        | ProblemKind::TooManyRequests
+        | ProblemKind::Unavailable
+        | ProblemKind::Other => 1,
+    }
+}
+
+fn refused(requeue_after: Option<Duration>) -> Outcome {
+    let refusal = Refusal { child: None, reason: RefusalReason::ForeignObject, message: "Not ours.".to_owned() };
+    Outcome::Refused { refusals: vec![refusal], changed: Changed::No, requeue_after }
+}
+
+fn reconciled(requeue_after: Option<Duration>) -> Outcome {
+    Outcome::Reconciled { changed: Changed::Yes, requeue_after }
+}
+
+fn failed(kind: ProblemKind) -> Outcome {
+    Outcome::Failed(Problem::new(kind, "It failed."))
+}
+
+fn is_camel_case(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(|letter| letter.is_ascii_alphanumeric())
+}
+
+#[test]
+fn the_table_has_every_kind() {
+    for (kind, ..) in TABLE {
+        let rows = TABLE.iter().filter(|(other, ..)| std::mem::discriminant(other) == std::mem::discriminant(&kind)).count();
+        assert_eq!(rows, rows_of(kind), "{kind:?}");
+    }
+}
+
+#[test]
+fn every_problem_goes_on_as_the_table_says() {
+    for (kind, reason, retry, retry_not_before) in TABLE {
+        let problem = Problem::new(kind, "It failed.");
+        assert_eq!(problem.reason(), reason);
+        assert_eq!(problem.retry(), retry, "{reason}");
+        assert_eq!(problem.is_terminal(), retry == Retry::Never, "{reason}");
+        assert_eq!(problem.to_string(), "It failed.");
+        assert_eq!(Outcome::Failed(problem.clone()).retry(), retry, "{reason}");
+        assert_eq!(problem.not_before(MINUTE).retry(), retry_not_before, "{reason}");
+    }
+}
+
+#[test]
+fn every_reason_is_unique_and_in_camel_case() {
+    let reasons: BTreeSet<&str> = TABLE.iter().map(|(kind, ..)| kind.reason()).collect();
+    assert_eq!(reasons.len(), TABLE.len());
+    for reason in reasons {
+        assert!(is_camel_case(reason), "{reason}");
+    }
+}
+
+#[test]
+fn the_fault_is_that_of_the_sandbox_and_nobodys_otherwise() {
+    for (kind, reason, ..) in TABLE {
+        let expected = match reason {
+            "Trap" => Some(Fault::Plugin),
+            "PoolSaturated" => Some(Fault::Host),
+            _ => None,
+        };
+        assert_eq!(Problem::new(kind, "").fault(), expected, "{reason}");
+    }
+}
+
+#[test]
+fn a_longer_time_to_wait_outweighs_the_recheck() {
+    let problem = Problem::new(ProblemKind::Invalid, "").not_before(HOUR);
+    assert_eq!(problem.retry(), Retry::After(HOUR));
+}
+
+#[test]
+fn what_the_plugin_said_is_kept() {
+    let cases = [
+        (Failure::Transient("a".to_owned()), Problem::new(ProblemKind::PluginTransient, "a")),
+        (Failure::RetryAfter(MINUTE, "b".to_owned()), Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE)),
+        (Failure::Terminal("c".to_owned()), Problem::new(ProblemKind::PluginTerminal, "c")),
+    ];
+    for (failure, problem) in cases {
+        assert_eq!(Problem::from(failure), problem);
+    }
+}
+
+#[test]
+fn every_outcome_has_its_retry_and_its_label() {
+    let cases = [
+        (reconciled(None), Retry::Forget, "success"),
+        (reconciled(Some(MINUTE)), Retry::After(MINUTE), "requeue_after"),
+        (reconciled(Some(Duration::ZERO)), Retry::Backoff, "requeue"),
+        (refused(None), Retry::After(RECHECK), "requeue_after"),
+        (refused(Some(MINUTE)), Retry::After(MINUTE), "requeue_after"),
+        (refused(Some(HOUR)), Retry::After(RECHECK), "requeue_after"),
+        (refused(Some(Duration::ZERO)), Retry::Backoff, "requeue"),
+        (failed(ProblemKind::PluginTransient), Retry::Backoff, "error"),
+        (failed(ProblemKind::PluginTerminal), Retry::Never, "error"),
+        (failed(ProblemKind::Invalid), Retry::After(RECHECK), "error"),
+        (Outcome::Gone, Retry::Forget, "success"),
+    ];
+    for (outcome, retry, label) in cases {
+        assert_eq!((outcome.retry(), outcome.result_label()), (retry, label), "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_status_says_whether_a_failure_is_tried_again() {
+    let for_ever = Options::default();
+    let twice = Options { max_retries: Some(2), ..Options::default() };
+    let cases = [
+        (ProblemKind::PluginTransient, &for_ever, u32::MAX, status::Retry::Later),
+        (ProblemKind::PluginTransient, &twice, 1, status::Retry::Later),
+        (ProblemKind::PluginTransient, &twice, 2, status::Retry::OnChange),
+        (ProblemKind::PluginTerminal, &for_ever, 0, status::Retry::OnChange),
+        (ProblemKind::Invalid, &twice, 2, status::Retry::Later),
+    ];
+    for (kind, options, failures, expected) in cases {
+        let problem = Problem::new(kind, "It failed.");
+        let Verdict::Failed { reason, message, retry } = problem.verdict(options, failures) else { panic!("{kind:?}") };
+        assert_eq!((reason, message, retry), (kind.reason(), "It failed.", expected), "{kind:?} after {failures} failures");
+    }
+}

@@ -1,0 +1,501 @@
+//! Which writes bring the observed children to the desired ones.
+//!
+//! ```text
+//!   desired children ──▶ desired (normalised, marked as ours, digest) ──┐
+//!                                                                     ├──▶ steps, refusals, what is still going away
+//!   observed children ──▶ ownership (ours by UID?) ───────────────────┘
+//! ```
+//!
+//! What is absent: requests. Where only the API server can know (whether a foreign object bears a name, whether a difference is more
+//! than another way to write the same), a step says what to ask, and [`on_existing`] and [`Settled`] take the answer.
+
+mod desired;
+mod existing;
+mod ownership;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+pub use self::ownership::{Ownership, ownership};
+
+use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_namespace};
+use self::ownership::{Metadata, Owner};
+use crate::contains::first_difference_in;
+use crate::grants::{Grants, Scope};
+use crate::manifest::{Propagation, Strategy};
+use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
+use crate::response::Child;
+
+/// The label that names the plugin that made an object. Child caches select by it.
+pub const PLUGIN_LABEL: &str = "gyre.dev/plugin";
+/// The label that names the parent by its UID.
+pub const OWNER_UID_LABEL: &str = "gyre.dev/owner-uid";
+/// The annotation with the digest of what the plugin wanted when the object was last written.
+pub const DIGEST_ANNOTATION: &str = "gyre.dev/desired-digest";
+
+/// The object whose children are planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Its kind.
+    pub kind: GroupVersionKind,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// Its UID: what owns, since a name may come to mean another object.
+    pub uid: String,
+}
+
+/// A child as the cache holds it.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// Its kind, in the version that the cache watches.
+    pub kind: &'a GroupVersionKind,
+    /// Its namespace and name.
+    pub key: &'a ObjectKey,
+    /// Its UID.
+    pub uid: &'a str,
+    /// Its resourceVersion.
+    pub resource_version: &'a str,
+    /// The object. Whether it carries `apiVersion` and `kind` (items of lists do not) makes no difference.
+    pub json: &'a [u8],
+    /// What the API server last made of a write to the object with this UID, if this process has seen it.
+    pub settled: Option<&'a Settled>,
+}
+
+/// What the API server made of what was desired: an object that still looks like this needs no write, however the server spells
+/// it (`1000m` as `1`, `stringData` as `data`, a webhook's changes).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// The digest of what was desired.
+    pub digest: String,
+    /// The resourceVersion of the answer.
+    pub resource_version: String,
+    /// The [`fingerprint`] of the answer. A change of the status does not change it.
+    pub fingerprint: String,
+}
+
+impl Settled {
+    /// Takes the answer to a write of this digest. Any successful answer will do, whether or not it changed something: it is what the
+    /// server makes of what was desired.
+    pub fn of(digest: &str, answer: &Value) -> Self {
+        let resource_version = answer.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+        Self { digest: digest.to_owned(), resource_version: resource_version.to_owned(), fingerprint: fingerprint(answer) }
+    }
+}
+
+/// All that a plan depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The plugin's name.
+    pub plugin: &'a str,
+    /// The parent.
+    pub parent: &'a Parent,
+    /// What may be written.
+    pub grants: &'a Grants,
+    /// The kinds that the API server serves.
+    pub scopes: &'a BTreeMap<GroupVersionKind, Scope>,
+    /// What the plugin wants; none: the children are left as they are.
+    pub desired: Option<&'a [Child]>,
+    /// What there is, in any order. Objects in it that are not the parent's are ignored.
+    pub observed: &'a [Observed<'a>],
+}
+
+/// A child as it is to be written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Desired {
+    /// Its kind and name.
+    pub child: ObjectRef,
+    /// The complete body for server-side apply.
+    pub object: Map<String, Value>,
+    /// The digest of what the plugin wants, as in the annotation.
+    pub digest: String,
+}
+
+/// Why an object that exists is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The plugin wants something else than when it was last written.
+    DesiredChanged,
+    /// It does not hold what is desired.
+    Drifted {
+        /// The first place where it does not, such as `spec.template.spec.containers[0].image`.
+        path: String,
+    },
+    /// It had no owner, and the mount allows adoption.
+    Adopted,
+}
+
+/// Whether a replacement is certain to be needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confirm {
+    /// It is.
+    NotNeeded,
+    /// The object seems to have drifted, but the API server may only spell it another way, and then replacing it would go on for ever.
+    /// So apply it (with the UID in the body) as a dry run first. If the [`fingerprint`] of the answer is that of the object as read in
+    /// the same version, nothing has drifted: remember `Settled::of(digest, &object)` and do not replace it. If the answer is another
+    /// object, or the field is immutable, replace it.
+    ByDryRun,
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// No object of ours is known. Before the apply, read the name live: if there is an object, [`on_existing`] decides.
+    Create {
+        /// What to create.
+        desired: Desired,
+    },
+    /// Server-side apply. The body carries `metadata.uid`, with which the API server refuses to create.
+    Apply {
+        /// What to apply.
+        desired: Desired,
+        /// The UID of the object that exists.
+        uid: String,
+        /// Why.
+        cause: Cause,
+    },
+    /// Delete with the UID as a precondition, then create once it is gone.
+    Replace {
+        /// What to create.
+        desired: Desired,
+        /// The UID of the object to delete.
+        uid: String,
+        /// How to delete it.
+        propagation: Propagation,
+        /// Why.
+        cause: Cause,
+        /// Whether to ask the API server first.
+        confirm: Confirm,
+    },
+    /// Delete with the UID as a precondition.
+    Delete {
+        /// Its kind and name.
+        child: ObjectRef,
+        /// The UID of the object to delete.
+        uid: String,
+        /// How to delete it.
+        propagation: Propagation,
+    },
+}
+
+impl Step {
+    /// The object that is written.
+    pub fn child(&self) -> &ObjectRef {
+        match self {
+            Self::Create { desired } | Self::Apply { desired, .. } | Self::Replace { desired, .. } => &desired.child,
+            Self::Delete { child, .. } => child,
+        }
+    }
+
+    /// The UID of the object that has to exist for this step; none for a creation.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Create { .. } => None,
+            Self::Apply { uid, .. } | Self::Replace { uid, .. } | Self::Delete { uid, .. } => Some(uid),
+        }
+    }
+
+    /// One word for metrics and logs.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Apply { .. } => "apply",
+            Self::Replace { .. } => "replace",
+            Self::Delete { .. } => "delete",
+        }
+    }
+}
+
+/// Why something desired is not done. The words are the reasons of conditions and events, and labels of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub enum RefusalReason {
+    /// The manifest does not declare the kind.
+    UndeclaredKind,
+    /// The operator's configuration does not grant the kind.
+    KindNotGranted,
+    /// The operator's configuration does not grant the namespace.
+    NamespaceNotGranted,
+    /// The API server does not serve the kind.
+    NotServed,
+    /// What the plugin returned is not an object that could be written.
+    InvalidChild,
+    /// An object that is not the parent's bears the name.
+    ForeignObject,
+    /// Another field manager holds a field. Found when applying.
+    Conflict,
+    /// A field cannot be changed in place. Found when applying.
+    ImmutableField,
+    /// The API server does not accept the object. Found when applying.
+    Rejected,
+    /// The API server does not permit the write. Found when applying.
+    Forbidden,
+}
+
+impl RefusalReason {
+    /// In CamelCase.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UndeclaredKind => "UndeclaredKind",
+            Self::KindNotGranted => "KindNotGranted",
+            Self::NamespaceNotGranted => "NamespaceNotGranted",
+            Self::NotServed => "NotServed",
+            Self::InvalidChild => "InvalidChild",
+            Self::ForeignObject => "ForeignObject",
+            Self::Conflict => "Conflict",
+            Self::ImmutableField => "ImmutableField",
+            Self::Rejected => "Rejected",
+            Self::Forbidden => "Forbidden",
+        }
+    }
+}
+
+/// Something desired that will not be done.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Refusal {
+    /// The child, if what the plugin returned names one.
+    pub child: Option<ObjectRef>,
+    /// Why, for programs.
+    pub reason: RefusalReason,
+    /// Why and what to do, for people. It names the child.
+    pub message: String,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Plan {
+    /// What to write: creations and changes in the plugin's order, then deletions by kind and key.
+    pub steps: Vec<Step>,
+    /// What is not done: in the plugin's order, then deletions by kind and key.
+    pub refusals: Vec<Refusal>,
+    /// Desired children whose objects are being deleted: to be created once they are gone, in the plugin's order.
+    pub waiting: Vec<ObjectRef>,
+    /// Owned objects that are not desired and are already being deleted, by kind and key. While a parent goes, its children are gone when
+    /// there are neither deletions among the steps nor any of these.
+    pub leaving: Vec<ObjectRef>,
+}
+
+/// What to do about an object that bears the name of a child to create.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Existing {
+    /// It is ours, or may be adopted: bring it to what is desired.
+    Step(Step),
+    /// It is ours and as desired (the cache was late).
+    Nothing,
+    /// It is going away; the message says what is waited for. Try again soon, since nothing may announce its end.
+    Wait(String),
+    /// It is not ours.
+    Refuse(Refusal),
+}
+
+/// Decides all writes for one parent.
+///
+/// # Guarantees
+///
+/// - The same input gives the same plan; the order of `observed` makes no difference.
+/// - Only objects that the parent owns, by UID, are changed or deleted.
+/// - Only granted kinds and namespaces are written; all else becomes a refusal.
+/// - What is refused is not pruned, as long as it can be told which object it means; where it cannot be, no object of the kind is
+///   pruned, and where not even the kind is known, none at all. So nothing is lost because of a bad output.
+/// - A child that holds what is desired gets no step.
+///
+/// # Assumptions
+///
+/// `observed` is all that there is: a child that it lacks is created, after a live look at its name.
+pub fn plan(input: &Input<'_>) -> Plan {
+    let Some(children) = input.desired else { return Plan::default() };
+    let wanted = Wanted::new(input, children);
+    let observed = ByIdentity::new(input.observed);
+    let mut plan = Plan { refusals: wanted.refusals.clone(), ..Plan::default() };
+    for target in &wanted.targets {
+        match step_for(input, target, &observed) {
+            Next::Step(step) => plan.steps.push(*step),
+            Next::Wait => plan.waiting.push(target.desired.child.clone()),
+            Next::Nothing => {}
+        }
+    }
+    prune(input, &wanted, &observed, &mut plan);
+    plan
+}
+
+/// Decides about an object that bears the name of a child that is to be created, as a live read found it.
+///
+/// An object may be ours without being observed: the cache is late, somebody removed its labels, or an operator without labels made it.
+pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
+    existing::decide(input, desired, live)
+}
+
+/// Identifies what an object says, apart from what changes without anyone wanting it: its status and the API server's book-keeping.
+/// Neither `apiVersion` and `kind` count, which items of lists do not carry.
+pub fn fingerprint(object: &Value) -> String {
+    const BOOK_KEEPING: [&str; 4] = ["generation", "managedFields", "resourceVersion", "selfLink"];
+    let mut hasher = Sha256::new();
+    let mut add = |section: &str, field: &str, value: &Value| {
+        hasher.update(format!("{section}\n{}\n{value}\n", Value::from(field)));
+    };
+    for (field, value) in object.as_object().into_iter().flatten() {
+        match (field.as_str(), value) {
+            ("apiVersion" | "kind" | "status", _) => {}
+            ("metadata", Value::Object(metadata)) => {
+                for (field, value) in metadata.iter().filter(|(field, _)| !BOOK_KEEPING.contains(&field.as_str())) {
+                    add("metadata", field, value);
+                }
+            }
+            (field, value) => add("object", field, value),
+        }
+    }
+    hexadecimal(hasher)
+}
+
+/// The digest of what a plugin wants of a child, before the host adds its labels and references: what the host adds is compared by
+/// itself, so that a new version of gyre, or of the parent's API, does not replace every child.
+fn digest_of(object: &Map<String, Value>) -> String {
+    // The map is sorted, so this is the canonical JSON of the object; a test holds `serde_json` to it.
+    let mut hasher = Sha256::new();
+    let mut separator = '{';
+    for (field, value) in object {
+        hasher.update(format!("{separator}{}:{value}", Value::from(field.as_str())));
+        separator = ',';
+    }
+    hasher.update("}");
+    hexadecimal(hasher)
+}
+
+/// The first half of a SHA-256: nobody gains from a collision of what they want themselves, and annotations are bytes in etcd.
+fn hexadecimal(hasher: Sha256) -> String {
+    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The observed objects, in an order that does not depend on that of the input.
+struct ByIdentity<'a> {
+    objects: BTreeMap<Identity, Vec<&'a Observed<'a>>>,
+}
+
+impl<'a> ByIdentity<'a> {
+    fn new(observed: &'a [Observed<'a>]) -> Self {
+        let mut objects: BTreeMap<Identity, Vec<&Observed<'_>>> = BTreeMap::new();
+        for object in observed {
+            let identity = identity(object.kind, object.key.namespace.as_deref(), &object.key.name);
+            objects.entry(identity).or_default().push(object);
+        }
+        // An object may be in several caches, one for each version of its kind that is or was declared.
+        for same in objects.values_mut() {
+            same.sort_by_key(|object| (object.kind, object.uid, object.resource_version, object.json));
+        }
+        Self { objects }
+    }
+
+    /// In the child's own version if there is one.
+    fn find(&self, child: &ObjectRef) -> impl Iterator<Item = &'a Observed<'a>> + use<'a, '_> {
+        let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
+        let same = self.objects.get(&identity).map_or(&[][..], Vec::as_slice);
+        let kind = child.kind.clone();
+        let (same_version, others): (Vec<_>, Vec<_>) = same.iter().copied().partition(|object| *object.kind == kind);
+        same_version.into_iter().chain(others)
+    }
+}
+
+/// What comes next for a child.
+enum Next {
+    Nothing,
+    Wait,
+    Step(Box<Step>),
+}
+
+fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Next {
+    for object in observed.find(&target.desired.child) {
+        let settled = object.settled.filter(|settled| settled.digest == target.desired.digest);
+        if settled.is_some_and(|settled| settled.resource_version == object.resource_version) {
+            return Next::Nothing;
+        }
+        let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
+        let Some(metadata) = owned(input, object, Metadata::of(&live)) else { continue };
+        let same_version = *object.kind == target.desired.child.kind;
+        return bring(target, &metadata, object.uid, same_version.then_some(&live), settled);
+    }
+    Next::Step(Box::new(Step::Create { desired: target.desired.clone() }))
+}
+
+/// The metadata, if the object is ours.
+fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
+    metadata.filter(|metadata| metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input), Owner::Us))
+}
+
+/// How to bring an object of ours to what is desired. Without `live` there is only the digest to go by: the object is known in another
+/// version, whose fields may be other ones.
+fn bring(target: &Target, metadata: &Metadata, uid: &str, live: Option<&Value>, settled: Option<&Settled>) -> Next {
+    if metadata.deletion_timestamp.is_some() {
+        return Next::Wait;
+    }
+    let Target { desired, strategy, propagation } = target;
+    if *strategy == Strategy::CreateOnly {
+        return Next::Nothing;
+    }
+    let cause = match metadata.digest() {
+        Some(digest) if digest != desired.digest => Cause::DesiredChanged,
+        _ => match live.and_then(|live| difference(desired, live)) {
+            None => return Next::Nothing,
+            Some(_) if settled.is_some_and(|settled| live.is_some_and(|live| settled.fingerprint == fingerprint(live))) => {
+                return Next::Nothing;
+            }
+            Some(path) => Cause::Drifted { path },
+        },
+    };
+    // Metadata can always be changed in place, and the host's own part of it is no reason to delete anything.
+    let in_metadata = matches!(&cause, Cause::Drifted { path } if path.split(['.', '[']).next() == Some("metadata"));
+    if *strategy == Strategy::Apply || in_metadata {
+        return Next::Step(Box::new(apply(desired, uid, cause)));
+    }
+    let confirm = if cause == Cause::DesiredChanged { Confirm::NotNeeded } else { Confirm::ByDryRun };
+    let (desired, uid) = (desired.clone(), uid.to_owned());
+    Next::Step(Box::new(Step::Replace { desired, uid, propagation: *propagation, cause, confirm }))
+}
+
+/// The first difference, those outside of the metadata before those in it. Kind and version are known to be the same.
+fn difference(desired: &Desired, live: &Value) -> Option<String> {
+    first_difference_in(&desired.object, live, |field| !matches!(field, "apiVersion" | "kind" | "metadata"))
+        .or_else(|| first_difference_in(&desired.object, live, |field| field == "metadata"))
+}
+
+fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
+    let mut desired = desired.clone();
+    if let Some(Value::Object(metadata)) = desired.object.get_mut("metadata") {
+        metadata.insert("uid".to_owned(), Value::from(uid));
+    }
+    Step::Apply { desired, uid: uid.to_owned(), cause }
+}
+
+/// Deletes what is owned and not wanted, computed from what there is and never from what there was.
+fn prune(input: &Input<'_>, wanted: &Wanted, observed: &ByIdentity<'_>, plan: &mut Plan) {
+    let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
+    for same in observed.objects.values() {
+        let found = same
+            .iter()
+            .filter(|object| !wanted.retains(object.kind, object.key))
+            .find_map(|object| owned(input, object, Metadata::read(object.json)).map(|metadata| (*object, metadata)));
+        unwanted.extend(found);
+    }
+    unwanted.sort_by_key(|(object, _)| (object.kind, object.key));
+    for (object, metadata) in unwanted {
+        let child = ObjectRef { kind: object.kind.clone(), key: object.key.clone() };
+        if metadata.deletion_timestamp.is_some() {
+            plan.leaving.push(child);
+        } else if !input.grants.allows_kind(object.kind) {
+            let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));
+            plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message });
+        } else if !input.grants.allows_namespace(object.key.namespace.as_deref()) {
+            let message = format!("an object is no longer wanted and cannot be deleted: {}", not_in_namespace(&child));
+            plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message });
+        } else {
+            let propagation = input.grants.propagation(object.kind);
+            plan.steps.push(Step::Delete { child, uid: object.uid.to_owned(), propagation });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

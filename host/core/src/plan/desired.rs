@@ -1,0 +1,343 @@
+//! From what the plugin returned to what would be written: checked, normalised and marked as ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::ownership::{Ownership, ownership};
+use super::{DIGEST_ANNOTATION, Desired, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, digest_of};
+use crate::grants::Scope;
+use crate::manifest::{Propagation, Strategy};
+use crate::names::{is_dns_label, is_object_name};
+use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
+use crate::response::Child;
+
+/// Names an object whatever the version, since an object is the same in all versions: group, kind, namespace, name.
+pub(super) type Identity = (String, String, Option<String>, String);
+
+pub(super) fn identity(kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Identity {
+    (kind.group.clone(), kind.kind.clone(), namespace.map(str::to_owned), name.to_owned())
+}
+
+/// A child to write, and how.
+pub(super) struct Target {
+    pub(super) desired: Desired,
+    pub(super) strategy: Strategy,
+    pub(super) propagation: Propagation,
+}
+
+/// Everything that the plugin wants.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) targets: Vec<Target>,
+    pub(super) refusals: Vec<Refusal>,
+    retained: BTreeSet<Identity>,
+    unnamed: Unnamed,
+}
+
+/// Children that cannot be told apart because what the plugin returned does not name them. Nothing may be lost because of a bad
+/// output, so objects that could be them are not pruned.
+#[derive(Default)]
+struct Unnamed {
+    /// Of these groups and kinds.
+    kinds: BTreeSet<(String, String)>,
+    /// One of them could be of any kind.
+    any: bool,
+}
+
+impl Wanted {
+    /// Checks each child in the plugin's order.
+    pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
+        let mut wanted = Self::default();
+        let mut seen = BTreeMap::new();
+        for child in children {
+            match child {
+                Child::Apply(object) => wanted.apply(input, object, &mut seen),
+                Child::Keep(reference) => wanted.keep(input, reference, &mut seen),
+            }
+        }
+        wanted
+    }
+
+    /// Whether the plugin wants this object to exist, or may want it.
+    pub(super) fn retains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        self.unnamed.any
+            || self.unnamed.kinds.contains(&(kind.group.clone(), kind.kind.clone()))
+            || self.retained.contains(&identity(kind, key.namespace.as_deref(), &key.name))
+    }
+
+    fn apply(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut BTreeMap<Identity, Seen>) {
+        let refusal = match kind_of(object) {
+            Err(message) => {
+                self.unnamed.any = true;
+                invalid(None, message)
+            }
+            Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
+                first_of_its_name(&child, Seen::Applied, seen)?;
+                target(input, child, scope, object)
+            }) {
+                Ok(target) => return self.targets.push(target),
+                Err(refusal) => refusal,
+            },
+        };
+        self.refusals.push(*refusal);
+    }
+
+    /// Keeping writes nothing, so it needs neither a declared kind nor a grant.
+    fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut BTreeMap<Identity, Seen>) {
+        let ObjectRef { kind, key } = reference;
+        if key.name.is_empty() {
+            self.unname(kind);
+            let message = format!("a {kind} to keep has no name: give it one");
+            return self.refusals.push(*invalid(None, message));
+        }
+        self.retain(input, kind, key.namespace.as_deref(), &key.name);
+        let namespace = match input.scopes.get(kind) {
+            Some(Scope::Cluster) => None,
+            _ => key.namespace.clone().or_else(|| input.parent.key.namespace.clone()),
+        };
+        let child = ObjectRef { kind: kind.clone(), key: ObjectKey { namespace, name: key.name.clone() } };
+        if let Err(refusal) = first_of_its_name(&child, Seen::Kept, seen) {
+            self.refusals.push(*refusal);
+        }
+    }
+
+    /// Whether a kind has namespaces may be unknown here, so both meanings of the name are retained: for one of them there is no object.
+    fn retain(&mut self, input: &Input<'_>, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) {
+        self.retained.insert(identity(kind, None, name));
+        match namespace.or(input.parent.key.namespace.as_deref()) {
+            Some(namespace) => {
+                self.retained.insert(identity(kind, Some(namespace), name));
+            }
+            None if input.scopes.get(kind) == Some(&Scope::Cluster) => {}
+            // The parent has no namespace to default to, so it could be in any.
+            None => self.unname(kind),
+        }
+    }
+
+    fn unname(&mut self, kind: &GroupVersionKind) {
+        self.unnamed.kinds.insert((kind.group.clone(), kind.kind.clone()));
+    }
+
+    /// Which object it is, and that it may be written. Retains what it names even if not.
+    fn locate(
+        &mut self,
+        input: &Input<'_>,
+        kind: &GroupVersionKind,
+        object: &Map<String, Value>,
+    ) -> Result<(ObjectRef, Scope), Box<Refusal>> {
+        let named = match name_of(kind, object) {
+            Ok((namespace, name)) => {
+                self.retain(input, kind, namespace, name);
+                Ok((namespace, name))
+            }
+            Err(message) => {
+                self.unname(kind);
+                Err(invalid(None, message))
+            }
+        };
+        let child_as_named = named.as_ref().ok().map(|(namespace, name)| ObjectRef {
+            kind: kind.clone(),
+            key: ObjectKey::new(namespace.or(input.parent.key.namespace.as_deref()), *name),
+        });
+        let scope =
+            scope_of(input, kind).map_err(|(reason, message)| Box::new(Refusal { child: child_as_named, reason, message }))?;
+        let (namespace, name) = named?;
+        let namespace = match scope {
+            // As kubectl does: the namespace of an object that has none is of no consequence.
+            Scope::Cluster => None,
+            Scope::Namespaced => Some(namespace.or(input.parent.key.namespace.as_deref()).ok_or_else(|| {
+                let message = format!(
+                    "the {kind} {name:?} has no namespace, and its parent has none that it could default to: set metadata.namespace"
+                );
+                invalid(None, message)
+            })?),
+        };
+        let child = ObjectRef { kind: kind.clone(), key: ObjectKey::new(namespace, name) };
+        if input.grants.allows_namespace(namespace) {
+            return Ok((child, scope));
+        }
+        let message = not_in_namespace(&child);
+        Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message }))
+    }
+}
+
+/// What was wanted of a name before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Applied,
+    Kept,
+}
+
+/// To keep an object twice says the same twice; anything else is a contradiction, and the first one stands.
+fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut BTreeMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
+    let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
+    let message = match seen.insert(identity.clone(), now) {
+        None => return Ok(()),
+        Some(Seen::Kept) if now == Seen::Kept => return Ok(()),
+        Some(before) => {
+            seen.insert(identity, before);
+            format!("{child} is returned more than once, and only the first one counts: give each child a name of its own")
+        }
+    };
+    Err(invalid(Some(child.clone()), message))
+}
+
+fn invalid(child: Option<ObjectRef>, message: String) -> Box<Refusal> {
+    Box::new(Refusal { child, reason: RefusalReason::InvalidChild, message })
+}
+
+pub(super) fn not_in_namespace(child: &ObjectRef) -> String {
+    match &child.key.namespace {
+        Some(namespace) => format!(
+            "{child} is in a namespace that the mount may not write to: grant it the namespace {namespace:?}, or mount it for all namespaces"
+        ),
+        None => format!("{child} is in no namespace, and the mount may only write to some: mount it for all namespaces"),
+    }
+}
+
+pub(super) fn kind_not_granted(kind: &GroupVersionKind) -> String {
+    format!("the mount may not write {kind}: add it to the kinds that are granted")
+}
+
+fn scope_of(input: &Input<'_>, kind: &GroupVersionKind) -> Result<Scope, (RefusalReason, String)> {
+    if !input.grants.declares(kind) {
+        let message =
+            format!("the manifest of {} does not declare {kind} as a child kind: declare it, in this version", input.plugin);
+        return Err((RefusalReason::UndeclaredKind, message));
+    }
+    if !input.grants.allows_kind(kind) {
+        return Err((RefusalReason::KindNotGranted, kind_not_granted(kind)));
+    }
+    input.scopes.get(kind).copied().ok_or_else(|| {
+        let message =
+            format!("the API server does not serve {kind}: install what brings it, e.g. its CustomResourceDefinition");
+        (RefusalReason::NotServed, message)
+    })
+}
+
+fn kind_of(object: &Map<String, Value>) -> Result<GroupVersionKind, String> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match (text("apiVersion"), text("kind")) {
+        (Some(api_version), Some(kind)) => Ok(GroupVersionKind::from_api_version(api_version, kind)),
+        (None, Some(kind)) => Err(format!("a child of kind {kind:?} has no apiVersion: set it, e.g. to \"v1\"")),
+        (_, None) => Err("a child has no kind: set its apiVersion and kind".to_owned()),
+    }
+}
+
+fn name_of<'a>(kind: &GroupVersionKind, object: &'a Map<String, Value>) -> Result<(Option<&'a str>, &'a str), String> {
+    let Some(metadata) = object.get("metadata").and_then(Value::as_object) else {
+        return Err(format!("a {kind} has no metadata, or it is not an object: set metadata.name"));
+    };
+    let name = metadata.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).ok_or_else(|| {
+        format!("a {kind} has no metadata.name: give each child a fixed name, e.g. one that is derived from the parent's (generateName is not enough)")
+    })?;
+    if !is_object_name(&kind.group, name) {
+        return Err(format!(
+            "a {kind} cannot have the name {name:?}: use at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at each end"
+        ));
+    }
+    match metadata.get("namespace") {
+        None | Some(Value::Null) => Ok((None, name)),
+        Some(Value::String(namespace)) if namespace.is_empty() => Ok((None, name)),
+        Some(Value::String(namespace)) if is_dns_label(namespace) => Ok((Some(namespace), name)),
+        Some(namespace) => Err(format!(
+            "the {kind} {name:?} cannot be in the namespace {namespace}: use at most 63 lower-case letters, digits and '-', with a letter or digit at each end"
+        )),
+    }
+}
+
+/// Fields of the metadata that are the API server's to set. A plugin that changes an object which it has read returns them too.
+const SERVER_FIELDS: &[&str] = &[
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generateName",
+    "generation",
+    "managedFields",
+    // Ownership is the host's: with a reference of its own making a plugin could have the garbage collector delete what it may not.
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+fn target(input: &Input<'_>, child: ObjectRef, scope: Scope, object: &Map<String, Value>) -> Result<Target, Box<Refusal>> {
+    let Some(child_kind) = input.grants.child(&child.kind) else {
+        let message = kind_not_granted(&child.kind);
+        return Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message }));
+    };
+    let mut object = match normalised(&child, object) {
+        Ok(object) => object,
+        Err(message) => return Err(invalid(Some(child), message)),
+    };
+    let digest = digest_of(&object);
+    mark(input, &child, scope, &digest, &mut object);
+    let desired = Desired { child, object, digest };
+    Ok(Target { desired, strategy: child_kind.strategy, propagation: child_kind.propagation })
+}
+
+/// What the plugin wants, and nothing that is not the plugin's to say.
+fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let mut object = object.clone();
+    object.remove("status");
+    object.insert("apiVersion".to_owned(), json!(child.kind.api_version()));
+    object.insert("kind".to_owned(), json!(child.kind.kind));
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else {
+        return Err(format!("{child} has no metadata, or it is not an object: set metadata.name"));
+    };
+    for field in SERVER_FIELDS {
+        metadata.remove(*field);
+    }
+    metadata.insert("name".to_owned(), json!(child.key.name));
+    match &child.key.namespace {
+        Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
+        None => metadata.remove("namespace"),
+    };
+    for (field, ours) in [("labels", &[PLUGIN_LABEL, OWNER_UID_LABEL][..]), ("annotations", &[DIGEST_ANNOTATION][..])] {
+        let texts = match metadata.remove(field) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Object(texts)) => texts,
+            Some(_) => return Err(format!("{child} has metadata.{field} that are not an object: return an object of strings")),
+        };
+        if let Some((key, _)) = texts.iter().find(|(_, text)| !text.is_string()) {
+            return Err(format!(
+                "{child} has a value in metadata.{field} that is not a string, for {key:?}: write it in quotes"
+            ));
+        }
+        let texts: Map<String, Value> = texts.into_iter().filter(|(key, _)| !ours.contains(&key.as_str())).collect();
+        if !texts.is_empty() {
+            metadata.insert(field.to_owned(), Value::Object(texts));
+        }
+    }
+    Ok(object)
+}
+
+/// Adds what makes the object ours.
+fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object: &mut Map<String, Value>) {
+    let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+    let mut set = |field: &str, key: &str, text: &str| {
+        let texts = metadata.entry(field).or_insert_with(|| json!({}));
+        if let Value::Object(texts) = texts {
+            texts.insert(key.to_owned(), json!(text));
+        }
+    };
+    set("labels", PLUGIN_LABEL, input.plugin);
+    set("labels", OWNER_UID_LABEL, &input.parent.uid);
+    set("annotations", DIGEST_ANNOTATION, digest);
+    let child_namespace = match scope {
+        Scope::Cluster => None,
+        Scope::Namespaced => child.key.namespace.as_deref(),
+    };
+    if ownership(input.parent.key.namespace.as_deref(), child_namespace) == Ownership::Reference {
+        let reference = json!({
+            "apiVersion": input.parent.kind.api_version(),
+            "kind": input.parent.kind.kind,
+            "name": input.parent.key.name,
+            "uid": input.parent.uid,
+            "controller": true,
+            "blockOwnerDeletion": true,
+        });
+        metadata.insert("ownerReferences".to_owned(), json!([reference]));
+    }
+}

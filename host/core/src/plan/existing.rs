@@ -1,0 +1,75 @@
+//! What to do about an object that already bears the name of a child to create.
+
+use serde_json::Value;
+
+use super::ownership::{Metadata, Owner};
+use super::{
+    Cause, Desired, Existing, Input, Next, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, Target, apply, bring,
+    desired::kind_not_granted,
+};
+use crate::grants::Adoption;
+use crate::manifest::Strategy;
+
+pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {
+    let child = &desired.child;
+    let refuse =
+        |reason: RefusalReason, message: String| Existing::Refuse(Refusal { child: Some(child.clone()), reason, message });
+    let Some(child_kind) = input.grants.child(&child.kind) else {
+        return refuse(RefusalReason::KindNotGranted, kind_not_granted(&child.kind));
+    };
+    let metadata = Metadata::of(live).unwrap_or_default();
+    let Some(uid) = metadata.uid.as_deref() else {
+        return refuse(
+            RefusalReason::ForeignObject,
+            format!("{child} exists, and whose it is cannot be read from its metadata"),
+        );
+    };
+    let wait = || Existing::Wait(format!("{child} is being deleted, and will be created once it is gone"));
+    if metadata.deletion_timestamp.is_some() {
+        return wait();
+    }
+    let hand_over = "delete it, or give the child another name";
+    match metadata.owner(input) {
+        Owner::Us => {
+            let target =
+                Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };
+            match bring(&target, &metadata, uid, Some(live), None) {
+                Next::Nothing => Existing::Nothing,
+                Next::Wait => wait(),
+                Next::Step(step) => Existing::Step(*step),
+            }
+        }
+        Owner::Predecessor => Existing::Wait(format!(
+            "{child} belongs to an earlier {} of the same name, and will be created once the garbage collector has deleted it",
+            input.parent.kind.kind
+        )),
+        Owner::Controller(controller) => refuse(
+            RefusalReason::ForeignObject,
+            format!("{child} exists and is controlled by {} {}: {hand_over}", controller.owner_kind(), controller.name),
+        ),
+        Owner::Labels { plugin, uid } => refuse(
+            RefusalReason::ForeignObject,
+            format!(
+                "{child} exists and is labelled as a child of {} (UID {}): {hand_over}, or remove its labels {PLUGIN_LABEL} and {OWNER_UID_LABEL}",
+                plugin.unwrap_or("no plugin"),
+                uid.unwrap_or("none"),
+            ),
+        ),
+        Owner::Nobody => match (input.grants.adoption(), child_kind.strategy) {
+            (Adoption::Refused, _) => refuse(
+                RefusalReason::ForeignObject,
+                format!("{child} exists, and nobody says that it is a child: {hand_over}, or allow the mount to adopt objects"),
+            ),
+            // To adopt it would mean to write over what was created only once, and not by us.
+            (Adoption::Allowed, Strategy::CreateOnly) => refuse(
+                RefusalReason::ForeignObject,
+                format!(
+                    "{child} exists and is only ever created, so it is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
+                    input.plugin, input.parent.uid
+                ),
+            ),
+            // In place even for kinds that are otherwise replaced: the consent to adopt is none to delete.
+            (Adoption::Allowed, Strategy::Apply | Strategy::Recreate) => Existing::Step(apply(desired, uid, Cause::Adopted)),
+        },
+    }
+}

@@ -1,0 +1,118 @@
+//! Whose an object is.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL};
+use crate::object::GroupVersionKind;
+
+/// How a child says whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// With a controller ownerReference and labels: the garbage collector deletes it when the parent is gone.
+    Reference,
+    /// With labels alone, since Kubernetes allows no ownerReference: the host has to hold a finalizer on the parent before it creates
+    /// such a child.
+    Labels,
+}
+
+/// How a child in `child_namespace` says that a parent in `parent_namespace` owns it; none is for objects that live outside of
+/// namespaces. References across namespaces, and from outside of namespaces into one, are not allowed: the garbage collector would
+/// take the owner for missing and delete the child.
+pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
+    if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }
+}
+
+/// What the metadata of an object says of its identity.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) uid: Option<String>,
+    pub(super) deletion_timestamp: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    owner_references: Option<Vec<OwnerReference>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OwnerReference {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    uid: String,
+    controller: Option<bool>,
+}
+
+impl OwnerReference {
+    pub(super) fn owner_kind(&self) -> GroupVersionKind {
+        GroupVersionKind::from_api_version(&self.api_version, &self.kind)
+    }
+}
+
+/// Whose an object is, as seen from a parent and a plugin.
+pub(super) enum Owner<'a> {
+    /// The parent's, through this plugin.
+    Us,
+    /// It is controlled by a parent of the same kind and name that is no more: the garbage collector is about to delete it.
+    Predecessor,
+    /// Another object controls it.
+    Controller(&'a OwnerReference),
+    /// Labels of ours say that another plugin or another parent has it.
+    Labels { plugin: Option<&'a str>, uid: Option<&'a str> },
+    /// Nobody.
+    Nobody,
+}
+
+impl Metadata {
+    /// None if it is not what the metadata of an object looks like.
+    pub(super) fn of(object: &Value) -> Option<Self> {
+        Self::deserialize(object.get("metadata")?).ok()
+    }
+
+    /// As `of`, without reading the rest of the object into memory.
+    pub(super) fn read(json: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        serde_json::from_slice(json).ok().map(|Object { metadata }| metadata)
+    }
+
+    pub(super) fn digest(&self) -> Option<&str> {
+        self.annotations.as_ref()?.get(DIGEST_ANNOTATION).map(String::as_str)
+    }
+
+    fn label(&self, label: &str) -> Option<&str> {
+        self.labels.as_ref()?.get(label).map(String::as_str)
+    }
+
+    /// A controller reference decides; where there is none, both labels do. An object that the parent controls but that another
+    /// plugin has labelled is that plugin's: two plugins may reconcile the same parent.
+    pub(super) fn owner(&self, input: &Input<'_>) -> Owner<'_> {
+        let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
+        let parent = input.parent;
+        let mut controllers = self.owner_references.iter().flatten().filter(|reference| reference.controller == Some(true));
+        match controllers.next() {
+            Some(controller) if controller.uid == parent.uid => match plugin {
+                Some(other) if other != input.plugin => Owner::Labels { plugin, uid },
+                _ => Owner::Us,
+            },
+            Some(controller) => {
+                let kind = controller.owner_kind();
+                let same_name =
+                    kind.group == parent.kind.group && kind.kind == parent.kind.kind && controller.name == parent.key.name;
+                if same_name { Owner::Predecessor } else { Owner::Controller(controller) }
+            }
+            None if plugin == Some(input.plugin) && uid == Some(parent.uid.as_str()) => Owner::Us,
+            None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
+            None => Owner::Nobody,
+        }
+    }
+}

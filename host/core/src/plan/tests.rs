@@ -1,0 +1,156 @@
+use serde_json::json;
+
+use super::*;
+use crate::grants::{Adoption, Kinds, Namespaces};
+use crate::manifest::{ChildKind, Manifest};
+
+mod cases;
+mod laws;
+mod model;
+
+const PLUGIN: &str = "echo";
+const PARENT_UID: &str = "11111111-1111-1111-1111-111111111111";
+
+fn gvk(text: &str) -> GroupVersionKind {
+    let (api_version, kind) = text.rsplit_once('/').expect("group/version/kind");
+    GroupVersionKind::from_api_version(api_version, kind)
+}
+
+/// Everything that a plan depends on, owned, so that tests can change one thing at a time.
+#[derive(Clone, Debug)]
+struct World {
+    parent: Parent,
+    grants: Grants,
+    scopes: BTreeMap<GroupVersionKind, Scope>,
+    desired: Option<Vec<Child>>,
+    observed: Vec<Live>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Live {
+    kind: GroupVersionKind,
+    key: ObjectKey,
+    uid: String,
+    resource_version: String,
+    json: String,
+    settled: Option<Settled>,
+}
+
+impl Live {
+    fn new(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+        Self {
+            kind: GroupVersionKind::from_api_version(text("/apiVersion").unwrap(), text("/kind").unwrap()),
+            key: ObjectKey::new(text("/metadata/namespace"), text("/metadata/name").unwrap()),
+            uid: text("/metadata/uid").unwrap().to_owned(),
+            resource_version: text("/metadata/resourceVersion").unwrap_or("1").to_owned(),
+            json: object.to_string(),
+            settled: None,
+        }
+    }
+}
+
+fn manifest() -> Manifest {
+    let child = |kind: &str, strategy: Strategy, propagation: Propagation| ChildKind { kind: gvk(kind), strategy, propagation };
+    Manifest {
+        name: PLUGIN.to_owned(),
+        version: "0.1.0".to_owned(),
+        description: String::new(),
+        parent: gvk("example.com/v1/Echo"),
+        children: vec![
+            child("v1/ConfigMap", Strategy::Apply, Propagation::Foreground),
+            child("batch/v1/Job", Strategy::Recreate, Propagation::Background),
+            child("v1/Secret", Strategy::CreateOnly, Propagation::Background),
+            child("rbac.authorization.k8s.io/v1/ClusterRole", Strategy::Apply, Propagation::Background),
+            child("example.com/v1/Widget", Strategy::Apply, Propagation::Background),
+        ],
+        reads: Vec::new(),
+        finalizes: false,
+        settings_schema: None,
+        crds: Vec::new(),
+    }
+}
+
+/// A parent in `default` with everything granted. Widgets are declared but not served.
+fn world() -> World {
+    let scopes = [
+        ("v1/ConfigMap", Scope::Namespaced),
+        ("batch/v1/Job", Scope::Namespaced),
+        ("v1/Secret", Scope::Namespaced),
+        ("v1/Pod", Scope::Namespaced),
+        ("rbac.authorization.k8s.io/v1/ClusterRole", Scope::Cluster),
+    ];
+    World {
+        parent: Parent {
+            kind: gvk("example.com/v1/Echo"),
+            key: ObjectKey::new(Some("default"), "hello"),
+            uid: PARENT_UID.to_owned(),
+        },
+        grants: Grants::new(&manifest(), Namespaces::All),
+        scopes: scopes.map(|(kind, scope)| (gvk(kind), scope)).into(),
+        desired: None,
+        observed: Vec::new(),
+    }
+}
+
+impl World {
+    fn with_input<T>(&self, use_input: impl FnOnce(&Input<'_>) -> T) -> T {
+        let observed: Vec<Observed<'_>> = self
+            .observed
+            .iter()
+            .map(|live| Observed {
+                kind: &live.kind,
+                key: &live.key,
+                uid: &live.uid,
+                resource_version: &live.resource_version,
+                json: live.json.as_bytes(),
+                settled: live.settled.as_ref(),
+            })
+            .collect();
+        use_input(&Input {
+            plugin: PLUGIN,
+            parent: &self.parent,
+            grants: &self.grants,
+            scopes: &self.scopes,
+            desired: self.desired.as_deref(),
+            observed: &observed,
+        })
+    }
+
+    fn plan(&self) -> Plan {
+        self.with_input(plan)
+    }
+
+    fn wants(mut self, children: impl IntoIterator<Item = Value>) -> Self {
+        let apply = |child: Value| Child::Apply(child.as_object().expect("an object").clone());
+        self.desired = Some(children.into_iter().map(apply).collect());
+        self
+    }
+
+    fn sees(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
+        self.observed = objects.into_iter().map(|object| Live::new(&object)).collect();
+        self
+    }
+}
+
+fn config_map(name: &str, text: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
+}
+
+fn job(name: &str, image: &str) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
+    })
+}
+
+/// What the cluster holds after this child was created for this world's parent.
+fn created(world: &World, child: Value) -> Value {
+    let plan = world.clone().wants([child]).plan();
+    let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };
+    let mut object = Value::Object(desired.object.clone());
+    object["metadata"]["uid"] = json!(format!("uid-of-{}", desired.child.key.name));
+    object["metadata"]["resourceVersion"] = json!("5");
+    object["status"] = json!({"from": "the cluster"});
+    object
+}

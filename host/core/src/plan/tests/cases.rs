@@ -1,0 +1,423 @@
+use super::*;
+
+/// The steps in short: verb, child, cause.
+fn steps(plan: &Plan) -> Vec<String> {
+    plan.steps
+        .iter()
+        .map(|step| {
+            let cause = match step {
+                Step::Apply { cause, .. } => format!(" {cause:?}"),
+                Step::Replace { cause, confirm, .. } => format!(" {cause:?} {confirm:?}"),
+                Step::Delete { propagation, .. } => format!(" {propagation:?}"),
+                Step::Create { .. } => String::new(),
+            };
+            format!("{} {}{cause}", step.verb(), step.child())
+        })
+        .collect()
+}
+
+fn refusals(plan: &Plan) -> Vec<(RefusalReason, Option<String>)> {
+    plan.refusals.iter().map(|refusal| (refusal.reason, refusal.child.as_ref().map(ToString::to_string))).collect()
+}
+
+#[test]
+fn a_child_is_created_with_everything_that_makes_it_ours() {
+    let mut child = config_map("a", "x");
+    child["status"] = json!({});
+    child["metadata"] = json!({
+        "name": "a", "uid": "forged", "resourceVersion": "1", "managedFields": [], "generateName": "a-",
+        "ownerReferences": [{"uid": "somebody", "controller": true}],
+        "labels": {"app": "a", PLUGIN_LABEL: "another"}, "annotations": {DIGEST_ANNOTATION: "forged"},
+    });
+    let plan = world().wants([child]).plan();
+    let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };
+    assert_eq!(
+        Value::Object(desired.object.clone()),
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"text": "x"},
+            "metadata": {
+                "name": "a", "namespace": "default",
+                "labels": {"app": "a", PLUGIN_LABEL: PLUGIN, OWNER_UID_LABEL: PARENT_UID},
+                "annotations": {DIGEST_ANNOTATION: desired.digest},
+                "ownerReferences": [{
+                    "apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": PARENT_UID,
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            },
+        })
+    );
+    assert_eq!(desired.child.to_string(), "ConfigMap.v1 default/a");
+    assert_eq!(desired.digest.len(), 32);
+}
+
+#[test]
+fn an_owner_reference_is_only_written_where_the_garbage_collector_follows_it() {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gyre:a", "namespace": "ignored"},
+    });
+    let mut elsewhere = config_map("a", "x");
+    elsewhere["metadata"]["namespace"] = json!("other");
+    let mut cluster_parent = world();
+    cluster_parent.parent.key.namespace = None;
+    for (world, child, referenced) in [
+        (world(), config_map("a", "x"), true),
+        (world(), elsewhere.clone(), false),
+        (world(), role.clone(), false),
+        (cluster_parent.clone(), elsewhere, true),
+        (cluster_parent, role, true),
+    ] {
+        let object = created(&world, child);
+        assert_eq!(object["metadata"].get("ownerReferences").is_some(), referenced, "{object}");
+        assert_eq!(object["metadata"]["labels"][OWNER_UID_LABEL], PARENT_UID);
+        if object["kind"] == "ClusterRole" {
+            assert_eq!(object["metadata"].get("namespace"), None);
+        }
+    }
+}
+
+#[test]
+fn a_child_that_is_right_gets_no_step_and_one_that_is_not_gets_one() {
+    let base = world();
+    let (map, old_job) = (created(&base, config_map("a", "x")), created(&base, job("j", "v1")));
+    let mut drifted_map = map.clone();
+    drifted_map["data"]["text"] = json!("by hand");
+    let mut stripped_map = map.clone();
+    stripped_map["metadata"]["annotations"] = json!({});
+    let mut drifted_job = old_job.clone();
+    drifted_job["spec"]["template"]["spec"]["containers"][0]["image"] = json!("by hand");
+    let mut stripped_job = old_job.clone();
+    stripped_job["metadata"]["labels"] = json!({});
+    for (live, wanted, expected) in [
+        (&map, config_map("a", "x"), None),
+        (&map, config_map("a", "y"), Some("apply ConfigMap.v1 default/a DesiredChanged")),
+        (&drifted_map, config_map("a", "x"), Some("apply ConfigMap.v1 default/a Drifted { path: \"data.text\" }")),
+        (
+            &stripped_map,
+            config_map("a", "x"),
+            Some("apply ConfigMap.v1 default/a Drifted { path: \"metadata.annotations[\\\"gyre.dev/desired-digest\\\"]\" }"),
+        ),
+        (&old_job, job("j", "v1"), None),
+        (&old_job, job("j", "v2"), Some("replace Job.v1.batch default/j DesiredChanged NotNeeded")),
+        (
+            &drifted_job,
+            job("j", "v1"),
+            Some("replace Job.v1.batch default/j Drifted { path: \"spec.template.spec.containers[0].image\" } ByDryRun"),
+        ),
+        // No Job is run again because somebody removed a label.
+        (
+            &stripped_job,
+            job("j", "v1"),
+            Some("apply Job.v1.batch default/j Drifted { path: \"metadata.labels[\\\"gyre.dev/owner-uid\\\"]\" }"),
+        ),
+    ] {
+        let plan = base.clone().sees([live.clone()]).wants([wanted]).plan();
+        assert_eq!(steps(&plan), Vec::from_iter(expected), "{live}");
+        if let [Step::Apply { desired, uid, .. }] = plan.steps.as_slice() {
+            assert_eq!(desired.object["metadata"]["uid"], json!(uid), "an apply must not be able to create");
+        }
+    }
+}
+
+#[test]
+fn what_is_only_created_is_never_touched_again() {
+    let secret =
+        |text: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": text}});
+    let live = created(&world(), secret("x"));
+    assert_eq!(world().sees([live]).wants([secret("y")]).plan(), Plan::default());
+}
+
+#[test]
+fn what_the_api_server_has_answered_is_not_asked_again_until_something_changes() {
+    let base = world();
+    let mut live = created(&base, config_map("a", "1000m"));
+    live["data"]["text"] = json!("1");
+    let digest = live["metadata"]["annotations"][DIGEST_ANNOTATION].as_str().unwrap().to_owned();
+    let settled = Settled::of(&digest, &live);
+    let plan_for = |live: &Value, wanted: Value| {
+        let mut world = base.clone().sees([live.clone()]).wants([wanted]);
+        world.observed[0].settled = Some(settled.clone());
+        steps(&world.plan()).len()
+    };
+    assert_eq!(plan_for(&live, config_map("a", "1000m")), 0);
+    live["metadata"]["resourceVersion"] = json!("6");
+    live["metadata"]["generation"] = json!(3);
+    live["metadata"]["managedFields"] = json!([]);
+    live["status"] = json!({"changed": true});
+    assert_eq!(plan_for(&live, config_map("a", "1000m")), 0, "a change of the status is none of what was answered");
+    assert_eq!(plan_for(&live, config_map("a", "2")), 1);
+    live["data"]["text"] = json!("by hand");
+    assert_eq!(plan_for(&live, config_map("a", "1000m")), 1);
+}
+
+#[test]
+fn a_child_that_is_being_deleted_is_waited_for() {
+    let mut map = created(&world(), config_map("a", "x"));
+    map["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
+    let child = ObjectRef { kind: gvk("v1/ConfigMap"), key: ObjectKey::new(Some("default"), "a") };
+    let wanted = world().sees([map.clone()]).wants([config_map("a", "y")]).plan();
+    assert_eq!(wanted, Plan { waiting: vec![child.clone()], ..Plan::default() });
+    let unwanted = world().sees([map]).wants([]).plan();
+    assert_eq!(unwanted, Plan { leaving: vec![child], ..Plan::default() });
+}
+
+#[test]
+fn what_is_owned_and_not_wanted_is_deleted_after_all_else() {
+    let base = world();
+    let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
+    // A kind that an earlier version of the plugin declared, and a child that the plugin made under another version of its kind.
+    let mut pod = map.clone();
+    pod["kind"] = json!("Pod");
+    let mut beta = created(&base, job("kept", "x"));
+    beta["apiVersion"] = json!("batch/v1beta1");
+    let plan = base.sees([pod, map, old_job, beta]).wants([config_map("new", "x"), job("kept", "x")]).plan();
+    assert_eq!(
+        steps(&plan),
+        [
+            "create ConfigMap.v1 default/new",
+            "delete ConfigMap.v1 default/old Foreground",
+            "delete Pod.v1 default/old Background",
+            "delete Job.v1.batch default/old Background",
+        ]
+    );
+    let keep = |name: &str, namespace: Option<&str>| {
+        Child::Keep(ObjectRef { kind: gvk("batch/v1/Job"), key: ObjectKey::new(namespace, name) })
+    };
+    let mut keeping = world().sees([created(&world(), job("a", "x")), created(&world(), job("b", "x"))]);
+    keeping.desired = Some(vec![keep("a", None), keep("b", Some("default")), keep("absent", None), keep("a", None)]);
+    assert_eq!(keeping.plan(), Plan::default());
+    keeping.desired = None;
+    assert_eq!(keeping.plan(), Plan::default());
+}
+
+#[test]
+fn an_object_that_two_caches_hold_is_one_object() {
+    let base = world();
+    let current = created(&base, job("j", "x"));
+    let mut beta = current.clone();
+    beta["apiVersion"] = json!("batch/v1beta1");
+    beta["spec"] = json!({"in": "another form"});
+    for (wanted, expected) in [
+        (vec![], vec!["delete Job.v1.batch default/j Background"]),
+        (vec![job("j", "x")], vec![]),
+        (vec![job("j", "y")], vec!["replace Job.v1.batch default/j DesiredChanged NotNeeded"]),
+    ] {
+        for observed in [[current.clone(), beta.clone()], [beta.clone(), current.clone()]] {
+            assert_eq!(steps(&base.clone().sees(observed).wants(wanted.clone()).plan()), expected);
+        }
+    }
+    // Only the other version is watched: its digest still tells, while its fields cannot be compared.
+    assert_eq!(base.clone().sees([beta.clone()]).wants([job("j", "x")]).plan(), Plan::default());
+    assert_eq!(base.sees([beta]).wants([job("j", "y")]).plan().steps.len(), 1);
+}
+
+#[test]
+fn what_is_not_ours_is_not_touched_whatever_its_name() {
+    let base = world();
+    let map = created(&base, config_map("a", "x"));
+    let other_uid = |pointer: &str, value: Value| {
+        let mut map = map.clone();
+        *map.pointer_mut(pointer).unwrap() = value;
+        map
+    };
+    for foreign in [
+        other_uid("/metadata/ownerReferences/0/uid", json!("another")),
+        other_uid("/metadata/labels", json!({PLUGIN_LABEL: "another", OWNER_UID_LABEL: PARENT_UID})),
+        other_uid("/metadata", json!({"name": "a", "namespace": "default", "uid": "u", "labels": {PLUGIN_LABEL: PLUGIN}})),
+        other_uid("/metadata/labels", json!("nonsense")),
+    ] {
+        let seen = base.clone().sees([foreign.clone()]);
+        assert_eq!(seen.clone().wants([]).plan(), Plan::default(), "{foreign}");
+        assert_eq!(steps(&seen.wants([config_map("a", "y")]).plan()), ["create ConfigMap.v1 default/a"], "{foreign}");
+    }
+    let mut garbled = base.clone().sees([map.clone()]).wants([]);
+    garbled.observed[0].json = "{".to_owned();
+    assert_eq!(garbled.plan(), Plan::default());
+    let mut contradictory = base.sees([map]).wants([]);
+    contradictory.observed[0].uid = "another".to_owned();
+    assert_eq!(contradictory.plan(), Plan::default());
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_with_what_to_do() {
+    use RefusalReason::{InvalidChild, KindNotGranted, NamespaceNotGranted, NotServed, UndeclaredKind};
+    let object = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+    let map = |metadata: &str| object(&format!(r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {metadata}}}"#));
+    let mut world = world();
+    let only = |namespaces: &[&str]| Namespaces::Only(namespaces.iter().map(|name| (*name).to_owned()).collect());
+    let kinds = manifest().children.into_iter().map(|child| child.kind).filter(|kind| kind.kind != "Secret").collect();
+    world.grants = Grants::new(&manifest(), only(&["default"])).with_kinds(Kinds::Only(kinds));
+    for (child, reason, named, advice) in [
+        (object("{}"), InvalidChild, None, "set its apiVersion and kind"),
+        (object(r#"{"kind": "Job"}"#), InvalidChild, None, "has no apiVersion"),
+        (map("null"), InvalidChild, None, "set metadata.name"),
+        (map(r#"{"generateName": "a-"}"#), InvalidChild, None, "give each child a fixed name"),
+        (map(r#"{"name": "A/../b"}"#), InvalidChild, None, "use at most 253"),
+        (map(r#"{"name": "a", "namespace": 1}"#), InvalidChild, None, "cannot be in the namespace 1"),
+        (map(r#"{"name": "a", "namespace": "a/b"}"#), InvalidChild, None, "use at most 63"),
+        (map(r#"{"name": "a", "labels": []}"#), InvalidChild, Some("ConfigMap.v1 default/a"), "an object of strings"),
+        (map(r#"{"name": "a", "annotations": {"x": 1}}"#), InvalidChild, Some("ConfigMap.v1 default/a"), "write it in quotes"),
+        (
+            map(r#"{"name": "a", "namespace": "other"}"#),
+            NamespaceNotGranted,
+            Some("ConfigMap.v1 other/a"),
+            "grant it the namespace",
+        ),
+        (
+            object(r#"{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}"#),
+            NamespaceNotGranted,
+            Some("ClusterRole.v1.rbac.authorization.k8s.io r"),
+            "mount it for all namespaces",
+        ),
+        (
+            object(r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}"#),
+            UndeclaredKind,
+            Some("Pod.v1 default/p"),
+            "declare it",
+        ),
+        (
+            object(r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}"#),
+            KindNotGranted,
+            Some("Secret.v1 default/s"),
+            "add it to the kinds",
+        ),
+        (
+            object(r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}"#),
+            NotServed,
+            Some("Widget.v1.example.com default/w"),
+            "CustomResourceDefinition",
+        ),
+    ] {
+        let plan = world.clone().wants([child.clone()]).plan();
+        assert_eq!(refusals(&plan), [(reason, named.map(str::to_owned))], "{child}");
+        assert!(plan.refusals[0].message.contains(advice), "{}", plan.refusals[0].message);
+        assert_eq!(plan.steps, [], "{child}");
+    }
+}
+
+#[test]
+fn a_name_that_is_wanted_twice_is_refused_the_second_time() {
+    let mut explicit = config_map("a", "y");
+    explicit["metadata"]["namespace"] = json!("default");
+    let plan = world().wants([config_map("a", "x"), explicit]).plan();
+    assert_eq!(refusals(&plan), [(RefusalReason::InvalidChild, Some("ConfigMap.v1 default/a".to_owned()))]);
+    let [Step::Create { desired }] = plan.steps.as_slice() else { panic!("{plan:?}") };
+    assert_eq!(desired.object["data"]["text"], "x");
+}
+
+#[test]
+fn nothing_is_lost_because_of_a_bad_output() {
+    let base = world();
+    let seen = base.clone().sees([created(&base, config_map("a", "x")), created(&base, job("j", "x"))]);
+    let no_name = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}});
+    assert_eq!(steps(&seen.clone().wants([no_name]).plan()), ["delete Job.v1.batch default/j Background"]);
+    assert_eq!(steps(&seen.clone().wants([json!({})]).plan()), [""; 0]);
+    let mut refused = config_map("a", "x");
+    refused["metadata"]["labels"] = json!(1);
+    assert_eq!(steps(&seen.clone().wants([refused]).plan()), ["delete Job.v1.batch default/j Background"]);
+    let mut not_served = seen.wants([config_map("a", "y")]);
+    not_served.scopes.remove(&gvk("v1/ConfigMap"));
+    assert_eq!(steps(&not_served.plan()), ["delete Job.v1.batch default/j Background"]);
+}
+
+#[test]
+fn what_is_outside_the_grants_is_not_deleted_either() {
+    let base = world();
+    let mut seen = base.clone().sees([created(&base, config_map("a", "x")), created(&base, job("j", "x"))]).wants([]);
+    let jobs = Kinds::Only([gvk("batch/v1/Job")].into());
+    seen.grants = Grants::new(&manifest(), Namespaces::Only(["other".to_owned()].into())).with_kinds(jobs);
+    let plan = seen.plan();
+    assert_eq!(plan.steps, []);
+    assert_eq!(
+        refusals(&plan),
+        [
+            (RefusalReason::KindNotGranted, Some("ConfigMap.v1 default/a".to_owned())),
+            (RefusalReason::NamespaceNotGranted, Some("Job.v1.batch default/j".to_owned())),
+        ]
+    );
+}
+
+#[test]
+fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
+    let base = world().wants([config_map("a", "x")]);
+    let ours = created(&world(), config_map("a", "x"));
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut object = ours.clone();
+        change(&mut object);
+        object
+    };
+    let bare = json!({"metadata": {"name": "a", "namespace": "default", "uid": "u"}, "data": {"text": "theirs"}});
+    let controlled = |owner: Value| changed(&|object| object["metadata"]["ownerReferences"] = json!([owner.clone()]));
+    let adopting = Grants::new(&manifest(), Namespaces::All).with_adoption(Adoption::Allowed);
+    let decide = |world: &World, live: &Value| {
+        let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
+        world.with_input(|input| on_existing(input, &desired, live))
+    };
+    let shown = |existing: Existing| match existing {
+        Existing::Step(step) => steps(&Plan { steps: vec![step], ..Plan::default() }).pop().unwrap(),
+        Existing::Nothing => "nothing".to_owned(),
+        Existing::Wait(message) => format!("wait: {message}"),
+        Existing::Refuse(refusal) => format!("{}: {}", refusal.reason.as_str(), refusal.message),
+    };
+    let adopter = World { grants: adopting, ..base.clone() };
+    let going = changed(&|object| object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z"));
+    let foreign_going = json!({"metadata": {"name": "a", "uid": "u", "deletionTimestamp": "2024-01-01T00:00:00Z"}});
+    let stripped = changed(&|object| object["metadata"]["labels"] = json!({}));
+    let labelled_by_another = changed(&|object| {
+        object["metadata"] = json!({"name": "a", "uid": "u", "labels": {PLUGIN_LABEL: "x", OWNER_UID_LABEL: "y"}})
+    });
+    let earlier =
+        controlled(json!({"apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": "old", "controller": true}));
+    let another =
+        controlled(json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "d", "controller": true}));
+    for (world, live, expected) in [
+        (&base, &ours, "nothing"),
+        (&base, &stripped, "apply ConfigMap.v1 default/a Drifted { path: \"metadata.labels"),
+        (&base, &going, "wait: ConfigMap.v1 default/a is being deleted"),
+        (&adopter, &foreign_going, "wait: ConfigMap.v1 default/a is being deleted"),
+        (&base, &earlier, "wait: ConfigMap.v1 default/a belongs to an earlier Echo of the same name"),
+        (&base, &another, "ForeignObject: ConfigMap.v1 default/a exists and is controlled by Deployment.v1.apps d"),
+        (&base, &labelled_by_another, "ForeignObject: ConfigMap.v1 default/a exists and is labelled as a child of x (UID y)"),
+        (&base, &bare, "ForeignObject: ConfigMap.v1 default/a exists, and nobody says that it is a child"),
+        (&base, &json!({}), "ForeignObject: "),
+        (&adopter, &bare, "apply ConfigMap.v1 default/a Adopted"),
+        (&adopter, &another, "ForeignObject: "),
+        (&adopter, &labelled_by_another, "ForeignObject: "),
+    ] {
+        let found = shown(decide(world, live));
+        assert!(found.starts_with(expected), "{found:?} for {live}");
+    }
+    let secret = World {
+        desired: adopter
+            .clone()
+            .wants([json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}})])
+            .desired,
+        ..adopter
+    };
+    assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
+}
+
+#[test]
+fn the_digest_is_of_what_the_plugin_wants_and_of_nothing_else() {
+    let digest = |world: &World, child: Value| created(world, child)["metadata"]["annotations"][DIGEST_ANNOTATION].clone();
+    let mut upgraded = world();
+    upgraded.parent.kind.version = "v2".to_owned();
+    let mut returned = created(&world(), config_map("a", "x"));
+    returned["metadata"]["managedFields"] = json!([]);
+    let expected = digest(&world(), config_map("a", "x"));
+    assert_eq!(digest(&upgraded, config_map("a", "x")), expected);
+    assert_eq!(digest(&world(), returned), expected, "returning the object as it was read changes nothing");
+    assert_ne!(digest(&world(), config_map("a", "y")), expected);
+    // Fixed, since a change of how it is computed would write every child in every cluster.
+    assert_eq!(expected, "597cbb7c4bfe4309a1fefa8c9ba52a96");
+    let canonical =
+        r#"{"apiVersion":"v1","data":{"text":"x"},"kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}"#;
+    let sha: String = Sha256::digest(canonical).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(expected, sha[..32]);
+}
+
+#[test]
+fn maps_are_sorted_as_digests_need_them() {
+    let map: Map<String, Value> = serde_json::from_str(r#"{"b": {"d": 1, "c": 2}, "a": 3}"#).expect("JSON");
+    assert_eq!(Value::Object(map).to_string(), r#"{"a":3,"b":{"c":2,"d":1}}"#, "serde_json's preserve_order must stay off");
+}

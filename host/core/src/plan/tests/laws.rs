@@ -1,0 +1,227 @@
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::Strategy;
+
+use super::*;
+
+fn names() -> impl Strategy<Value = &'static str> {
+    select(vec!["a", "b", "c", "Bad_Name", ""])
+}
+
+fn kinds() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "v1/ConfigMap",
+        "v1/ConfigMap",
+        "batch/v1/Job",
+        "batch/v1beta1/Job",
+        "v1/Secret",
+        "rbac.authorization.k8s.io/v1/ClusterRole",
+        "example.com/v1/Widget",
+        "v1/Pod",
+    ])
+}
+
+fn namespaces() -> impl Strategy<Value = Option<&'static str>> {
+    select(vec![None, None, Some("default"), Some("other")])
+}
+
+fn data() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!({}),
+        json!({"text": "x"}),
+        json!({"text": "y"}),
+        json!({"quantity": "1000m"}),
+        json!({"none": null}),
+        json!(null),
+    ])
+}
+
+fn children() -> impl Strategy<Value = Child> {
+    let labels = select(vec![json!(null), json!({"app": "x"}), json!({"app": 1}), json!({PLUGIN_LABEL: "forged"})]);
+    prop_oneof![
+        5 => (kinds(), names(), namespaces(), data(), labels).prop_map(|(kind, name, namespace, data, labels)| {
+            let kind = gvk(kind);
+            let mut object = json!({
+                "apiVersion": kind.api_version(), "kind": kind.kind, "data": data,
+                "metadata": {"name": name, "labels": labels, "resourceVersion": "1"},
+            });
+            if let Some(namespace) = namespace {
+                object["metadata"]["namespace"] = json!(namespace);
+            }
+            Child::Apply(object.as_object().expect("an object").clone())
+        }),
+        1 => (kinds(), names(), namespaces())
+            .prop_map(|(kind, name, namespace)| Child::Keep(ObjectRef { kind: gvk(kind), key: ObjectKey::new(namespace, name) })),
+        1 => select(vec![json!({}), json!({"kind": "Job"}), json!({"apiVersion": "v1", "kind": "ConfigMap"})])
+            .prop_map(|object| Child::Apply(object.as_object().expect("an object").clone())),
+    ]
+}
+
+/// Objects of ours and of others, right and wrong.
+fn objects() -> impl Strategy<Value = Value> {
+    let owner = select(vec![None, Some(PARENT_UID), Some(PARENT_UID), Some("another")]);
+    let labels = select(vec![
+        json!({PLUGIN_LABEL: PLUGIN, OWNER_UID_LABEL: PARENT_UID}),
+        json!({PLUGIN_LABEL: PLUGIN, OWNER_UID_LABEL: PARENT_UID}),
+        json!({PLUGIN_LABEL: PLUGIN, OWNER_UID_LABEL: "another"}),
+        json!({PLUGIN_LABEL: "another", OWNER_UID_LABEL: PARENT_UID}),
+        json!({}),
+    ]);
+    let going = proptest::bool::weighted(0.1);
+    let digest = select(vec![json!({}), json!({DIGEST_ANNOTATION: "0"})]);
+    (kinds(), select(vec!["a", "b", "c"]), namespaces(), data(), owner, labels, going, digest).prop_map(
+        |(kind, name, namespace, data, owner, labels, going, digest)| {
+            let kind = gvk(kind);
+            let namespace = if kind.kind == "ClusterRole" { None } else { Some(namespace.unwrap_or("default")) };
+            let mut object = json!({
+                "apiVersion": kind.api_version(), "kind": kind.kind, "data": data,
+                "metadata": {
+                    "name": name, "labels": labels, "annotations": digest, "resourceVersion": "1",
+                    "uid": format!("{}-{}-{name}", kind.kind, namespace.unwrap_or_default()),
+                },
+            });
+            let metadata = object["metadata"].as_object_mut().expect("an object");
+            if let Some(namespace) = namespace {
+                metadata.insert("namespace".to_owned(), json!(namespace));
+            }
+            if let Some(uid) = owner {
+                let reference = json!({"apiVersion": "x/v1", "kind": "X", "name": "x", "uid": uid, "controller": true});
+                metadata.insert("ownerReferences".to_owned(), json!([reference]));
+            }
+            if going {
+                metadata.insert("deletionTimestamp".to_owned(), json!("2024-01-01T00:00:00Z"));
+            }
+            object
+        },
+    )
+}
+
+fn worlds() -> impl Strategy<Value = World> {
+    let grants = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(all_namespaces, all_kinds, adopts)| {
+        let namespaces = if all_namespaces { Namespaces::All } else { Namespaces::Only(["default".to_owned()].into()) };
+        let kinds = if all_kinds { Kinds::Declared } else { Kinds::Only([gvk("v1/ConfigMap"), gvk("batch/v1/Job")].into()) };
+        let adoption = if adopts { Adoption::Allowed } else { Adoption::Refused };
+        Grants::new(&manifest(), namespaces).with_kinds(kinds).with_adoption(adoption)
+    });
+    let children = proptest::option::weighted(0.95, proptest::collection::vec(children(), 0..8));
+    let observed = proptest::collection::vec(objects(), 0..8);
+    (grants, children, observed, proptest::bool::weighted(0.2)).prop_map(|(grants, desired, objects, cluster_parent)| {
+        let mut world = World { grants, desired, ..world() };
+        if cluster_parent {
+            world.parent.key.namespace = None;
+        }
+        // A cluster has one object of a name.
+        let mut seen = std::collections::BTreeSet::new();
+        world.observed = objects.iter().map(Live::new).filter(|live| seen.insert(live.uid.clone())).collect();
+        world
+    })
+}
+
+/// Stated anew, from the decision and not from the code: the controller decides, and both labels where there is none.
+fn is_owned(world: &World, object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    let references = object["metadata"]["ownerReferences"].as_array();
+    match references.and_then(|references| references.first()) {
+        Some(reference) => reference["uid"] == world.parent.uid.as_str(),
+        None => labels[OWNER_UID_LABEL] == world.parent.uid.as_str() && labels[PLUGIN_LABEL] == PLUGIN,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn planning_after_applying_is_empty(mut world in worlds()) {
+        let first = world.plan();
+        world.execute(&first);
+        let second = world.plan();
+        // What is foreign stays in the way; the look at it comes to the same each time and writes nothing.
+        for step in &second.steps {
+            let Step::Create { desired } = step else { panic!("{step:?} after {first:?}") };
+            let live = world.live(&desired.child).expect("only what exists already is not created");
+            let live: Value = serde_json::from_str(&live.json).expect("JSON");
+            let existing = world.with_input(|input| on_existing(input, desired, &live));
+            prop_assert!(!matches!(existing, Existing::Step(_)), "{:?} after {:?}", existing, first);
+        }
+        prop_assert_eq!(&second.refusals, &first.refusals);
+        world.touch_every_status();
+        prop_assert_eq!(world.plan(), second, "a status is not desired, so it makes no difference");
+    }
+
+    #[test]
+    fn nothing_not_owned_by_uid_is_touched(world in worlds()) {
+        let foreign: Vec<&Live> = world
+            .observed
+            .iter()
+            .filter(|live| !is_owned(&world, &serde_json::from_str(&live.json).expect("JSON")))
+            .collect();
+        for step in world.plan().steps {
+            let touched = foreign.iter().find(|live| Some(live.uid.as_str()) == step.uid());
+            prop_assert!(touched.is_none(), "{step:?} touches {touched:?}");
+        }
+    }
+
+    #[test]
+    fn same_inputs_same_plan_byte_for_byte(world in worlds(), seed in any::<u64>()) {
+        let bytes = |world: &World| serde_json::to_vec(&world.plan()).expect("a plan is JSON");
+        let mut shuffled = world.clone();
+        shuffled.observed.sort_by_key(|live| Sha256::digest(format!("{seed}{}", live.uid)).to_vec());
+        prop_assert_eq!(bytes(&world), bytes(&world));
+        prop_assert_eq!(bytes(&world), bytes(&shuffled));
+    }
+
+    #[test]
+    fn nothing_outside_the_grants_is_written(world in worlds()) {
+        let plan = world.plan();
+        for step in &plan.steps {
+            let child = step.child();
+            prop_assert!(world.grants.allows_kind(&child.kind), "{step:?}");
+            prop_assert!(world.grants.allows_namespace(child.key.namespace.as_deref()), "{step:?}");
+            if !matches!(step, Step::Delete { .. }) {
+                prop_assert!(world.grants.child(&child.kind).is_some(), "{step:?}");
+                prop_assert!(world.scopes.contains_key(&child.kind), "{step:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_object_that_is_written_says_whose_it_is(world in worlds()) {
+        for step in world.plan().steps {
+            let (Step::Create { desired } | Step::Apply { desired, .. } | Step::Replace { desired, .. }) = &step else { continue };
+            let metadata = &desired.object["metadata"];
+            prop_assert_eq!(&metadata["labels"][OWNER_UID_LABEL], &json!(world.parent.uid));
+            prop_assert_eq!(&metadata["labels"][PLUGIN_LABEL], &json!(PLUGIN));
+            prop_assert_eq!(&metadata["name"], &json!(desired.child.key.name));
+            let same_namespace = desired.child.key.namespace == world.parent.key.namespace;
+            let referenced = metadata.get("ownerReferences").is_some();
+            prop_assert_eq!(referenced, same_namespace || world.parent.key.namespace.is_none(), "{:?}", step);
+            prop_assert_eq!(metadata.get("uid").and_then(Value::as_str), match &step { Step::Apply { uid, .. } => Some(uid.as_str()), _ => None });
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_is_never_deleted(world in worlds()) {
+        let plan = world.plan();
+        for step in &plan.steps {
+            let Step::Delete { child, .. } = step else { continue };
+            for wanted in world.desired.iter().flatten() {
+                let (kind, name) = match wanted {
+                    Child::Keep(reference) => (reference.kind.kind.as_str(), reference.key.name.as_str()),
+                    Child::Apply(object) => (
+                        object.get("kind").and_then(Value::as_str).unwrap_or_default(),
+                        object.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or_default(),
+                    ),
+                };
+                let namespace = match wanted {
+                    Child::Keep(reference) => reference.key.namespace.as_deref(),
+                    Child::Apply(object) => object.get("metadata").and_then(|metadata| metadata["namespace"].as_str()),
+                };
+                let in_other_namespace = namespace
+                    .or(world.parent.key.namespace.as_deref())
+                    .is_some_and(|namespace| Some(namespace) != child.key.namespace.as_deref());
+                let may_be_it = kind == child.kind.kind && (name == child.key.name || name.is_empty());
+                prop_assert!(!may_be_it || in_other_namespace, "{:?} deletes {:?}", step, wanted);
+            }
+        }
+    }
+}

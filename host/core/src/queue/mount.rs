@@ -1,0 +1,436 @@
+//! The keys of one mount.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::{Added, InProgress, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
+
+/// Tells apart what has the same time, and keeps the order in which it came.
+type Position = u64;
+
+/// The keys of one mount: the state of each, and an index for each state so that nothing is ever searched for.
+#[derive(Debug)]
+pub(super) struct Mount<K> {
+    admission: Admission,
+    workers: usize,
+    /// How often others were taken while a low key of this mount could have been.
+    passed_over: u32,
+    next_position: Position,
+    entries: BTreeMap<K, Entry>,
+    // The indexes. Only `enter` and `leave` change them and `entries`, except that `close` empties
+    // them all and `promote` pops what it is about to make leave.
+    normal: BTreeMap<Position, K>,
+    low: BTreeMap<Position, K>,
+    delayed: BTreeMap<(Time, Position), K>,
+    processing: BTreeSet<(Time, Position)>,
+    parked: BTreeSet<K>,
+}
+
+/// Whether keys are welcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    Open,
+    /// The mount was removed, and is here only until its runs are done.
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    failures: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Queued { priority: Priority, since: Time, position: Position },
+    Delayed { priority: Priority, until: Time, position: Position },
+    Processing { run: Run, since: Time, position: Position },
+    Parked,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    priority: Priority,
+    validity: Validity,
+    again: Again,
+}
+
+/// Whether the result of a run says anything about its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Validity {
+    Valid,
+    /// The mount was removed meanwhile, and if it is back, it is another one.
+    Orphaned,
+}
+
+/// What was asked for during a run.
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    No,
+    /// The key changed.
+    Now {
+        priority: Priority,
+        since: Time,
+    },
+    /// The key is to be run at that time at the latest.
+    At(Time),
+}
+
+/// What a mount has to give at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    pub(super) rank: Rank,
+    pub(super) priority: Priority,
+}
+
+/// Whether an offer goes before those of other mounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// A normal key, or a low one that was passed over often enough.
+    Ahead,
+    /// A low key.
+    Behind,
+}
+
+/// A key that was taken.
+#[derive(Debug)]
+pub(super) struct Work<K> {
+    pub(super) key: K,
+    pub(super) waited: Duration,
+    pub(super) failures: u32,
+}
+
+/// Without workers, until it is opened.
+impl<K> Default for Mount<K> {
+    fn default() -> Self {
+        Self {
+            admission: Admission::Closed,
+            workers: 0,
+            passed_over: 0,
+            next_position: 0,
+            entries: BTreeMap::new(),
+            normal: BTreeMap::new(),
+            low: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            processing: BTreeSet::new(),
+            parked: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Clone + Ord> Mount<K> {
+    pub(super) fn open(&mut self, workers: usize) {
+        self.admission = Admission::Open;
+        self.workers = workers;
+    }
+
+    /// Forgets everything but the runs in progress, whose results no longer matter.
+    pub(super) fn close(&mut self) {
+        self.admission = Admission::Closed;
+        self.passed_over = 0;
+        self.normal.clear();
+        self.low.clear();
+        self.delayed.clear();
+        self.parked.clear();
+        self.entries.retain(|_, entry| match &mut entry.state {
+            State::Processing { run, .. } => {
+                run.validity = Validity::Orphaned;
+                run.again = Again::No;
+                true
+            }
+            State::Queued { .. } | State::Delayed { .. } | State::Parked => false,
+        });
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.admission == Admission::Open
+    }
+
+    /// Whether the mount was removed and its last run is done.
+    pub(super) fn is_finished(&self) -> bool {
+        !self.is_open() && self.entries.is_empty()
+    }
+
+    pub(super) fn add(&mut self, key: K, priority: Priority, now: Time) -> Added {
+        self.promote(now);
+        let Some(entry) = self.entries.get_mut(&key) else {
+            self.enqueue(key, 0, priority, now);
+            return Added::Queued;
+        };
+        let failures = entry.failures;
+        match &mut entry.state {
+            State::Processing { run, .. } => {
+                run.again = match run.again {
+                    Again::Now { priority: before, since } => Again::Now { priority: before.min(priority), since },
+                    // Like a delayed retry, a time that was asked for is overtaken by a change.
+                    Again::No | Again::At(_) => Again::Now { priority, since: now },
+                };
+                Added::WhileProcessing
+            }
+            State::Queued { priority: before, since, .. } => {
+                let (before, since) = (*before, *since);
+                if priority < before {
+                    self.leave(&key);
+                    self.enqueue(key, failures, priority, since);
+                }
+                Added::AlreadyQueued
+            }
+            // At the priority of this change even if the retry's was higher: a relist would otherwise lift every delayed key to
+            // where it is in the way of fresh changes.
+            State::Delayed { .. } => {
+                self.leave(&key);
+                self.enqueue(key, failures, priority, now);
+                Added::Queued
+            }
+            State::Parked => {
+                self.leave(&key);
+                self.enqueue(key, 0, priority, now);
+                Added::Queued
+            }
+        }
+    }
+
+    pub(super) fn add_after(&mut self, key: K, delay: Duration, now: Time) -> Scheduled {
+        self.promote(now);
+        let until = now + delay;
+        let Some(entry) = self.entries.get_mut(&key) else {
+            self.delay(key, 0, Priority::Normal, until);
+            return Scheduled::At(until);
+        };
+        let failures = entry.failures;
+        match &mut entry.state {
+            State::Processing { run, .. } => {
+                run.again = match run.again {
+                    Again::No => Again::At(until),
+                    Again::At(before) => Again::At(before.min(until)),
+                    changed @ Again::Now { .. } => changed,
+                };
+                Scheduled::WhileProcessing
+            }
+            State::Queued { .. } => Scheduled::AlreadyQueued,
+            State::Delayed { priority, until: before, .. } => {
+                let (priority, before) = (*priority, *before);
+                if until < before {
+                    self.leave(&key);
+                    self.delay(key, failures, priority, until);
+                }
+                Scheduled::At(before.min(until))
+            }
+            State::Parked => Scheduled::Parked,
+        }
+    }
+
+    /// Queues the delayed keys that are due.
+    pub(super) fn promote(&mut self, now: Time) {
+        while let Some(earliest) = self.delayed.first_entry()
+            && earliest.key().0 <= now
+        {
+            let ((until, _), key) = earliest.remove_entry();
+            if let Some(Entry { failures, state: State::Delayed { priority, .. } }) = self.leave(&key) {
+                self.enqueue(key, failures, priority, until);
+            }
+        }
+    }
+
+    pub(super) fn offer(&self) -> Option<Offer> {
+        if !self.has_capacity() {
+            None
+        } else if !self.low.is_empty() && self.passed_over >= PASSED_OVER_LIMIT {
+            Some(Offer { rank: Rank::Ahead, priority: Priority::Low })
+        } else if !self.normal.is_empty() {
+            Some(Offer { rank: Rank::Ahead, priority: Priority::Normal })
+        } else if !self.low.is_empty() {
+            Some(Offer { rank: Rank::Behind, priority: Priority::Low })
+        } else {
+            None
+        }
+    }
+
+    /// Notes that a normal key, of this mount or another, is taken although a low one of this mount could be.
+    pub(super) fn pass_over(&mut self) {
+        if self.low.is_empty() {
+            self.passed_over = 0;
+        } else if self.has_capacity() {
+            self.passed_over = self.passed_over.saturating_add(1);
+        }
+    }
+
+    /// Takes the key that has been queued longest at that priority.
+    pub(super) fn take(&mut self, priority: Priority, now: Time) -> Option<Work<K>> {
+        let (_, key) = self.queued(priority).first_key_value()?;
+        let key = key.clone();
+        let Entry { failures, state: State::Queued { since, .. } } = self.leave(&key)? else { return None };
+        if priority == Priority::Low {
+            self.passed_over = 0;
+        }
+        let run = Run { priority, validity: Validity::Valid, again: Again::No };
+        let position = self.position();
+        self.enter(key.clone(), Entry { failures, state: State::Processing { run, since: now, position } });
+        Some(Work { key, waited: now.saturating_since(since), failures })
+    }
+
+    pub(super) fn done(
+        &mut self,
+        key: &K,
+        retry: Retry,
+        options: &Options,
+        backoff: impl FnOnce(u32) -> Duration,
+        now: Time,
+    ) -> Next {
+        self.promote(now);
+        let Some(Entry { failures, state: State::Processing { run, .. } }) = self.entries.get(key).copied() else {
+            return Next::Idle;
+        };
+        self.leave(key);
+        let retry = match run.validity {
+            Validity::Valid => retry,
+            Validity::Orphaned => Retry::Forget,
+        };
+        let parks = options.parks(retry, failures);
+        let (failures, delay) = match retry {
+            Retry::Forget | Retry::Never => (0, None),
+            Retry::After(delay) => (0, Some(delay)),
+            Retry::Backoff | Retry::BackoffAtLeast(_) => {
+                let failures = failures.saturating_add(1);
+                let least = if let Retry::BackoffAtLeast(least) = retry { least } else { Duration::ZERO };
+                (failures, Some(backoff(failures).max(least)))
+            }
+        };
+        let due = delay.map(|delay| now + delay);
+        match run.again {
+            Again::Now { priority, since } => {
+                // A change is what a parked key would have waited for.
+                let failures = if parks { 0 } else { failures };
+                self.enqueue(key.clone(), failures, priority, since);
+                Next::Queued
+            }
+            Again::No | Again::At(_) if parks => {
+                self.enter(key.clone(), Entry { failures, state: State::Parked });
+                Next::Parked { failures }
+            }
+            Again::No => self.rest(key, failures, run.priority, due),
+            Again::At(time) => self.rest(key, failures, run.priority, Some(due.map_or(time, |due| due.min(time)))),
+        }
+    }
+
+    pub(super) fn is_ready(&self, now: Time) -> bool {
+        let due = self.earliest().is_some_and(|earliest| earliest <= now);
+        self.has_capacity() && (due || !self.normal.is_empty() || !self.low.is_empty())
+    }
+
+    pub(super) fn earliest(&self) -> Option<Time> {
+        self.delayed.first_key_value().map(|((until, _), _)| *until)
+    }
+
+    pub(super) fn depth(&self, priority: Priority) -> usize {
+        self.queued(priority).len()
+    }
+
+    pub(super) fn processing(&self) -> usize {
+        self.processing.len()
+    }
+
+    pub(super) fn delayed(&self) -> usize {
+        self.delayed.len()
+    }
+
+    pub(super) fn parked(&self) -> impl Iterator<Item = (&K, u32)> {
+        self.parked.iter().map(|key| (key, self.entries.get(key).map_or(0, |entry| entry.failures)))
+    }
+
+    pub(super) fn oldest_processing_since(&self) -> Option<Time> {
+        self.processing.first().map(|(since, _)| *since)
+    }
+
+    pub(super) fn in_progress(&self, now: Time) -> InProgress {
+        let durations = self.processing.iter().map(|(since, _)| now.saturating_since(*since));
+        InProgress {
+            count: self.processing.len(),
+            total: durations.clone().fold(Duration::ZERO, Duration::saturating_add),
+            longest: durations.max().unwrap_or_default(),
+        }
+    }
+
+    fn has_capacity(&self) -> bool {
+        self.processing.len() < self.workers
+    }
+
+    fn queued(&self, priority: Priority) -> &BTreeMap<Position, K> {
+        match priority {
+            Priority::Normal => &self.normal,
+            Priority::Low => &self.low,
+        }
+    }
+
+    fn queued_mut(&mut self, priority: Priority) -> &mut BTreeMap<Position, K> {
+        match priority {
+            Priority::Normal => &mut self.normal,
+            Priority::Low => &mut self.low,
+        }
+    }
+
+    fn position(&mut self) -> Position {
+        self.next_position = self.next_position.wrapping_add(1);
+        self.next_position
+    }
+
+    /// A key that left is queued, as the last of its priority.
+    fn enqueue(&mut self, key: K, failures: u32, priority: Priority, since: Time) {
+        let position = self.position();
+        self.enter(key, Entry { failures, state: State::Queued { priority, since, position } });
+    }
+
+    /// A key that left is delayed.
+    fn delay(&mut self, key: K, failures: u32, priority: Priority, until: Time) {
+        let position = self.position();
+        self.enter(key, Entry { failures, state: State::Delayed { priority, until, position } });
+    }
+
+    /// A key that left is delayed if it is due some time, and forgotten otherwise.
+    fn rest(&mut self, key: &K, failures: u32, priority: Priority, due: Option<Time>) -> Next {
+        match due {
+            Some(until) => {
+                self.delay(key.clone(), failures, priority, until);
+                Next::At(until)
+            }
+            None => Next::Idle,
+        }
+    }
+
+    fn enter(&mut self, key: K, entry: Entry) {
+        match entry.state {
+            State::Queued { priority, position, .. } => {
+                self.queued_mut(priority).insert(position, key.clone());
+            }
+            State::Delayed { until, position, .. } => {
+                self.delayed.insert((until, position), key.clone());
+            }
+            State::Processing { since, position, .. } => {
+                self.processing.insert((since, position));
+            }
+            State::Parked => {
+                self.parked.insert(key.clone());
+            }
+        }
+        self.entries.insert(key, entry);
+    }
+
+    fn leave(&mut self, key: &K) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        match entry.state {
+            State::Queued { priority, position, .. } => {
+                self.queued_mut(priority).remove(&position);
+            }
+            State::Delayed { until, position, .. } => {
+                self.delayed.remove(&(until, position));
+            }
+            State::Processing { since, position, .. } => {
+                self.processing.remove(&(since, position));
+            }
+            State::Parked => {
+                self.parked.remove(key);
+            }
+        }
+        Some(entry)
+    }
+}

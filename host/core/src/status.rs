@@ -1,0 +1,248 @@
+//! What the parent's status should say.
+//!
+//! The conditions follow kstatus: `Ready` is what people wait for, `Reconciling` and `Stalled` are there only while they hold.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::contains::equal;
+use crate::names::is_dns_subdomain;
+use crate::plan::Refusal;
+use crate::response::{Condition, Truth};
+
+/// The API's limit is 32,768 bytes; a status that lists every conflict of a thousand children helps nobody and fills etcd.
+pub const MESSAGE_LIMIT: usize = 1024;
+/// The API's limit (`metav1.Condition`).
+const REASON_LIMIT: usize = 1024;
+/// The API's limit (`metav1.Condition`).
+const KIND_LIMIT: usize = 316;
+/// Refusals that a message names; the first ones say what is wrong, and the log has them all.
+const NAMED_REFUSALS: usize = 3;
+
+const READY: &str = "Ready";
+const RECONCILING: &str = "Reconciling";
+const STALLED: &str = "Stalled";
+
+/// Whether a failed reconcile is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// By itself, after a while.
+    Later,
+    /// Only when an input changes.
+    OnChange,
+}
+
+/// How the host sees the reconcile.
+#[derive(Clone, Copy, Debug)]
+pub enum Verdict<'a> {
+    /// All that is desired is there.
+    Ready,
+    /// Some of what is desired will not be done. An empty slice is the same as `Ready`.
+    Refused(&'a [Refusal]),
+    /// It did not come to its end.
+    Failed {
+        /// One word, for programs.
+        reason: &'a str,
+        /// A sentence, for people.
+        message: &'a str,
+        /// Whether it is tried again.
+        retry: Retry,
+    },
+}
+
+/// All that the status depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct StatusInput<'a> {
+    /// The parent's `status` as observed.
+    pub live: Option<&'a Value>,
+    /// The parent's `metadata.generation`.
+    pub generation: Option<i64>,
+    /// What the plugin wants the status to be, without conditions; none: what it is.
+    pub status: Option<&'a Map<String, Value>>,
+    /// The plugin's conditions.
+    pub conditions: &'a [Condition],
+    /// How the host sees it.
+    pub verdict: Verdict<'a>,
+    /// The time, in RFC 3339 with seconds.
+    pub now: &'a str,
+}
+
+/// The complete status to write; none: it says all that already.
+///
+/// # Guarantees
+///
+/// - Once the result has been written, the same input gives none, at whatever time.
+/// - Conditions whose types neither the plugin nor the host sets stay as they are.
+pub fn desired_status(input: &StatusInput<'_>) -> Option<Map<String, Value>> {
+    let live = input.live.and_then(Value::as_object);
+    let mut status = input.status.or(live).cloned().unwrap_or_default();
+    match input.generation {
+        Some(generation) => {
+            status.insert("observedGeneration".to_owned(), json!(generation));
+        }
+        // The plugin does not own the field, so the live one stays.
+        None => restore(&mut status, live, "observedGeneration"),
+    }
+    let live_conditions = live.and_then(|live| live.get("conditions")).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let conditions = merge(live_conditions, &wanted_conditions(input), input);
+    status.insert("conditions".to_owned(), Value::Array(conditions));
+    let status = Value::Object(status);
+    let unchanged = input.live.is_some_and(|live| equal(live, &status));
+    match status {
+        Value::Object(status) if !unchanged => Some(status),
+        _ => None,
+    }
+}
+
+fn restore(status: &mut Map<String, Value>, live: Option<&Map<String, Value>>, field: &str) {
+    match live.and_then(|live| live.get(field)) {
+        Some(value) => status.insert(field.to_owned(), value.clone()),
+        None => status.remove(field),
+    };
+}
+
+/// The conditions that the plugin and the host want, the host's after the plugin's.
+fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
+    let hosts = host_conditions(&input.verdict);
+    let healthy = matches!(input.verdict, Verdict::Ready | Verdict::Refused([]));
+    let mut wanted: Vec<Condition> = Vec::new();
+    for condition in input.conditions {
+        let Some(condition) = valid(condition) else { continue };
+        let overruled = !healthy && hosts.iter().any(|host| host.kind == condition.kind);
+        if !overruled && wanted.iter().all(|other| other.kind != condition.kind) {
+            wanted.push(condition);
+        }
+    }
+    for condition in hosts {
+        if wanted.iter().all(|other| other.kind != condition.kind) {
+            wanted.push(condition);
+        }
+    }
+    wanted
+}
+
+fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
+    let condition = |kind: &str, status: Truth, reason: &str, message: &str| Condition {
+        kind: kind.to_owned(),
+        status,
+        reason: valid_reason(reason),
+        message: truncated(message, MESSAGE_LIMIT),
+    };
+    match verdict {
+        Verdict::Ready | Verdict::Refused([]) => {
+            vec![condition(READY, Truth::Yes, "Reconciled", "All that is desired is in place.")]
+        }
+        Verdict::Refused(refusals @ [first, ..]) => {
+            let (reason, message) = (first.reason.as_str(), refusal_message(refusals));
+            vec![condition(READY, Truth::No, reason, &message), condition(STALLED, Truth::Yes, reason, &message)]
+        }
+        Verdict::Failed { reason, message, retry } => {
+            let kind = match retry {
+                Retry::Later => RECONCILING,
+                Retry::OnChange => STALLED,
+            };
+            vec![condition(READY, Truth::No, reason, message), condition(kind, Truth::Yes, reason, message)]
+        }
+    }
+}
+
+fn refusal_message(refusals: &[Refusal]) -> String {
+    // Each gets its share, so that a long one does not hide that there are others.
+    let share = MESSAGE_LIMIT / NAMED_REFUSALS - 16;
+    let named: Vec<String> = refusals.iter().take(NAMED_REFUSALS).map(|refusal| truncated(&refusal.message, share)).collect();
+    let message = named.join("; ");
+    match refusals.len().saturating_sub(NAMED_REFUSALS) {
+        0 => message,
+        more => format!("{message} (and {more} more)"),
+    }
+}
+
+/// The live conditions with the wanted ones in them: those that are there stay at their places, new ones come last.
+fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<Value> {
+    let mut merged = Vec::with_capacity(live.len() + wanted.len());
+    let mut placed = BTreeSet::new();
+    for old in live {
+        let kind = old.get("type").and_then(Value::as_str);
+        match wanted.iter().find(|condition| Some(condition.kind.as_str()) == kind) {
+            Some(condition) if placed.insert(condition.kind.as_str()) => merged.push(written(condition, Some(old), input)),
+            // A second one of the same type, which no writer of conditions should leave behind.
+            Some(_) => {}
+            None if kind == Some(STALLED) || kind == Some(RECONCILING) => {}
+            None => merged.push(old.clone()),
+        }
+    }
+    let new = wanted.iter().filter(|condition| !placed.contains(condition.kind.as_str()));
+    merged.extend(new.map(|condition| written(condition, None, input)));
+    merged
+}
+
+fn written(condition: &Condition, old: Option<&Value>, input: &StatusInput<'_>) -> Value {
+    let text = |field: &str| old.and_then(|old| old.get(field)).and_then(Value::as_str);
+    let status = condition.status.as_str();
+    let since = match text("lastTransitionTime") {
+        Some(since) if text("status") == Some(status) && !since.is_empty() => since,
+        _ => input.now,
+    };
+    let mut value = Map::new();
+    value.insert("type".to_owned(), json!(condition.kind));
+    value.insert("status".to_owned(), json!(status));
+    value.insert("reason".to_owned(), json!(condition.reason));
+    value.insert("message".to_owned(), json!(condition.message));
+    value.insert("lastTransitionTime".to_owned(), json!(since));
+    if let Some(generation) = input.generation {
+        value.insert("observedGeneration".to_owned(), json!(generation));
+    }
+    Value::Object(value)
+}
+
+/// The condition in a form that the API server accepts; none if nothing is left of its type. One bad condition must not cost the
+/// whole status.
+fn valid(condition: &Condition) -> Option<Condition> {
+    Some(Condition {
+        kind: valid_kind(&condition.kind)?,
+        status: condition.status,
+        reason: valid_reason(&condition.reason),
+        message: truncated(&condition.message, MESSAGE_LIMIT),
+    })
+}
+
+/// A qualified name: `[prefix/]name`, of letters, digits, `-`, `_` and `.`. What does not fit is left out.
+fn valid_kind(kind: &str) -> Option<String> {
+    let (prefix, name) = match kind.split_once('/') {
+        Some((prefix, name)) if is_dns_subdomain(prefix) => (Some(prefix), name),
+        Some((_, name)) => (None, name),
+        None => (None, kind),
+    };
+    let limit = KIND_LIMIT - prefix.map_or(0, |prefix| prefix.len() + 1);
+    let fitting = name.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(*letter));
+    let name: String = fitting.skip_while(|letter| !letter.is_ascii_alphanumeric()).take(limit.min(63)).collect();
+    let name = name.trim_end_matches(['-', '_', '.']);
+    match (name, prefix) {
+        ("", _) => None,
+        (name, Some(prefix)) => Some(format!("{prefix}/{name}")),
+        (name, None) => Some(name.to_owned()),
+    }
+}
+
+/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`. What does not fit is left out; `Unknown` if nothing is left.
+fn valid_reason(reason: &str) -> String {
+    let fitting = reason.chars().filter(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(*letter));
+    let reason: String = fitting.skip_while(|letter| !letter.is_ascii_alphabetic()).take(REASON_LIMIT).collect();
+    match reason.trim_end_matches([',', ':']) {
+        "" => "Unknown".to_owned(),
+        reason => reason.to_owned(),
+    }
+}
+
+/// At most so many bytes, with an ellipsis where something is missing.
+fn truncated(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(limit.saturating_sub('…'.len_utf8()));
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::plan::RefusalReason;
+
+const NOW: &str = "2024-05-01T00:00:00Z";
+const BEFORE: &str = "2023-01-01T00:00:00Z";
+
+fn input<'a>(live: Option<&'a Value>, status: Option<&'a Map<String, Value>>, verdict: Verdict<'a>) -> StatusInput<'a> {
+    StatusInput { live, generation: Some(2), status, conditions: &[], verdict, now: NOW }
+}
+
+fn written_status(input: &StatusInput<'_>) -> Value {
+    Value::Object(desired_status(input).expect("there is something to write"))
+}
+
+fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+    status["conditions"].as_array().expect("conditions").iter().find(|condition| condition["type"] == kind)
+}
+
+fn refusal(message: &str) -> Refusal {
+    Refusal { child: None, reason: RefusalReason::ForeignObject, message: message.to_owned() }
+}
+
+fn condition(kind: &str, status: Truth, reason: &str) -> Condition {
+    Condition { kind: kind.to_owned(), status, reason: reason.to_owned(), message: "A sentence.".to_owned() }
+}
+
+#[test]
+fn success_says_ready_and_what_generation_was_observed() {
+    let status = json!({"phase": "Done", "observedGeneration": 99, "conditions": "the host's"});
+    let written = written_status(&input(None, status.as_object(), Verdict::Ready));
+    let expected = json!({
+        "phase": "Done",
+        "observedGeneration": 2,
+        "conditions": [{
+            "type": "Ready", "status": "True", "reason": "Reconciled", "message": "All that is desired is in place.",
+            "lastTransitionTime": NOW, "observedGeneration": 2,
+        }],
+    });
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn conditions_of_others_stay_and_ours_keep_their_places_and_times() {
+    let live = json!({"phase": "Old", "conditions": [
+        {"type": "Theirs", "status": "True", "since": "long"},
+        {"type": "Stalled", "status": "True", "lastTransitionTime": BEFORE},
+        {"type": "Ready", "status": "True", "lastTransitionTime": BEFORE},
+        {"type": "Available", "status": "True", "lastTransitionTime": BEFORE},
+        {"type": "Ready", "status": "False"},
+        "nonsense",
+    ]});
+    let conditions = [condition("Available", Truth::No, "Down"), condition("New", Truth::Unknown, "Fresh")];
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(Some(&live), None, Verdict::Ready) });
+    let kinds: Vec<&Value> = written["conditions"].as_array().unwrap().iter().map(|condition| &condition["type"]).collect();
+    assert_eq!(json!(kinds), json!(["Theirs", "Ready", "Available", null, "New"]));
+    assert_eq!(written["phase"], "Old");
+    assert_eq!(find(&written, "Theirs"), Some(&live["conditions"][0]));
+    assert_eq!(find(&written, "Ready").unwrap()["lastTransitionTime"], BEFORE);
+    assert_eq!(find(&written, "Available").unwrap()["lastTransitionTime"], NOW);
+}
+
+#[test]
+fn the_hosts_ready_overrules_the_plugins_only_when_something_is_wrong() {
+    let conditions = [condition("Ready", Truth::No, "StillRunning"), condition("Reconciling", Truth::Yes, "StillRunning")];
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
+    assert_eq!(find(&written, "Ready").unwrap()["reason"], "StillRunning");
+    assert_eq!(find(&written, "Reconciling").unwrap()["status"], "True");
+
+    let conditions = [condition("Ready", Truth::Yes, "AllWell")];
+    let refusals: Vec<Refusal> = ["one", "two", "three", "four", "five"].map(refusal).into();
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Refused(&refusals)) });
+    for (kind, status) in [("Ready", "False"), ("Stalled", "True")] {
+        let condition = find(&written, kind).unwrap();
+        assert_eq!(condition["status"], status);
+        assert_eq!(condition["reason"], "ForeignObject");
+        assert_eq!(condition["message"], "one; two; three (and 2 more)");
+    }
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Refused(&[])) });
+    assert_eq!(find(&written, "Ready").unwrap()["reason"], "AllWell");
+}
+
+#[test]
+fn a_failure_leaves_the_status_and_says_whether_it_is_tried_again() {
+    let live =
+        json!({"phase": "Running", "conditions": [{"type": "Reconciling", "status": "True", "lastTransitionTime": BEFORE}]});
+    for (retry, present, absent) in [(Retry::Later, "Reconciling", "Stalled"), (Retry::OnChange, "Stalled", "Reconciling")] {
+        let verdict = Verdict::Failed { reason: "PluginTrapped", message: "It trapped.", retry };
+        let written = written_status(&input(Some(&live), None, verdict));
+        assert_eq!(written["phase"], "Running");
+        assert_eq!(find(&written, "Ready").unwrap()["status"], "False");
+        assert_eq!(find(&written, present).unwrap()["reason"], "PluginTrapped");
+        assert_eq!(find(&written, absent), None);
+    }
+}
+
+#[test]
+fn conditions_are_made_to_fit_what_the_api_server_accepts() {
+    let conditions = [
+        Condition {
+            kind: "My Condition!".to_owned(),
+            status: Truth::Yes,
+            reason: "1: not a word, really,".to_owned(),
+            message: "ä".repeat(MESSAGE_LIMIT),
+        },
+        condition("example.com/Probe", Truth::Yes, "!!"),
+        condition("///", Truth::Yes, "NoType"),
+        condition(&"x".repeat(1000), Truth::Yes, "Long"),
+    ];
+    let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
+    let first = find(&written, "MyCondition").unwrap();
+    assert_eq!(first["reason"], "notaword,really");
+    let message = first["message"].as_str().unwrap();
+    assert!(message.len() <= MESSAGE_LIMIT && message.ends_with('…'));
+    assert_eq!(find(&written, "example.com/Probe").unwrap()["reason"], "Unknown");
+    assert_eq!(written["conditions"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_status_that_the_api_server_spells_another_way_is_not_written_again() {
+    let status = json!({"replicas": 1.0, "nothing": null});
+    let mut live = written_status(&input(None, status.as_object(), Verdict::Ready));
+    live["replicas"] = json!(1);
+    live.as_object_mut().unwrap().remove("nothing");
+    assert_eq!(desired_status(&input(Some(&live), status.as_object(), Verdict::Ready)), None);
+}
+
+#[test]
+fn an_object_without_generation_has_none_observed() {
+    let live = json!({"observedGeneration": 7});
+    let status = json!({"observedGeneration": 8});
+    let input = StatusInput { generation: None, ..input(Some(&live), status.as_object(), Verdict::Ready) };
+    assert_eq!(written_status(&input)["observedGeneration"], 7);
+    assert_eq!(written_status(&StatusInput { live: None, ..input }).get("observedGeneration"), None);
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(vec!["Ready", "Stalled", "Reconciling", "Available", "a/b", "x y", ""])
+            .prop_map(str::to_owned),
+        "\\PC{0,12}",
+    ]
+}
+
+fn statuses() -> impl Strategy<Value = Value> {
+    let condition = prop_oneof![
+        Just(json!("nonsense")),
+        (words(), proptest::sample::select(vec!["True", "False", "Unknown", ""]))
+            .prop_map(|(kind, status)| json!({"type": kind, "status": status, "lastTransitionTime": BEFORE})),
+    ];
+    prop_oneof![
+        Just(json!(null)),
+        Just(json!({"conditions": 1, "phase": null})),
+        proptest::collection::vec(condition, 0..6).prop_map(|conditions| json!({"conditions": conditions, "phase": "x"})),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn status_written_is_not_written_again(
+        live in proptest::option::of(statuses()),
+        status in proptest::option::of(statuses()),
+        conditions in proptest::collection::vec(
+            (words(), proptest::sample::select(vec![Truth::Yes, Truth::No, Truth::Unknown]), words(), words()), 0..5),
+        messages in proptest::collection::vec(words(), 0..6),
+        retry in proptest::option::of(any::<bool>()),
+        generation in proptest::option::of(1i64..3),
+    ) {
+        let conditions: Vec<Condition> = conditions
+            .into_iter()
+            .map(|(kind, status, reason, message)| Condition { kind, status, reason, message })
+            .collect();
+        let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
+        let verdict = match retry {
+            None => Verdict::Refused(&refusals),
+            Some(later) => Verdict::Failed {
+                reason: "Trap", message: "m", retry: if later { Retry::Later } else { Retry::OnChange },
+            },
+        };
+        let first = StatusInput {
+            live: live.as_ref(),
+            generation,
+            status: status.as_ref().and_then(Value::as_object),
+            conditions: &conditions,
+            verdict,
+            now: BEFORE,
+        };
+        let written = desired_status(&first).map(Value::Object);
+        let again = StatusInput { live: written.as_ref().or(live.as_ref()), now: NOW, ..first };
+        prop_assert_eq!(desired_status(&again), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Compiled code on disk.
+//!
+//! Machine code that someone else wrote would run with the host's own rights, outside of every sandbox. So it is only
+//! loaded from a regular file and a directory that belong to our user, which nobody else may write to, and if it is what
+//! was stored, to the byte. Everything else is ignored, said in the log, and compiled anew.
+//!
+//! For each component there are two files: `<component>-<engine>.cwasm`, as wasmtime maps it, and beside it
+//! `<component>-<engine>.sha256`. Checks are made on what was opened, not on a name that may change meanwhile.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
+use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::digest::Digest;
+
+/// The directory of our own inside the one that is configured. The latter is often a volume that the kubelet made, of
+/// another owner or with other permissions.
+const DIRECTORY: &str = "compiled";
+
+/// Why something in the cache is not used.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{what}")]
+    Io {
+        what: &'static str,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{what} belongs to user {owner}, not to {ours}")]
+    ForeignOwner { what: &'static str, owner: u32, ours: u32 },
+    #[error("{what} may be written by others (mode {mode:o})")]
+    ForeignWriters { what: &'static str, mode: RawMode },
+    #[error("{what} is not a regular file")]
+    NotRegular { what: &'static str },
+    #[error("the code is not what was stored")]
+    Altered,
+    #[error("the code does not load: {0}")]
+    Unloadable(String),
+}
+
+fn io(what: &'static str) -> impl FnOnce(Errno) -> Error {
+    move |errno| Error::Io { what, source: errno.into() }
+}
+
+/// Compiled code on disk.
+pub(crate) struct Cache {
+    path: PathBuf,
+}
+
+impl Cache {
+    /// In a directory that need not exist yet.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The compiled component, if a trustworthy one is there.
+    pub(crate) fn load(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
+        match self.try_load(engine, digest) {
+            Ok(found) => found,
+            Err(error) => {
+                self.warn(&error, "compiled code is not used");
+                None
+            }
+        }
+    }
+
+    /// Keeps a compiled component for the next start.
+    pub(crate) fn store(&self, component: &Component, digest: &Digest) {
+        if let Err(error) = self.try_store(component, digest) {
+            self.warn(&error, "compiled code is not kept");
+        }
+    }
+
+    fn warn(&self, error: &Error, message: &str) {
+        let cause = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
+        tracing::warn!(directory = %self.path.display(), error = format!("{error}{cause}"), "{message}");
+    }
+
+    fn try_load(&self, engine: &Engine, digest: &Digest) -> Result<Option<Component>, Error> {
+        let Some(directory) = self.open_directory()? else { return Ok(None) };
+        let name = name(engine, digest);
+        let Some(mut code) = open(&directory, &format!("{name}.cwasm"), "the code")? else { return Ok(None) };
+        let Some(sum) = open(&directory, &format!("{name}.sha256"), "the checksum")? else { return Ok(None) };
+        let mut expected = String::new();
+        let read = sum.take(64).read_to_string(&mut expected);
+        read.map_err(|source| Error::Io { what: "the checksum cannot be read", source })?;
+        let found = sha256(&mut code).map_err(|source| Error::Io { what: "the code cannot be read", source })?;
+        if expected != found {
+            return Err(Error::Altered);
+        }
+        deserialize(engine, &code).map(Some)
+    }
+
+    fn try_store(&self, component: &Component, digest: &Digest) -> Result<(), Error> {
+        let directory = self.make_directory()?;
+        let code = component.serialize().map_err(|error| Error::Unloadable(format!("{error:#}")))?;
+        let name = name(component.engine(), digest);
+        // The checksum last: without it the code does not count.
+        write(&directory, &format!("{name}.cwasm"), &code)?;
+        write(&directory, &format!("{name}.sha256"), hex(&Sha256::digest(&code)).as_bytes())
+    }
+
+    /// None if it does not exist.
+    fn open_directory(&self) -> Result<Option<OwnedFd>, Error> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, self.path.join(DIRECTORY), flags, Mode::empty()) {
+            Ok(directory) => {
+                check_ours(&directory, "the directory")?;
+                Ok(Some(directory))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(io("the directory cannot be opened")(errno)),
+        }
+    }
+
+    fn make_directory(&self) -> Result<OwnedFd, Error> {
+        let path = self.path.join(DIRECTORY);
+        let created = std::fs::create_dir_all(&self.path);
+        created.map_err(|source| Error::Io { what: "the directory cannot be made", source })?;
+        match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(io("the directory cannot be made")(errno)),
+        }
+        self.open_directory()?.ok_or_else(|| io("the directory cannot be opened")(Errno::NOENT))
+    }
+}
+
+/// The component, and everything that its machine code depends on: wasmtime's version, its settings and the CPU.
+fn name(engine: &Engine, digest: &Digest) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{digest}-{:016x}", hasher.finish())
+}
+
+fn open(directory: &OwnedFd, name: &str, what: &'static str) -> Result<Option<File>, Error> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match rustix::fs::openat(directory, name, flags, Mode::empty()) {
+        Ok(file) => {
+            let mode = check_ours(&file, what)?;
+            if FileType::from_raw_mode(mode) == FileType::RegularFile {
+                Ok(Some(file.into()))
+            } else {
+                Err(Error::NotRegular { what })
+            }
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(io("a file cannot be opened")(errno)),
+    }
+}
+
+/// Ours, and nobody else may write to it. Gives the mode.
+fn check_ours(file: &impl AsFd, what: &'static str) -> Result<RawMode, Error> {
+    let stat = rustix::fs::fstat(file).map_err(io("a file cannot be looked at"))?;
+    let ours = rustix::process::geteuid().as_raw();
+    if stat.st_uid != ours {
+        return Err(Error::ForeignOwner { what, owner: stat.st_uid, ours });
+    }
+    if Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
+        return Err(Error::ForeignWriters { what, mode: stat.st_mode & 0o7777 });
+    }
+    Ok(stat.st_mode)
+}
+
+/// Under another name first, so that nobody sees half of it.
+fn write(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Error> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let temporary = format!(".{name}.{}.{}", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
+    // One that a crash of a process with our number left behind.
+    let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, &temporary, flags, Mode::RUSR | Mode::WUSR);
+    let mut file = File::from(file.map_err(io("a file cannot be made"))?);
+    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    let renamed = written
+        .map_err(|source| Error::Io { what: "a file cannot be written", source })
+        .and_then(|()| rustix::fs::renameat(directory, &temporary, directory, name).map_err(io("a file cannot be renamed")));
+    if renamed.is_err() {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
+    }
+    renamed
+}
+
+/// In pieces: compiled interpreters take tens of megabytes.
+fn sha256(file: &mut File) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok(hex(&hash.finalize()));
+        }
+        hash.update(piece.get(..read).unwrap_or_default());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Maps the code of an open file.
+#[expect(unsafe_code, reason = "wasmtime cannot check machine code; the checks of this module stand in for it")]
+fn deserialize(engine: &Engine, code: &File) -> Result<Component, Error> {
+    // By descriptor: the file that was checked, whatever its name now means.
+    let path = format!("/proc/self/fd/{}", code.as_raw_fd());
+    // SAFETY: the contents must be what `Component::serialize` gave, and must not change while they are mapped. The file is
+    // regular, belongs to our user and is writable by it alone, and its checksum is the one that was stored beside it; this
+    // program replaces such files by renaming and never writes to one that bears its final name. Someone who acts as our
+    // user could do both, but could also change this process itself.
+    let component = unsafe { Component::deserialize_file(engine, path) };
+    component.map_err(|error| Error::Unloadable(format!("{error:#}")))
+}

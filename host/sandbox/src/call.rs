@@ -1,0 +1,236 @@
+//! One invocation of a plugin: what goes in, what comes out, and how it can end.
+
+use std::time::{Duration, SystemTime};
+
+use gyre_core::object::GroupVersionKind;
+use gyre_core::response::Failure;
+
+use crate::world::World;
+
+/// What a call is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The parent, as JSON.
+    pub parent: &'a [u8],
+    /// The mount's settings, as JSON; `{}` if there are none.
+    pub settings: &'a [u8],
+    /// What random numbers are derived from: the parent's UID.
+    pub seed: &'a str,
+    /// What the clocks show, throughout the call.
+    pub now: SystemTime,
+}
+
+/// How a call went.
+pub struct Call<T> {
+    /// The answer, or why there is none.
+    pub result: Result<T, Error>,
+    /// What it took.
+    pub usage: Usage,
+    /// What the host gave for the call, with whatever it recorded. See `<dyn World>::downcast`.
+    pub world: Box<dyn World>,
+}
+
+/// Whether the plugin looked at the clock: if not, the answer does not depend on when it was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockUse {
+    /// Some clock was read.
+    Read,
+    /// None was.
+    #[default]
+    NotRead,
+}
+
+/// How the instance of a call came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Made for this call.
+    #[default]
+    Fresh,
+    /// It had served before.
+    Warm,
+}
+
+/// What a call took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The most that linear memories and tables together held, in bytes.
+    pub memory_peak_bytes: usize,
+    /// Whether a clock was read.
+    pub clock: ClockUse,
+    /// How the instance came to be.
+    pub start: Start,
+    /// The wait for a free instance.
+    pub waited: Duration,
+    /// From then to the answer, instantiation included.
+    pub duration: Duration,
+    /// The bytes of JSON and text in the answer.
+    pub output_bytes: usize,
+    /// The bytes that were logged.
+    pub log_bytes: usize,
+    /// The lines that were logged.
+    pub log_lines: usize,
+    /// The first kind that the plugin tried to read without declaring it.
+    pub undeclared_read: Option<GroupVersionKind>,
+}
+
+/// Who is to blame: decides what counts toward quarantine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The plugin broke its limits or its contract.
+    Plugin,
+    /// The host could not serve.
+    Host,
+    /// Nobody: the plugin did its work and said no.
+    Neither,
+}
+
+/// Why a call gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The plugin hit a trap: a panic, an exit, an access out of bounds, a broken canonical ABI.
+    #[error("the plugin trapped: {message}")]
+    Trapped {
+        /// What happened, with the plugin's last words on stderr where it left some.
+        message: String,
+        /// The innermost functions, innermost first.
+        backtrace: Vec<String>,
+    },
+    /// It ran for longer than it may.
+    #[error("the plugin did not answer within {deadline:?}")]
+    DeadlineExceeded {
+        /// [`crate::Limits::deadline`].
+        deadline: Duration,
+    },
+    /// It wanted more memory than it may have, and failed for it.
+    #[error("the plugin needs more than its {limit} bytes of memory")]
+    OutOfMemory {
+        /// [`crate::Limits::memory_bytes`].
+        limit: usize,
+    },
+    /// It recursed too deep.
+    #[error("the plugin exhausted its call stack")]
+    StackOverflow,
+    /// Its answer, or one of its calls to the host, is too large.
+    #[error("the plugin's answer is larger than {limit} bytes")]
+    OutputTooLarge {
+        /// [`crate::Limits::output_bytes`].
+        limit: usize,
+    },
+    /// The JSON of its answer nests too deep.
+    #[error("the plugin's answer nests deeper than {limit} levels in {at}")]
+    OutputTooDeep {
+        /// Which part of the answer, e.g. `children[3]`.
+        at: String,
+        /// [`crate::Limits::output_depth`].
+        limit: usize,
+    },
+    /// Its answer names too many children.
+    #[error("the plugin wants {count} children, more than {limit}")]
+    TooManyChildren {
+        /// How many it wants.
+        count: usize,
+        /// [`crate::Limits::children`].
+        limit: usize,
+    },
+    /// Its answer sets too many conditions.
+    #[error("the plugin sets {count} conditions, more than {limit}")]
+    TooManyConditions {
+        /// How many it sets.
+        count: usize,
+        /// [`crate::Limits::conditions`].
+        limit: usize,
+    },
+    /// Its answer emits too many events.
+    #[error("the plugin emits {count} events, more than {limit}")]
+    TooManyEvents {
+        /// How many it emits.
+        count: usize,
+        /// [`crate::Limits::events`].
+        limit: usize,
+    },
+    /// Its answer is not what the contract says.
+    #[error("the plugin's answer is not valid in {at}: {message}")]
+    InvalidOutput {
+        /// Which part of the answer, e.g. `children[3]`.
+        at: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// It logged more than it may.
+    #[error("the plugin logged more than {bytes} bytes or {lines} lines in a call")]
+    LogFlood {
+        /// [`crate::Limits::log_bytes`].
+        bytes: usize,
+        /// [`crate::Limits::log_lines`].
+        lines: usize,
+    },
+    /// It called `cluster` from `describe` or `validate-settings`.
+    #[error("the plugin called cluster.{function}, which only reconcile and finalize may do")]
+    ClusterNotAllowed {
+        /// The function.
+        function: &'static str,
+    },
+    /// No instance became free in time.
+    #[error("no plugin instance became free within {waited:?}")]
+    PoolSaturated {
+        /// How long the call waited.
+        waited: Duration,
+    },
+    /// The plugin answered with a failure of its own.
+    #[error("{}", failure_text(.0))]
+    Failed(Failure),
+    /// Something else in the host.
+    #[error("the sandbox failed: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Trapped { .. } => "Trapped",
+            Self::DeadlineExceeded { .. } => "DeadlineExceeded",
+            Self::OutOfMemory { .. } => "OutOfMemory",
+            Self::StackOverflow => "StackOverflow",
+            Self::OutputTooLarge { .. } => "OutputTooLarge",
+            Self::OutputTooDeep { .. } => "OutputTooDeep",
+            Self::TooManyChildren { .. } => "TooManyChildren",
+            Self::TooManyConditions { .. } => "TooManyConditions",
+            Self::TooManyEvents { .. } => "TooManyEvents",
+            Self::InvalidOutput { .. } => "InvalidOutput",
+            Self::LogFlood { .. } => "LogFlood",
+            Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
+            Self::PoolSaturated { .. } => "PoolSaturated",
+            Self::Failed(Failure::Transient(_)) => "TransientFailure",
+            Self::Failed(Failure::RetryAfter(..)) => "RetryAfter",
+            Self::Failed(Failure::Terminal(_)) => "TerminalFailure",
+            Self::Internal(_) => "SandboxFailed",
+        }
+    }
+
+    /// Who is to blame.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::PoolSaturated { .. } | Self::Internal(_) => Fault::Host,
+            Self::Failed(_) => Fault::Neither,
+            Self::Trapped { .. }
+            | Self::DeadlineExceeded { .. }
+            | Self::OutOfMemory { .. }
+            | Self::StackOverflow
+            | Self::OutputTooLarge { .. }
+            | Self::OutputTooDeep { .. }
+            | Self::TooManyChildren { .. }
+            | Self::TooManyConditions { .. }
+            | Self::TooManyEvents { .. }
+            | Self::InvalidOutput { .. }
+            | Self::LogFlood { .. }
+            | Self::ClusterNotAllowed { .. } => Fault::Plugin,
+        }
+    }
+}
+
+fn failure_text(failure: &Failure) -> &str {
+    match failure {
+        Failure::Transient(message) | Failure::RetryAfter(_, message) | Failure::Terminal(message) => message,
+    }
+}

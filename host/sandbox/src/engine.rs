@@ -1,0 +1,93 @@
+//! The engine's settings, each with its reason.
+
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+use crate::sandbox::{Error, Options};
+
+/// The native stack of a plugin. Interpreters recurse natively for each call of their own language.
+const MAX_STACK: usize = 512 << 10;
+
+/// What stays resident of a memory that is given back, to be zeroed instead of unmapped. Unmapping costs two page faults a
+/// page on the next call; a small plugin touches its stack's last pages and its first heap pages.
+const KEEP_RESIDENT: usize = 0;
+
+/// Frames of a trap's backtrace. The innermost tell the cause, and each is formatted for an event.
+const BACKTRACE_FRAMES: usize = 16;
+
+/// Starts the engine with a pool, or, where there is not the address space for one, without.
+pub(crate) fn start(options: &Options) -> Result<Engine, Error> {
+    match Engine::new(&pooled(options)) {
+        Ok(engine) => Ok(engine),
+        Err(error) => {
+            tracing::warn!(error = format!("{error:#}"), "no pool for plugin instances; they are allocated one by one");
+            Engine::new(&on_demand()).map_err(|error| Error::Engine(format!("{error:#}")))
+        }
+    }
+}
+
+fn pooled(options: &Options) -> Config {
+    let mut config = base();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(options)));
+    config
+}
+
+/// Without the reservation of 4 GiB of addresses for each memory, at the price of explicit bounds checks.
+fn on_demand() -> Config {
+    let mut config = base();
+    config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    config.memory_reservation(0).memory_guard_size(64 << 10).memory_reservation_for_growth(1 << 20);
+    config
+}
+
+fn base() -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        // Deadlines. Fuel would cost a third more.
+        .epoch_interruption(true)
+        // Nothing is asynchronous here, and each call is cheaper for it.
+        .concurrency_support(false)
+        // A call is a pure function of its inputs, on any CPU. NaN payloads are the one other gap, and JSON has no NaN.
+        .relaxed_simd_deterministic(true)
+        .max_wasm_stack(MAX_STACK)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(BACKTRACE_FRAMES))
+        // Names of functions are enough; offsets into a stripped binary help nobody.
+        .generate_address_map(false)
+        // wasmtime walks its own frames.
+        .native_unwind_info(false)
+        // No toolchain for plugins needs these, and each is more to get wrong.
+        .wasm_memory64(false)
+        .wasm_multi_memory(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false);
+    config
+}
+
+/// Sizes that admit what componentize-js and componentize-py make, with room. What is reserved is addresses, not memory.
+fn pool(options: &Options) -> PoolingAllocationConfig {
+    let slots = slots(options);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(slots)
+        .total_core_instances(slots.saturating_mul(64))
+        .total_memories(slots.saturating_mul(4))
+        .total_tables(slots.saturating_mul(32))
+        .max_core_instances_per_component(200)
+        .max_memories_per_component(32)
+        .max_tables_per_component(64)
+        .max_tables_per_module(16)
+        // SpiderMonkey's and CPython's function tables.
+        .table_elements(100_000)
+        .max_core_instance_size(16 << 20)
+        .max_component_instance_size(16 << 20)
+        .max_memory_size(options.max_memory_bytes)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
+        .table_keep_resident(KEEP_RESIDENT)
+        // It leaves dirty pages that were swapped out to the next instance (wasmtime 48.0).
+        .pagemap_scan(Enabled::No);
+    pool
+}
+
+/// Every running call has a slot, and as many idle instances.
+fn slots(options: &Options) -> u32 {
+    options.concurrent_calls.max(1).saturating_mul(2)
+}

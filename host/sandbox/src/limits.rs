@@ -1,0 +1,64 @@
+//! How much one call may use.
+
+use std::time::Duration;
+
+/// What becomes of an instance after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Each call gets a fresh instance: nothing of one call can reach the next.
+    Never,
+    /// An instance that answered serves up to this many calls. It saves the instantiation, and lets a plugin's own memory
+    /// outlive a call: for plugins that are trusted to be pure, or slow to start (JavaScript, Python).
+    UpTo(u32),
+}
+
+/// What one call may use. All are armed anew for each call, also on a reused instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The sum of an instance's linear memories and tables, in bytes. Never more than [`crate::Options::max_memory_bytes`].
+    pub memory_bytes: usize,
+    /// How long the plugin may run, in steps of [`crate::TICK`]. Waiting for a free instance has the same bound, beside it.
+    pub deadline: Duration,
+    /// The bytes of JSON and text in one answer.
+    pub output_bytes: usize,
+    /// How deep the JSON of an answer may nest.
+    pub output_depth: usize,
+    /// How many children one answer may name.
+    pub children: usize,
+    /// How many conditions one answer may set.
+    pub conditions: usize,
+    /// How many events one answer may emit.
+    pub events: usize,
+    /// The bytes that may be logged in a call, stdout and stderr included.
+    pub log_bytes: usize,
+    /// The lines that may be logged in a call, stdout and stderr included.
+    pub log_lines: usize,
+    /// Whether instances serve more than one call.
+    pub reuse: Reuse,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // Thirty times what a parent of etcd's largest size (1.5 MiB) takes as a DOM, and small enough that a handful
+            // of hoarding plugins do not push a host out of its container.
+            memory_bytes: 64 << 20,
+            // A call is counted in microseconds; this is for the slowest interpreter on a throttled CPU.
+            deadline: Duration::from_secs(2),
+            // etcd takes 1.5 MiB an object: five full ones, or 10,000 of 800 bytes.
+            output_bytes: 8 << 20,
+            // The API server's own structural schemas stay below 30; serde_json stops at 128.
+            output_depth: 64,
+            // One parent with more owns more than a namespace can comfortably hold.
+            children: 10_000,
+            // metav1 conditions are one per type, and people read them.
+            conditions: 64,
+            // Each may cost an API write.
+            events: 64,
+            // Enough for a stack trace or two; more a call would drown the host's own log.
+            log_bytes: 64 << 10,
+            log_lines: 1_000,
+            reuse: Reuse::Never,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Making a plugin of bytes, and saying what is wrong with those that are none.
+
+use wasmtime::component::{Component, Linker};
+
+use crate::call;
+use crate::state::State;
+use crate::wit::latest::{self, Prepared};
+
+/// Why bytes are no plugin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There are no bytes.
+    #[error("the plugin is empty")]
+    Empty,
+    /// It does not begin as WebAssembly does.
+    #[error("the plugin is not WebAssembly: it begins with {begins}")]
+    NotWasm {
+        /// The first bytes, printable.
+        begins: String,
+    },
+    /// It is a core module.
+    #[error("the plugin is a core WebAssembly module, not a component: build it for wasm32-wasip2, or use wasm-tools component new")]
+    CoreModule,
+    /// It is cut short or damaged.
+    #[error("the plugin is truncated or corrupt: {message}")]
+    Corrupt {
+        /// What the validator found, and at which offset.
+        message: String,
+    },
+    /// It wants something that the sandbox does not offer.
+    #[error("the plugin imports {import}, which gyre does not offer: {message}")]
+    UnknownImport {
+        /// The import.
+        import: String,
+        /// What is missing of it.
+        message: String,
+    },
+    /// It is a component for something else.
+    #[error("the component is not a gyre plugin: it does not export {export} as the contract has it: {message}")]
+    NotAPlugin {
+        /// What it should export.
+        export: &'static str,
+        /// What is missing.
+        message: String,
+    },
+    /// It needs more than the pool's slots hold.
+    #[error("the plugin is too large for the sandbox: {message}")]
+    TooLarge {
+        /// Which bound.
+        message: String,
+    },
+    /// `describe` gave no answer.
+    #[error("the plugin does not describe itself")]
+    Describe(#[source] call::Error),
+    /// What it says of itself contradicts the contract.
+    #[error("the plugin's manifest is not valid")]
+    Manifest(#[source] gyre_core::manifest::Error),
+    /// Something in the host.
+    #[error("the sandbox cannot load plugins: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Empty => "EmptyPlugin",
+            Self::NotWasm { .. } => "NotWasm",
+            Self::CoreModule => "CoreModule",
+            Self::Corrupt { .. } => "CorruptPlugin",
+            Self::UnknownImport { .. } => "UnknownImport",
+            Self::NotAPlugin { .. } => "NotAPlugin",
+            Self::TooLarge { .. } => "PluginTooLarge",
+            Self::Describe(_) => "DescribeFailed",
+            Self::Manifest(_) => "InvalidManifest",
+            Self::Internal(_) => "SandboxFailed",
+        }
+    }
+}
+
+/// What every WebAssembly binary begins with.
+const MAGIC: &[u8; 4] = b"\0asm";
+/// Then comes the version of core modules,
+const CORE: &[u8; 4] = &[1, 0, 0, 0];
+/// or that of components.
+const COMPONENT: &[u8; 4] = &[0x0d, 0, 1, 0];
+
+/// Tells by the first bytes what is no component.
+pub(crate) fn check_header(bytes: &[u8]) -> Result<(), Error> {
+    if bytes.is_empty() {
+        return Err(Error::Empty);
+    }
+    if !MAGIC.starts_with(bytes.get(..4).unwrap_or(bytes)) {
+        let begins = bytes.get(..16).unwrap_or(bytes).escape_ascii();
+        return Err(Error::NotWasm { begins: format!("\"{begins}\"") });
+    }
+    match bytes.get(4..8) {
+        Some(version) if version == COMPONENT => Ok(()),
+        Some(version) if version == CORE => Err(Error::CoreModule),
+        Some(version) => Err(Error::Corrupt { message: format!("its version is {version:02x?}") }),
+        None => Err(Error::Corrupt { message: format!("it ends after {} bytes", bytes.len()) }),
+    }
+}
+
+/// Sorts what the compiler has against a component.
+pub(crate) fn compile_error(error: &wasmtime::Error) -> Error {
+    let message = format!("{error:#}");
+    // The pool speaks in texts alone; each of them names its configuration or a limit.
+    let pool = ["pooling allocator", "exceeds the limit of", "exceeds the configured maximum", "exceeds the per-instance"];
+    if pool.iter().any(|text| message.contains(text)) { Error::TooLarge { message } } else { Error::Corrupt { message } }
+}
+
+/// Links a component, and looks its exports up.
+pub(crate) fn link(linker: &Linker<State>, component: &Component) -> Result<Prepared, Error> {
+    if !latest::is_exported_by(component) {
+        return Err(Error::NotAPlugin { export: latest::EXPORT, message: "there is no such export".to_owned() });
+    }
+    let linked = linker.instantiate_pre(component).map_err(|error| Error::UnknownImport {
+        // "component imports instance `wasi:http/types@0.2.0`, but …"
+        import: error.to_string().split('`').nth(1).unwrap_or("something").to_owned(),
+        message: error.root_cause().to_string(),
+    })?;
+    Prepared::new(linked).map_err(|error| Error::NotAPlugin { export: latest::EXPORT, message: format!("{error:#}") })
+}

@@ -1,0 +1,141 @@
+//! The sandbox itself: one engine, and what all plugins share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use wasmtime::Engine;
+use wasmtime::component::{Component, Linker};
+
+use crate::cache::Cache;
+use crate::digest::Digest;
+use crate::engine;
+use crate::gate::{Gate, Ticker};
+use crate::idle::Idle;
+use crate::limits::Limits;
+use crate::load;
+use crate::plugin::{CodeSource, CompileReport, Context, Linked, Plugin};
+use crate::state::{Access, State};
+use crate::wasi;
+use crate::wit::latest;
+
+/// How often running plugins are looked at: deadlines are kept to within two of these.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// How a sandbox is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where compiled code is kept between runs, in a directory `compiled` of our own that is made in it; none: nowhere.
+    pub cache_dir: Option<PathBuf>,
+    /// How many calls run at the same time; further ones wait. The pool's size follows.
+    pub concurrent_calls: u32,
+    /// The largest [`crate::Limits::memory_bytes`] that counts.
+    pub max_memory_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        // A call occupies a CPU from start to end, so more at once than CPUs only adds memory.
+        let concurrent_calls = std::thread::available_parallelism().map_or(2, |cpus| cpus.get() as u32);
+        // What JavaScript and Python components need comfortably.
+        Self { cache_dir: None, concurrent_calls, max_memory_bytes: 128 << 20 }
+    }
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine does not start, e.g. because this CPU is not supported.
+    #[error("the WebAssembly engine does not start: {0}")]
+    Engine(String),
+    /// The thread that keeps deadlines does not start.
+    #[error("the thread that keeps deadlines does not start")]
+    Ticker(#[source] std::io::Error),
+}
+
+impl Error {
+    /// One word in CamelCase: the label of metrics.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Engine(_) => "EngineFailed",
+            Self::Ticker(_) => "TickerFailed",
+        }
+    }
+}
+
+/// Runs plugins. Its thread ends with the last plugin that it loaded, or with itself if that is later.
+pub struct Sandbox {
+    shared: Arc<Shared>,
+    linker: Linker<State>,
+    cache: Option<Cache>,
+}
+
+/// What plugins need to run.
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) idle: Idle,
+    pub(crate) max_memory_bytes: usize,
+    _ticker: Ticker,
+}
+
+impl Sandbox {
+    /// Starts the engine and the thread that keeps deadlines.
+    ///
+    /// # Errors
+    /// If this machine cannot run WebAssembly. A cache that cannot be used is no error.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        let engine = engine::start(&options)?;
+        let mut linker = Linker::new(&engine);
+        wasi::add_to_linker(&mut linker)
+            .and_then(|()| latest::add_to_linker(&mut linker))
+            .map_err(|error| Error::Engine(format!("{error:#}")))?;
+        let gate = Arc::new(Gate::new(options.concurrent_calls));
+        let ticker = Ticker::start(Arc::clone(&gate), engine.clone()).map_err(Error::Ticker)?;
+        let idle = Idle::new(options.concurrent_calls);
+        let shared = Shared { engine, gate, idle, max_memory_bytes: options.max_memory_bytes, _ticker: ticker };
+        Ok(Self { shared: Arc::new(shared), linker, cache: options.cache_dir.map(Cache::new) })
+    }
+
+    /// Compiles a component, or finds it compiled, and asks it what it is. Blocks the thread: compiling takes some 100 ms
+    /// for a plugin in Rust, seconds for one in JavaScript or Python.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes.
+    pub fn load(&self, bytes: &[u8]) -> Result<Plugin, load::Error> {
+        load::check_header(bytes)?;
+        let digest = Digest::of(bytes);
+        let started = Instant::now();
+        let (component, source) = self.component(bytes, &digest)?;
+        let compile = CompileReport { source, duration: started.elapsed() };
+        let prepared = load::link(&self.linker, &component)?;
+        let linked = Linked { id: next_id(), digest, prepared, shared: Arc::clone(&self.shared) };
+        // Asked once, of a plugin that no mount has limited yet.
+        let limits = Limits { memory_bytes: self.shared.max_memory_bytes, ..Limits::default() };
+        let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
+        let outcome = linked.run(context, &limits, |instance, store| instance.describe(store, &limits));
+        let manifest = outcome.result.map_err(load::Error::Describe)?;
+        manifest.validate().map_err(load::Error::Manifest)?;
+        Ok(Plugin::new(linked, manifest, compile))
+    }
+
+    fn component(&self, bytes: &[u8], digest: &Digest) -> Result<(Component, CodeSource), load::Error> {
+        let Some(cache) = &self.cache else {
+            let component = Component::from_binary(&self.shared.engine, bytes);
+            return Ok((component.map_err(|error| load::compile_error(&error))?, CodeSource::Compiled));
+        };
+        if let Some(component) = cache.load(&self.shared.engine, digest) {
+            return Ok((component, CodeSource::Cache));
+        }
+        let component = Component::from_binary(&self.shared.engine, bytes).map_err(|error| load::compile_error(&error))?;
+        cache.store(&component, digest);
+        Ok((component, CodeSource::Compiled))
+    }
+}
+
+/// Tells plugins apart that were loaded from the same bytes: their instances may not be mixed, nor retired together.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

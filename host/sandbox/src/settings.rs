@@ -1,0 +1,24 @@
+//! Checking a mount's settings.
+
+use crate::call;
+
+/// Why settings are not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The plugin says no, in its own words.
+    #[error("the plugin rejects the settings: {0}")]
+    Rejected(String),
+    /// The plugin gave no answer.
+    #[error("the plugin could not check the settings")]
+    Call(#[source] call::Error),
+}
+
+impl Error {
+    /// One word in CamelCase: the label of metrics, the reason of conditions and events.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Rejected(_) => "SettingsRejected",
+            Self::Call(error) => error.reason(),
+        }
+    }
+}

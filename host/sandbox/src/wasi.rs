@@ -1,0 +1,89 @@
+//! WASI for programs that are given nothing: it is there so that ordinary toolchains work.
+//!
+//! Each interface is linked by name below, and nothing else is. No function blocks, so the deadline, which only running
+//! plugins notice, always holds: whatever can be polled is ready, sleeping ends at once, stdin is at its end, and sockets
+//! cannot be made. Files and sockets use wasmtime's own implementation, which is never reached past its front door:
+//! without a preopened directory or a socket there is nothing to call its methods on.
+
+mod clocks;
+mod command;
+mod sockets;
+mod streams;
+
+pub(crate) use self::command::Exit;
+
+use wasmtime::component::{HasData, HasSelf, Linker, ResourceTable};
+use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
+use wasmtime_wasi::p2::bindings::sockets::{instance_network, ip_name_lookup, network, tcp_create_socket};
+use wasmtime_wasi::p2::bindings::sync::sockets::{tcp, udp, udp_create_socket};
+use wasmtime_wasi::p2::bindings::sync::{cli, clocks as wasi_clocks, filesystem, io, random};
+use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::state::State;
+
+/// How many handles a store's tables may hold: a program holds a dozen, and each costs the host some 100 bytes.
+pub(crate) const MAX_HANDLES: usize = 1_024;
+
+/// The part that wasmtime's implementation needs, made when it is first asked for: most plugins never do.
+#[derive(Default)]
+pub(crate) struct Wasi {
+    inner: Option<Box<(WasiCtx, ResourceTable)>>,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let (ctx, table) = &mut **self.wasi.inner.get_or_insert_with(|| {
+            let ctx = WasiCtx::builder().allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).build();
+            let mut table = ResourceTable::new();
+            table.set_max_capacity(MAX_HANDLES);
+            Box::new((ctx, table))
+        });
+        WasiCtxView { ctx, table }
+    }
+}
+
+struct Table;
+
+impl HasData for Table {
+    type Data<'a> = &'a mut ResourceTable;
+}
+
+/// Offers WASI 0.2.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    type Own = HasSelf<State>;
+    fn own(state: &mut State) -> &mut State {
+        state
+    }
+
+    io::error::add_to_linker::<State, Table>(linker, |state| state.ctx().table)?;
+    io::poll::add_to_linker::<State, Own>(linker, own)?;
+    io::streams::add_to_linker::<State, Own>(linker, own)?;
+    wasi_clocks::wall_clock::add_to_linker::<State, Own>(linker, own)?;
+    wasi_clocks::monotonic_clock::add_to_linker::<State, Own>(linker, own)?;
+    random::random::add_to_linker::<State, Own>(linker, own)?;
+    random::insecure::add_to_linker::<State, Own>(linker, own)?;
+    random::insecure_seed::add_to_linker::<State, Own>(linker, own)?;
+    cli::environment::add_to_linker::<State, Own>(linker, own)?;
+    cli::exit::add_to_linker::<State, Own>(linker, own)?;
+    cli::stdin::add_to_linker::<State, Own>(linker, own)?;
+    cli::stdout::add_to_linker::<State, Own>(linker, own)?;
+    cli::stderr::add_to_linker::<State, Own>(linker, own)?;
+    cli::terminal_input::add_to_linker::<State, Own>(linker, own)?;
+    cli::terminal_output::add_to_linker::<State, Own>(linker, own)?;
+    cli::terminal_stdin::add_to_linker::<State, Own>(linker, own)?;
+    cli::terminal_stdout::add_to_linker::<State, Own>(linker, own)?;
+    cli::terminal_stderr::add_to_linker::<State, Own>(linker, own)?;
+
+    filesystem::preopens::add_to_linker::<State, Own>(linker, own)?;
+    filesystem::types::add_to_linker::<State, WasiFilesystem>(linker, State::filesystem)?;
+    let options = network::LinkOptions::default();
+    network::add_to_linker::<State, Own>(linker, &options, own)?;
+    instance_network::add_to_linker::<State, Own>(linker, own)?;
+    ip_name_lookup::add_to_linker::<State, Own>(linker, own)?;
+    tcp_create_socket::add_to_linker::<State, Own>(linker, own)?;
+    udp_create_socket::add_to_linker::<State, Own>(linker, own)?;
+    tcp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;
+    udp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;
+    Ok(())
+}

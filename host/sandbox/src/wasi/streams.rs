@@ -1,0 +1,148 @@
+//! Streams and polling, without anything to wait for.
+//!
+//! There are three streams and one thing to poll, so a handle is its number and no table is kept.
+
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::bindings::sync::io::{poll, streams};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, StreamError, StreamResult};
+
+use crate::console::Stream;
+use crate::state::State;
+
+/// The input stream that is at its end.
+pub(super) const STDIN: u32 = 0;
+/// The output stream whose lines are logged as info.
+pub(super) const STDOUT: u32 = 1;
+/// The output stream whose lines are logged as warnings.
+pub(super) const STDERR: u32 = 2;
+/// The pollable that is always ready.
+pub(super) const READY: u32 = 0;
+
+/// How much one write may carry, as programs are told. More than a log line, less than a burden.
+const PERMIT: u64 = 16 << 10;
+
+impl poll::Host for State {
+    fn poll(&mut self, pollables: Vec<Resource<DynPollable>>) -> wasmtime::Result<Vec<u32>> {
+        wasmtime::ensure!(!pollables.is_empty(), "polled for nothing");
+        Ok((0..u32::try_from(pollables.len())?).collect())
+    }
+}
+
+impl poll::HostPollable for State {
+    fn ready(&mut self, _pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
+        Ok(true)
+    }
+
+    fn block(&mut self, _pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+
+    fn drop(&mut self, _pollable: Resource<DynPollable>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+impl streams::Host for State {
+    fn convert_stream_error(&mut self, error: StreamError) -> wasmtime::Result<streams::StreamError> {
+        match error {
+            StreamError::Closed => Ok(streams::StreamError::Closed),
+            StreamError::LastOperationFailed(error) | StreamError::Trap(error) => Err(error),
+        }
+    }
+}
+
+impl streams::HostInputStream for State {
+    fn read(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<Vec<u8>> {
+        Err(StreamError::Closed)
+    }
+
+    fn blocking_read(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<Vec<u8>> {
+        Err(StreamError::Closed)
+    }
+
+    fn skip(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<u64> {
+        Err(StreamError::Closed)
+    }
+
+    fn blocking_skip(&mut self, _stream: Resource<DynInputStream>, _len: u64) -> StreamResult<u64> {
+        Err(StreamError::Closed)
+    }
+
+    fn subscribe(&mut self, _stream: Resource<DynInputStream>) -> wasmtime::Result<Resource<DynPollable>> {
+        Ok(Resource::new_own(READY))
+    }
+
+    fn drop(&mut self, _stream: Resource<DynInputStream>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}
+
+impl State {
+    fn write_to(&mut self, stream: &Resource<DynOutputStream>, bytes: &[u8]) -> StreamResult<()> {
+        let stream = if stream.rep() == STDERR { Stream::Stderr } else { Stream::Stdout };
+        let (console, world) = self.console();
+        console.write(stream, bytes, world).map_err(|error| StreamError::Trap(error.into()))
+    }
+
+    fn write_zeroes_to(&mut self, stream: &Resource<DynOutputStream>, len: u64) -> StreamResult<()> {
+        // One more than there is room for is a flood already; the host need not make the rest.
+        let len = usize::try_from(len).unwrap_or(usize::MAX).min(self.console.room().saturating_add(1));
+        self.write_to(stream, &vec![0; len])
+    }
+}
+
+impl streams::HostOutputStream for State {
+    fn check_write(&mut self, _stream: Resource<DynOutputStream>) -> StreamResult<u64> {
+        Ok(PERMIT)
+    }
+
+    fn write(&mut self, stream: Resource<DynOutputStream>, bytes: Vec<u8>) -> StreamResult<()> {
+        self.write_to(&stream, &bytes)
+    }
+
+    fn blocking_write_and_flush(&mut self, stream: Resource<DynOutputStream>, bytes: Vec<u8>) -> StreamResult<()> {
+        self.write_to(&stream, &bytes)
+    }
+
+    fn write_zeroes(&mut self, stream: Resource<DynOutputStream>, len: u64) -> StreamResult<()> {
+        self.write_zeroes_to(&stream, len)
+    }
+
+    fn blocking_write_zeroes_and_flush(&mut self, stream: Resource<DynOutputStream>, len: u64) -> StreamResult<()> {
+        self.write_zeroes_to(&stream, len)
+    }
+
+    fn flush(&mut self, _stream: Resource<DynOutputStream>) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn blocking_flush(&mut self, _stream: Resource<DynOutputStream>) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn splice(
+        &mut self,
+        _stream: Resource<DynOutputStream>,
+        _source: Resource<DynInputStream>,
+        _len: u64,
+    ) -> StreamResult<u64> {
+        Err(StreamError::Closed)
+    }
+
+    fn blocking_splice(
+        &mut self,
+        _stream: Resource<DynOutputStream>,
+        _source: Resource<DynInputStream>,
+        _len: u64,
+    ) -> StreamResult<u64> {
+        Err(StreamError::Closed)
+    }
+
+    fn subscribe(&mut self, _stream: Resource<DynOutputStream>) -> wasmtime::Result<Resource<DynPollable>> {
+        Ok(Resource::new_own(READY))
+    }
+
+    fn drop(&mut self, _stream: Resource<DynOutputStream>) -> wasmtime::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,296 @@
+//! Version 0.1.0 of the contract: `wit/v0.1.0`.
+
+use std::time::Duration;
+
+use gyre_core::{manifest as core_manifest, object as core_object, response as core_response};
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
+use wasmtime::{Store, StoreContextMut};
+
+use self::bindings::gyre::plugin::{cluster, log, types};
+use self::bindings::{Plugin, PluginPre};
+use super::answer::Answer;
+use crate::call::Error;
+use crate::limits::Limits;
+use crate::state::{Read, State};
+use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/v0.1.0",
+        world: "plugin",
+        imports: { default: trappable },
+        ownership: Borrowing { duplicate_if_necessary: true },
+        require_store_data_send: true,
+    });
+}
+
+/// What a plugin exports.
+pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
+
+/// A component that is linked, with its exports looked up.
+pub(crate) struct Prepared(PluginPre<State>);
+
+impl Prepared {
+    /// Looks the exports up.
+    pub(crate) fn new(linked: InstancePre<State>) -> wasmtime::Result<Self> {
+        PluginPre::new(linked).map(Self)
+    }
+
+    /// Makes an instance. Its initialisation runs, so the store must be armed.
+    pub(crate) fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<Instance> {
+        self.0.instantiate(store).map(Instance)
+    }
+}
+
+/// Whether a component exports the reconciler of this version, whatever its types.
+pub(crate) fn is_exported_by(component: &Component) -> bool {
+    component.get_export_index(None, EXPORT).is_some()
+}
+
+/// An instance in a store. Errors of its functions are [`Error`]s where the plugin answered, and wasmtime's where it did not.
+pub(crate) struct Instance(Plugin);
+
+impl Instance {
+    /// Calls `describe`.
+    pub(crate) fn describe(&self, store: &mut Store<State>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
+        let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
+        Ok(manifest(&mut Answer::manifest(limits), raw)?)
+    }
+
+    /// Calls `validate-settings`.
+    pub(crate) fn validate_settings(
+        &self,
+        store: &mut Store<State>,
+        settings: &[u8],
+    ) -> wasmtime::Result<Result<(), String>> {
+        self.0.gyre_plugin_reconciler().call_validate_settings(store, settings)
+    }
+
+    /// Calls `reconcile`.
+    pub(crate) fn reconcile(
+        &self,
+        store: &mut Store<State>,
+        parent: &[u8],
+        settings: &[u8],
+        limits: &Limits,
+    ) -> wasmtime::Result<core_response::Response> {
+        let raw = self.0.gyre_plugin_reconciler().call_reconcile(&mut *store, types::Request { parent, settings })?;
+        let mut answer = Answer::new(limits);
+        let read = match raw {
+            Ok(raw) => response(&mut answer, raw, limits),
+            Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
+        };
+        store.data_mut().output_bytes = answer.bytes;
+        Ok(read?)
+    }
+
+    /// Calls `finalize`.
+    pub(crate) fn finalize(
+        &self,
+        store: &mut Store<State>,
+        parent: &[u8],
+        settings: &[u8],
+        limits: &Limits,
+    ) -> wasmtime::Result<core_response::Teardown> {
+        let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
+        let mut answer = Answer::new(limits);
+        let read = match raw {
+            Ok(raw) => response(&mut answer, raw.response, limits)
+                .map(|response| core_response::Teardown { response, done: raw.done }),
+            Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
+        };
+        store.data_mut().output_bytes = answer.bytes;
+        Ok(read?)
+    }
+}
+
+/// Offers what the contract lets a plugin import.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    add_cluster_to_linker(linker)
+}
+
+type Answered<T> = wasmtime::Result<(Result<T, cluster::ReadError>,)>;
+
+/// By hand, since the generated trait would have each object copied into a `Vec` on its way to the plugin.
+fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut instance = linker.instance("gyre:plugin/cluster@0.1.0")?;
+    instance.func_wrap(
+        "children",
+        |mut store: StoreContextMut<'_, State>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
+            let kind = core_kind(kind);
+            let read = store.data_mut().read(Read::Children, &kind)?.and_then(|world| world.children(&kind));
+            Ok((read.map_err(read_error),))
+        },
+    )?;
+    instance.func_wrap(
+        "get",
+        |mut store: StoreContextMut<'_, State>,
+         (kind, namespace, name): (types::GroupVersionKind, Option<String>, String)|
+         -> Answered<Option<Bytes>> {
+            let kind = core_kind(kind);
+            let read = store.data_mut().read(Read::Get, &kind)?;
+            let read = read.and_then(|world| world.get(&kind, namespace.as_deref(), &name));
+            Ok((read.map_err(read_error),))
+        },
+    )?;
+    instance.func_wrap(
+        "list",
+        |mut store: StoreContextMut<'_, State>,
+         (kind, namespace, selector): (types::GroupVersionKind, Option<String>, Option<String>)|
+         -> Answered<Vec<Bytes>> {
+            let kind = core_kind(kind);
+            let read = store.data_mut().read(Read::List, &kind)?;
+            let read = read.and_then(|world| world.list(&kind, namespace.as_deref(), selector.as_deref()));
+            Ok((read.map_err(read_error),))
+        },
+    )
+}
+
+impl log::Host for State {
+    fn log(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
+        let level = match level {
+            log::Level::Trace => LogLevel::Trace,
+            log::Level::Debug => LogLevel::Debug,
+            log::Level::Info => LogLevel::Info,
+            log::Level::Warn => LogLevel::Warn,
+            log::Level::Error => LogLevel::Error,
+        };
+        let (console, world) = self.console();
+        Ok(console.line(LogLine { source: LogSource::Log, level, message, fields }, world)?)
+    }
+}
+
+fn read_error(error: ReadError) -> cluster::ReadError {
+    match error {
+        ReadError::NotDeclared => cluster::ReadError::NotDeclared,
+        ReadError::NotGranted => cluster::ReadError::NotGranted,
+        ReadError::NotServed => cluster::ReadError::NotServed,
+        ReadError::InvalidSelector(message) => cluster::ReadError::InvalidSelector(message),
+    }
+}
+
+fn core_kind(raw: types::GroupVersionKind) -> core_object::GroupVersionKind {
+    core_object::GroupVersionKind { group: raw.group, version: raw.version, kind: raw.kind }
+}
+
+fn manifest(answer: &mut Answer, raw: types::Manifest) -> Result<core_manifest::Manifest, Error> {
+    let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
+    answer.count(documents.fold(0, usize::saturating_add))?;
+    let schema = |bytes: Vec<u8>| answer.json(&bytes, || "settings-schema".to_owned());
+    let settings_schema = raw.settings_schema.map(schema).transpose()?;
+    let crd = |(index, bytes): (usize, Vec<u8>)| answer.json(&bytes, || format!("crds[{index}]"));
+    let crds = raw.crds.into_iter().enumerate().map(crd).collect::<Result<_, _>>()?;
+    Ok(core_manifest::Manifest {
+        name: raw.name,
+        version: raw.version,
+        description: raw.description,
+        parent: core_kind(raw.parent),
+        children: raw.children.into_iter().map(child_kind).collect(),
+        reads: raw.reads.into_iter().map(read_kind).collect(),
+        finalizes: raw.finalizes,
+        settings_schema,
+        crds,
+    })
+}
+
+fn child_kind(raw: types::ChildKind) -> core_manifest::ChildKind {
+    core_manifest::ChildKind {
+        kind: core_kind(raw.kind),
+        strategy: match raw.strategy {
+            types::Strategy::Apply => core_manifest::Strategy::Apply,
+            types::Strategy::Recreate => core_manifest::Strategy::Recreate,
+            types::Strategy::CreateOnly => core_manifest::Strategy::CreateOnly,
+        },
+        propagation: match raw.propagation {
+            types::Propagation::Background => core_manifest::Propagation::Background,
+            types::Propagation::Foreground => core_manifest::Propagation::Foreground,
+            types::Propagation::Orphan => core_manifest::Propagation::Orphan,
+        },
+    }
+}
+
+fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
+    core_manifest::ReadKind {
+        kind: core_kind(raw.kind),
+        namespace: raw.namespace,
+        label_selector: raw.label_selector,
+        metadata_only: raw.metadata_only,
+    }
+}
+
+fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Result<core_response::Response, Error> {
+    let count = raw.children.as_ref().map_or(0, Vec::len);
+    if count > limits.children {
+        return Err(Error::TooManyChildren { count, limit: limits.children });
+    }
+    if raw.conditions.len() > limits.conditions {
+        return Err(Error::TooManyConditions { count: raw.conditions.len(), limit: limits.conditions });
+    }
+    if raw.events.len() > limits.events {
+        return Err(Error::TooManyEvents { count: raw.events.len(), limit: limits.events });
+    }
+    // All JSON is counted before any is read.
+    let objects = raw.children.iter().flatten().map(|child| match child {
+        types::Child::Apply(bytes) => bytes.len(),
+        types::Child::Keep(reference) => reference.name.len(),
+    });
+    answer.count(objects.chain(raw.status.iter().map(Vec::len)).fold(0, usize::saturating_add))?;
+
+    let read_child = |(index, raw): (usize, types::Child)| child(answer, index, raw);
+    let children = raw.children.map(|children| children.into_iter().enumerate().map(read_child).collect()).transpose()?;
+    let status = raw.status.map(|bytes| answer.json(&bytes, || "status".to_owned())).transpose()?;
+    Ok(core_response::Response {
+        children,
+        status,
+        conditions: raw.conditions.into_iter().map(|raw| condition(answer, raw)).collect::<Result<_, _>>()?,
+        events: raw.events.into_iter().map(|raw| event(answer, raw)).collect::<Result<_, _>>()?,
+        requeue_after: raw.requeue_after_ms.map(Duration::from_millis),
+    })
+}
+
+fn child(answer: &Answer, index: usize, raw: types::Child) -> Result<core_response::Child, Error> {
+    match raw {
+        types::Child::Apply(bytes) => {
+            answer.json(&bytes, || format!("children[{index}]")).map(core_response::Child::Apply)
+        }
+        types::Child::Keep(reference) => Ok(core_response::Child::Keep(core_object::ObjectRef {
+            kind: core_kind(reference.kind),
+            key: core_object::ObjectKey { namespace: reference.namespace, name: reference.name },
+        })),
+    }
+}
+
+fn condition(answer: &mut Answer, raw: types::Condition) -> Result<core_response::Condition, Error> {
+    Ok(core_response::Condition {
+        kind: answer.text(raw.type_)?,
+        status: match raw.status {
+            types::Truth::Yes => core_response::Truth::Yes,
+            types::Truth::No => core_response::Truth::No,
+            types::Truth::Unknown => core_response::Truth::Unknown,
+        },
+        reason: answer.text(raw.reason)?,
+        message: answer.text(raw.message)?,
+    })
+}
+
+fn event(answer: &mut Answer, raw: types::Event) -> Result<core_response::Event, Error> {
+    Ok(core_response::Event {
+        severity: match raw.severity {
+            types::Severity::Normal => core_response::Severity::Normal,
+            types::Severity::Warning => core_response::Severity::Warning,
+        },
+        reason: answer.text(raw.reason)?,
+        message: answer.text(raw.message)?,
+    })
+}
+
+fn failure(answer: &mut Answer, raw: types::Failure) -> Result<core_response::Failure, Error> {
+    Ok(match raw {
+        types::Failure::Transient(message) => core_response::Failure::Transient(answer.text(message)?),
+        types::Failure::RetryAfter(raw) => {
+            core_response::Failure::RetryAfter(Duration::from_millis(raw.delay_ms), answer.text(raw.message)?)
+        }
+        types::Failure::Terminal(message) => core_response::Failure::Terminal(answer.text(message)?),
+    })
+}

@@ -1,0 +1,132 @@
+//! What a call may look at and say.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use gyre_core::object::GroupVersionKind;
+
+/// The JSON of one object, shared with the host's store: it is copied once, into the plugin's memory.
+pub type Bytes = Arc<[u8]>;
+
+/// Why something cannot be read. The plugin sees it as a typed error and may go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The manifest does not name this kind. The sandbox checks it before it asks the world.
+    NotDeclared,
+    /// The mount may not read this kind, or not in this namespace.
+    NotGranted,
+    /// The API server does not serve this kind.
+    NotServed,
+    /// The label selector does not parse; the text says where.
+    InvalidSelector(String),
+}
+
+/// How much a log line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Trace.
+    Trace,
+    /// Debug.
+    Debug,
+    /// Info; also what is written to stdout.
+    Info,
+    /// Warn; also what is written to stderr.
+    Warn,
+    /// Error.
+    Error,
+}
+
+/// Where a log line came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogSource {
+    /// The contract's `log` import.
+    Log,
+    /// A line on stdout.
+    Stdout,
+    /// A line on stderr.
+    Stderr,
+}
+
+/// One line of a plugin's log. Its texts are the plugin's own and may hold anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Where it came from.
+    pub source: LogSource,
+    /// How much it matters.
+    pub level: LogLevel,
+    /// What it says.
+    pub message: String,
+    /// Keys and values beside it.
+    pub fields: Vec<(String, String)>,
+}
+
+/// What a call may look at and say; given by the host, one per call, and handed back with the answer.
+///
+/// # Assumptions
+/// The methods answer from memory: the plugin's deadline does not run out inside them.
+pub trait World: Any + Send {
+    /// The objects of a child kind that exist because of this parent, by namespace and name.
+    ///
+    /// # Errors
+    /// What the plugin is to be told.
+    fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError>;
+
+    /// One object of a kind that the manifest reads; none if it does not exist.
+    ///
+    /// # Errors
+    /// What the plugin is to be told.
+    fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError>;
+
+    /// The objects of a kind that the manifest reads, by namespace and name.
+    ///
+    /// # Errors
+    /// What the plugin is to be told.
+    fn list(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError>;
+
+    /// Takes a log line. At most [`crate::Limits::log_lines`] of them come in a call.
+    fn log(&mut self, line: LogLine);
+}
+
+impl dyn World {
+    /// Gives back the host's own type, e.g. to take out what it recorded.
+    ///
+    /// # Errors
+    /// The world itself if it is of another type.
+    pub fn downcast<W: World>(self: Box<Self>) -> Result<Box<W>, Box<dyn World>> {
+        if (&*self as &dyn Any).is::<W>() {
+            let any: Box<dyn Any> = self;
+            any.downcast().map_err(|_| -> Box<dyn World> { Box::new(Nothing) })
+        } else {
+            Err(self)
+        }
+    }
+}
+
+/// A world in which there is nothing. It stands in where a call has no world to give back, which does not happen.
+pub(crate) struct Nothing;
+
+impl World for Nothing {
+    fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        Err(ReadError::NotServed)
+    }
+
+    fn get(&mut self, _kind: &GroupVersionKind, _namespace: Option<&str>, _name: &str) -> Result<Option<Bytes>, ReadError> {
+        Err(ReadError::NotServed)
+    }
+
+    fn list(
+        &mut self,
+        _kind: &GroupVersionKind,
+        _namespace: Option<&str>,
+        _label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        Err(ReadError::NotServed)
+    }
+
+    fn log(&mut self, _line: LogLine) {}
+}

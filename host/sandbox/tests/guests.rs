@@ -1,0 +1,141 @@
+//! Plugins that misbehave: each ends in an error of its own, and leaves the others be.
+
+mod stage;
+
+use gyre_core::response::{Child, Response};
+use gyre_sandbox::call::Error;
+use gyre_sandbox::{Fault, Limits, Plugin, Sandbox};
+
+use self::stage::{limits, load, reconcile, sandbox};
+
+macro_rules! assert_guest_is_tested {
+    ($name:ident) => {
+        #[expect(unused_imports, reason = "it is enough that the test exists")]
+        use self::$name as _;
+    };
+}
+gyre_artifacts::for_each_guest!(assert_guest_is_tested);
+
+/// Calls the guest with these limits, which must fail for this reason by its own fault; then the echo plugin, which must not.
+fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
+    let sandbox = sandbox();
+    let echo = load(&sandbox, gyre_artifacts::ECHO);
+    let before = reconcile(&echo, limits).result.unwrap();
+    let guest = load(&sandbox, guest);
+    let error = reconcile(&guest, limits).result.unwrap_err();
+    assert_eq!((error.reason(), error.fault()), (reason, Fault::Plugin), "{error}: {error:?}");
+    assert_eq!(reconcile(&echo, limits).result.unwrap(), before);
+    error
+}
+
+/// Calls the guest, which must answer.
+fn check_answer(guest: &str) -> Response {
+    let (_sandbox, plugin) = loaded(guest);
+    reconcile(&plugin, &limits()).result.unwrap()
+}
+
+fn loaded(guest: &str) -> (Sandbox, Plugin) {
+    let sandbox = sandbox();
+    let plugin = load(&sandbox, guest);
+    (sandbox, plugin)
+}
+
+#[test]
+fn trap() {
+    let error = check(gyre_artifacts::guests::TRAP, &limits(), "Trapped");
+    let Error::Trapped { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("unreachable"), "{message}");
+}
+
+#[test]
+fn panics() {
+    let error = check(gyre_artifacts::guests::PANICS, &limits(), "Trapped");
+    let Error::Trapped { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains("the guest gives up"), "{message}");
+}
+
+#[test]
+fn endless_loop() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::ENDLESS_LOOP, &limits, "DeadlineExceeded");
+    assert_eq!(error, Error::DeadlineExceeded { deadline: limits.deadline });
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_LOOP);
+    let call = reconcile(&plugin, &limits);
+    assert!(call.usage.duration >= limits.deadline, "{:?}", call.usage);
+    assert!(call.usage.duration < limits.deadline * 4, "{:?}", call.usage);
+}
+
+#[test]
+fn huge_memory() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::HUGE_MEMORY, &limits, "OutOfMemory");
+    assert_eq!(error, Error::OutOfMemory { limit: limits.memory_bytes });
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::HUGE_MEMORY);
+    let peak = reconcile(&plugin, &limits).usage.memory_peak_bytes;
+    assert!(peak <= limits.memory_bytes && peak > limits.memory_bytes / 2, "{peak}");
+}
+
+#[test]
+fn deep_recursion() {
+    check(gyre_artifacts::guests::DEEP_RECURSION, &limits(), "StackOverflow");
+}
+
+#[test]
+fn endless_output() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::ENDLESS_OUTPUT, &limits, "OutputTooLarge");
+    assert_eq!(error, Error::OutputTooLarge { limit: limits.output_bytes });
+    // Also where the answer does not even reach the count: the host takes no more than a few times the limit.
+    let tight = Limits { output_bytes: 1 << 20, ..limits };
+    check(gyre_artifacts::guests::ENDLESS_OUTPUT, &tight, "OutputTooLarge");
+}
+
+#[test]
+fn malformed_output() {
+    let error = check(gyre_artifacts::guests::MALFORMED_OUTPUT, &limits(), "InvalidOutput");
+    let Error::InvalidOutput { at, .. } = error else { panic!("{error:?}") };
+    assert_eq!(at, "children[0]");
+}
+
+#[test]
+fn many_children() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::MANY_CHILDREN, &limits, "TooManyChildren");
+    assert_eq!(error, Error::TooManyChildren { count: 100_000, limit: limits.children });
+}
+
+#[test]
+fn log_flood() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::LOG_FLOOD, &limits, "LogFlood");
+    assert_eq!(error, Error::LogFlood { bytes: limits.log_bytes, lines: limits.log_lines });
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LOG_FLOOD);
+    let call = reconcile(&plugin, &limits);
+    assert!(call.usage.log_bytes <= limits.log_bytes && call.usage.log_lines <= limits.log_lines, "{:?}", call.usage);
+    let world = call.world.downcast::<stage::Small>().unwrap_or_else(|_| panic!("the world is another"));
+    assert_eq!(world.lines.len(), call.usage.log_lines);
+    assert!(!world.lines.is_empty());
+}
+
+/// Sleep ends at once: it neither blocks the thread nor takes time from the deadline.
+#[test]
+fn sleeper() {
+    let before = std::time::Instant::now();
+    assert_eq!(check_answer(gyre_artifacts::guests::SLEEPER), Response { children: Some(Vec::new()), ..Response::default() });
+    assert!(before.elapsed().as_secs() < 60);
+}
+
+/// The plan refuses the child; the sandbox hands it on.
+#[test]
+fn undeclared_kind() {
+    let children = check_answer(gyre_artifacts::guests::UNDECLARED_KIND).children.unwrap();
+    assert!(matches!(children.as_slice(), [Child::Apply(object)] if object["kind"] == "ConfigMap"));
+}
+
+/// Whether a CRD may be applied is the operator's to say; the sandbox hands the manifest on as it is.
+#[test]
+fn lies() {
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LIES);
+    assert_ne!(plugin.manifest().parent.kind, "Echo");
+    assert!(reconcile(&plugin, &limits()).result.is_ok());
+}

@@ -1,0 +1,126 @@
+//! Limits on answers, and calls that get none.
+
+use std::time::{Duration, SystemTime};
+
+use gyre_sandbox::call::Error;
+use gyre_sandbox::{Fault, Input, Limits, Options, Plugin, Sandbox, settings};
+
+use crate::probe::{MIRROR, Probe};
+use crate::stage::{Small, limits, load, reconcile, sandbox};
+
+fn mirror(plugin: &Plugin, status: &str, limits: &Limits) -> Result<gyre_core::response::Response, Error> {
+    let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+    plugin.reconcile(&input, limits, Box::new(Small::default())).result
+}
+
+#[test]
+fn an_answer_is_json_within_its_limits() {
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    let limits = Limits { output_bytes: 64, output_depth: 3, ..limits() };
+    let check = |status: &str, reason: Option<&str>| {
+        let error = mirror(&plugin, status, &limits).err();
+        assert_eq!(error.as_ref().map(Error::reason), reason, "{status}: {error:?}");
+    };
+    check(r#"{"a":{"b":["[[[["]}}"#, None);
+    check(r#"{"a":{"b":[{}]}}"#, Some("OutputTooDeep"));
+    check(r#"{"a":"#, Some("InvalidOutput"));
+    check("[]", Some("InvalidOutput"));
+    check("", Some("InvalidOutput"));
+    check(&format!(r#"{{"a":"{}"}}"#, "x".repeat(56)), None);
+    check(&format!(r#"{{"a":"{}"}}"#, "x".repeat(57)), Some("OutputTooLarge"));
+    check(&format!(r#"{{"a":"{}"}}"#, "x".repeat(5_000)), Some("OutputTooLarge"));
+}
+
+#[test]
+fn settings_are_accepted_or_rejected_in_the_plugins_words() {
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    assert_eq!(plugin.validate_settings(b"{}", &limits()), Ok(()));
+    let rejected = settings::Error::Rejected(r#"{"a":1}"#.to_owned());
+    assert_eq!(plugin.validate_settings(br#"{"a":1}"#, &limits()), Err(rejected));
+}
+
+#[test]
+fn a_call_that_finds_no_room_in_time_is_the_hosts_fault() {
+    let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
+    let endless = load(&sandbox, gyre_artifacts::guests::ENDLESS_LOOP);
+    let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| reconcile(&endless, &Limits { deadline: Duration::from_secs(1), ..limits() }));
+        std::thread::sleep(Duration::from_millis(100));
+        let call = reconcile(&plugin, &Limits { deadline: Duration::from_millis(50), ..limits() });
+        let error = call.result.unwrap_err();
+        assert_eq!((error.reason(), error.fault()), ("PoolSaturated", Fault::Host));
+        assert!(call.world.downcast::<Small>().is_ok());
+        assert!(running.join().unwrap().result.is_err());
+    });
+    assert!(reconcile(&plugin, &limits()).result.is_ok());
+}
+
+#[test]
+fn more_callers_than_room_take_turns() {
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..50).for_each(|_| assert!(reconcile(&plugin, &limits()).result.is_ok())));
+        }
+    });
+}
+
+#[test]
+fn a_plugin_outlives_its_sandbox() {
+    let plugin = sandbox().load(&MIRROR.component()).unwrap();
+    assert!(reconcile(&plugin, &limits()).result.is_ok());
+}
+
+#[test]
+fn an_exit_is_a_trap_that_says_so() {
+    let probe = Probe {
+        imports: r#"(import "wasi:cli/exit@0.2.0" "exit" (func $exit (param i32)))"#,
+        describe: "",
+        reconcile: "(call $exit (i32.const 1)) (call $say)",
+    };
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&probe.component()).unwrap();
+    let error = reconcile(&plugin, &limits()).result.unwrap_err();
+    assert_eq!(error.reason(), "Trapped");
+    assert!(error.to_string().contains("exited with status 1"), "{error}");
+}
+
+#[test]
+fn the_host_makes_no_more_random_bytes_than_anyone_needs() {
+    let probe = Probe {
+        imports: r#"(import "wasi:random/random@0.2.0" "get-random-bytes" (func $random (param i64 i32)))"#,
+        describe: "",
+        reconcile: "(call $random (i64.const -1) (i32.const 49152)) (call $say)",
+    };
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&probe.component()).unwrap();
+    let error = reconcile(&plugin, &limits()).result.unwrap_err();
+    assert!(error.to_string().contains("random bytes at once"), "{error}");
+}
+
+#[test]
+fn reading_an_undeclared_kind_is_an_error_for_the_plugin_and_noted() {
+    // `children` of a kind that is only among `reads`.
+    let probe = Probe {
+        imports: r#"
+            (import "gyre:plugin/cluster@0.1.0" "children" (func $children (param i32 i32 i32 i32 i32 i32 i32)))"#,
+        describe: "",
+        reconcile: "
+            (call $children
+              (i32.load (i32.const 1024)) (i32.load (i32.const 1028)) (i32.load (i32.const 1032))
+              (i32.load (i32.const 1036)) (i32.load (i32.const 1040)) (i32.load (i32.const 1044)) (i32.const 49152))
+            (call $hex (i64.extend_i32_u (i32.load8_u (i32.const 49152))))
+            (call $hex (i64.extend_i32_u (i32.load8_u offset=4 (i32.const 49152))))
+            (call $say)",
+    };
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&probe.component()).unwrap();
+    let call = reconcile(&plugin, &limits());
+    // An error, the first one: not-declared.
+    assert_eq!(call.result.unwrap_err().to_string(), format!("{:016x}{:016x}", 1, 0));
+    assert_eq!(call.usage.undeclared_read.unwrap().kind, "ConfigMap");
+}

@@ -1,0 +1,68 @@
+//! What a test needs to call a plugin: a sandbox, a world and a parent.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use gyre_core::object::GroupVersionKind;
+use gyre_core::response::Response;
+use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, World};
+
+/// A world that holds one object, which every read finds, and keeps what is logged.
+#[derive(Default)]
+pub struct Small {
+    pub object: Option<&'static str>,
+    pub lines: Vec<LogLine>,
+}
+
+impl Small {
+    fn object(&self) -> Option<Bytes> {
+        self.object.map(|text| Arc::from(text.as_bytes()))
+    }
+}
+
+impl World for Small {
+    fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        Ok(self.object().into_iter().collect())
+    }
+
+    fn get(&mut self, _kind: &GroupVersionKind, _namespace: Option<&str>, _name: &str) -> Result<Option<Bytes>, ReadError> {
+        Ok(self.object())
+    }
+
+    fn list(
+        &mut self,
+        _kind: &GroupVersionKind,
+        _namespace: Option<&str>,
+        _label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        Ok(self.object().into_iter().collect())
+    }
+
+    fn log(&mut self, line: LogLine) {
+        self.lines.push(line);
+    }
+}
+
+pub fn sandbox() -> Sandbox {
+    Sandbox::new(Options { concurrent_calls: 2, ..Options::default() }).unwrap()
+}
+
+/// Loads a file.
+pub fn load(sandbox: &Sandbox, path: &str) -> Plugin {
+    sandbox.load(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Limits that a test does not have to wait for.
+pub fn limits() -> Limits {
+    Limits { deadline: Duration::from_millis(500), ..Limits::default() }
+}
+
+/// A parent that any plugin can read.
+pub const PARENT: &[u8] =
+    br#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"hello","namespace":"default","uid":"1"},"spec":{"message":"hi","schedule":"* * * * *"}}"#;
+
+pub fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };
+    plugin.reconcile(&input, limits, Box::new(Small::default()))
+}

@@ -1,0 +1,69 @@
+//! The admin server: `/healthz`, `/readyz` and `/metrics`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tracing::info;
+
+use crate::informer::Informers;
+use crate::metrics::Metrics;
+
+/// What the server shows.
+#[derive(Clone)]
+pub struct Shown {
+    /// Behind `/metrics`.
+    pub metrics: Arc<Metrics>,
+    /// Behind `/readyz`: ready when all are synced.
+    pub informers: Arc<Informers>,
+}
+
+/// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
+///
+/// # Errors
+///
+/// When the address cannot be bound.
+pub async fn serve(
+    address: SocketAddr,
+    shown: Shown,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<tokio::task::JoinHandle<std::io::Result<()>>> {
+    let listener =
+        TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
+    info!(address = %listener.local_addr()?, "serving /healthz, /readyz and /metrics");
+    let router = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(shown);
+    Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
+}
+
+async fn ready(State(shown): State<Shown>) -> Response {
+    let waiting: Vec<String> = shown
+        .informers
+        .running()
+        .iter()
+        .filter(|informer| !informer.is_synced())
+        .map(|informer| informer.target().kind.to_string())
+        .collect();
+    if waiting.is_empty() {
+        (StatusCode::OK, "ok\n".to_owned()).into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("not synced yet: {}\n", waiting.join(", "))).into_response()
+    }
+}
+
+async fn metrics(State(shown): State<Shown>) -> Response {
+    match shown.metrics.encode() {
+        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

@@ -1,0 +1,242 @@
+//! Informers: one watch per kind, namespace and selector, however many mounts want it.
+//!
+//! An informer keeps its [`Store`] like the API server and tells its subscribers of each change. A subscriber that comes late is
+//! told of everything that is there. Deletions are always told, also those that happened while the watch was down.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use futures::{StreamExt as _, pin_mut};
+use gyre_core::object::GroupVersionKind;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch_resource};
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tracing::{debug, info, warn};
+
+use crate::kinds::{Resource, error_chain};
+use crate::metrics::Metrics;
+use crate::object::{SharedObject, Received};
+use crate::store::{Change, Mark, Store};
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The kind.
+    pub kind: GroupVersionKind,
+    /// One namespace; none: all of them, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// Only objects that match; none: all.
+    pub label_selector: Option<String>,
+}
+
+/// Where a notice comes from. A list brings many at once, of which most are not fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The watch: it happened just now.
+    Watch,
+    /// A list, or the replay for a late subscriber.
+    List,
+}
+
+/// What a subscriber is told.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// The object is new, or changed.
+    Stored {
+        /// As it is now.
+        object: SharedObject,
+        /// As it was.
+        previous: Option<SharedObject>,
+        /// What brought it.
+        origin: Origin,
+    },
+    /// The object is gone; its last known state.
+    Deleted(SharedObject),
+}
+
+/// Called for each notice, in order, by the task that runs the watch: it must be quick.
+pub type Subscriber = Box<dyn Fn(&Notice) + Send + Sync>;
+
+/// See the module's documentation. The watch ends when the last handle is dropped.
+pub struct Informer {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    target: Target,
+    store: Store,
+    synced: watch::Sender<bool>,
+    subscribers: Mutex<Vec<Subscriber>>,
+}
+
+impl Informer {
+    /// The cache.
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it. See
+    /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
+    pub fn remember(&self, object: &SharedObject, mark: Mark) {
+        if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
+            self.shared.tell(&Notice::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+        }
+    }
+
+    /// What is watched.
+    pub fn target(&self) -> &Target {
+        &self.shared.target
+    }
+
+    /// Whether the first list is whole.
+    pub fn is_synced(&self) -> bool {
+        *self.shared.synced.borrow()
+    }
+
+    /// Waits for the first list to be whole.
+    pub async fn synced(&self) {
+        // The sender lives as long as this handle, so waiting cannot fail.
+        let _ = self.shared.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Tells `subscriber` of everything that is there, and then of each change.
+    pub fn subscribe(&self, subscriber: Subscriber) {
+        // Under the lock, so that no change falls between the replay and the first notice.
+        let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        for object in self.shared.store.list() {
+            subscriber(&Notice::Stored { object, previous: None, origin: Origin::List });
+        }
+        subscribers.push(subscriber);
+    }
+}
+
+impl Drop for Informer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The informers of a host.
+pub struct Informers {
+    client: Client,
+    metrics: Arc<Metrics>,
+    list_strategy: watcher::InitialListStrategy,
+    running: Mutex<HashMap<Target, Weak<Informer>>>,
+}
+
+impl Informers {
+    /// `list_strategy` says how the first list comes: see [`list_strategy`].
+    pub fn new(client: Client, metrics: Arc<Metrics>, list_strategy: watcher::InitialListStrategy) -> Self {
+        Self { client, metrics, list_strategy, running: Mutex::default() }
+    }
+
+    /// The informer of a kind in a namespace (or in all), started if there is none yet.
+    pub fn get(&self, resource: &Resource, namespace: Option<&str>, label_selector: Option<&str>) -> Arc<Informer> {
+        let target = Target {
+            kind: GroupVersionKind::new(&resource.api.group, &resource.api.version, &resource.api.kind),
+            namespace: namespace.map(str::to_owned),
+            label_selector: label_selector.map(str::to_owned),
+        };
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
+            return informer;
+        }
+        let shared = Arc::new(Shared {
+            target: target.clone(),
+            store: Store::default(),
+            synced: watch::Sender::new(false),
+            subscribers: Mutex::default(),
+        });
+        let api: Api<Received> = resource.api(&self.client, namespace);
+        let mut config = watcher::Config::default();
+        config.initial_list_strategy = self.list_strategy.clone();
+        config.label_selector = target.label_selector.clone();
+        let task = tokio::spawn(run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics)));
+        let informer = Arc::new(Informer { shared, task });
+        running.retain(|_, informer| informer.strong_count() > 0);
+        running.insert(target, Arc::downgrade(&informer));
+        informer
+    }
+
+    /// Those that run.
+    pub fn running(&self) -> Vec<Arc<Informer>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Streaming lists where the server has them: on by default since Kubernetes 1.34 (KEP-3157). They spare the server and us
+/// the whole list in memory.
+pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrategy, kube::Error> {
+    let version = client.apiserver_version().await?;
+    let digits = |text: &str| text.trim_end_matches(|character: char| !character.is_ascii_digit()).parse::<u32>().unwrap_or(0);
+    let release = (digits(&version.major), digits(&version.minor));
+    info!(version = version.git_version, "connected to the API server");
+    Ok(if release >= (1, 34) { watcher::InitialListStrategy::StreamingList } else { watcher::InitialListStrategy::ListWatch })
+}
+
+async fn run(shared: Arc<Shared>, api: Api<Received>, config: watcher::Config, metrics: Arc<Metrics>) {
+    let events = watch_resource(api, config).default_backoff();
+    pin_mut!(events);
+    let target = &shared.target;
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => shared.take(event, &metrics),
+            Err(error) => {
+                metrics.watch_failed(target);
+                warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; starting it again");
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn take(&self, event: Event<Received>, metrics: &Metrics) {
+        match event {
+            Event::Init => self.store.begin_list(),
+            Event::InitApply(item) => self.stored(item, Origin::List),
+            Event::Apply(item) => self.stored(item, Origin::Watch),
+            Event::Delete(item) => {
+                if let Some(last) = self.parsed(item)
+                    && let Some(known) = self.store.delete(&last)
+                {
+                    self.tell(&Notice::Deleted(known));
+                }
+            }
+            Event::InitDone => {
+                for gone in self.store.end_list() {
+                    self.tell(&Notice::Deleted(gone));
+                }
+                debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
+                self.synced.send_replace(true);
+            }
+        }
+        metrics.cached(&self.target, self.store.len());
+    }
+
+    fn stored(&self, item: Received, origin: Origin) {
+        let Some(object) = self.parsed(item) else { return };
+        let change = match origin {
+            Origin::Watch => self.store.apply(Arc::clone(&object)),
+            Origin::List => self.store.list_item(Arc::clone(&object)),
+        };
+        if let Change::Stored { previous } = change {
+            self.tell(&Notice::Stored { object, previous, origin });
+        }
+    }
+
+    fn parsed(&self, item: Received) -> Option<SharedObject> {
+        item.object
+            .inspect_err(|error| warn!(kind = %self.target.kind, error = %error_chain(error.as_ref()), "an object of the watch is left out"))
+            .ok()
+    }
+
+    fn tell(&self, notice: &Notice) {
+        let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        for subscriber in subscribers.iter() {
+            subscriber(notice);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Which resource of the API server a kind is, asked of its discovery.
+
+use std::time::Duration;
+
+use gyre_core::grants::Scope;
+use gyre_core::object::GroupVersionKind;
+use kube::core::{ApiResource, GroupVersionKind as KubeKind};
+use kube::discovery::{self, Scope as KubeScope};
+use kube::{Api, Client};
+use tracing::{info, warn};
+
+/// How soon a kind that is not served is looked for again. A CRD is applied by a person who then waits.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// After many looks in vain it is asked less often.
+const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
+
+/// A kind as the API server serves it.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// Group, version, kind and plural.
+    pub api: ApiResource,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// Whether the status is a subresource.
+    pub status: StatusSubresource,
+}
+
+/// Whether the status of a kind is written on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusSubresource {
+    /// At `…/NAME/status`.
+    Served,
+    /// With the rest of the object.
+    Absent,
+}
+
+impl Resource {
+    /// The API of this kind's objects in that namespace; of all of them, or of a cluster-scoped kind, without one.
+    pub fn api<K>(&self, client: &Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = ApiResource, Scope = kube::core::DynamicResourceScope>,
+    {
+        match namespace {
+            Some(namespace) if self.scope == Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &self.api),
+            _ => Api::all_with(client.clone(), &self.api),
+        }
+    }
+}
+
+/// Asks the API server for a kind; none if it does not serve it.
+///
+/// # Errors
+///
+/// When the API server cannot be asked.
+pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Resource>, kube::Error> {
+    let wanted = KubeKind::gvk(&kind.group, &kind.version, &kind.kind);
+    match discovery::pinned_kind(client, &wanted).await {
+        Ok((api, capabilities)) => Ok(Some(Resource {
+            api,
+            scope: match capabilities.scope {
+                KubeScope::Namespaced => Scope::Namespaced,
+                KubeScope::Cluster => Scope::Cluster,
+            },
+            status: if capabilities.subresources.iter().any(|(resource, _)| resource.plural == "status") {
+                StatusSubresource::Served
+            } else {
+                StatusSubresource::Absent
+            },
+        })),
+        Err(kube::Error::Discovery(_)) => Ok(None),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until the API server serves a kind.
+pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Resource {
+    let mut delay = LOOK_AGAIN_AFTER;
+    let mut looks = 0_u32;
+    loop {
+        match find(client, kind).await {
+            Ok(Some(resource)) => {
+                if looks > 0 {
+                    info!(plugin, %kind, "the API server serves the kind now");
+                }
+                return resource;
+            }
+            Ok(None) if looks == 0 => {
+                warn!(
+                    plugin, %kind,
+                    "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin brings)"
+                );
+            }
+            Ok(None) => {}
+            Err(error) => warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again"),
+        }
+        looks += 1;
+        tokio::time::sleep(delay).await;
+        delay = if looks < 30 { LOOK_AGAIN_AFTER } else { LOOK_AGAIN_AT_MOST_AFTER };
+    }
+}
+
+/// An error with its sources, each said once: kube's errors print their source within their own text.
+pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,271 @@
+//! Metrics. Those that controller-runtime has keep its names and labels, so that dashboards go on; what is gyre's own is
+//! called `gyre_*`. No label grows with the number of objects.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::informer::Target;
+
+/// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
+const RECONCILE_SECONDS: [f64; 35] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0,
+    3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 30.0, 60.0,
+];
+/// The buckets of client-go's `workqueue_*_duration_seconds`: powers of ten from 10 ns to 1000 s.
+const QUEUE_SECONDS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
+/// A call into a plugin takes tens of microseconds; its deadline is seconds.
+const CALL_SECONDS: [f64; 14] = [1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 0.1, 1.0, 5.0, 30.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Controller {
+    controller: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControllerResult {
+    controller: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueName {
+    name: String,
+    controller: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginOutcome {
+    plugin: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginReason {
+    plugin: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Plugin {
+    plugin: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginWrite {
+    plugin: String,
+    verb: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Watch {
+    kind: String,
+    namespace: String,
+}
+
+#[derive(Clone)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0.iter().copied())
+    }
+}
+
+type Histograms<Labels> = Family<Labels, Histogram, Buckets>;
+
+/// All metrics of a host. See the module's documentation.
+pub struct Metrics {
+    registry: Registry,
+    reconciles: Family<ControllerResult, Counter>,
+    reconcile_errors: Family<Controller, Counter>,
+    terminal_errors: Family<Controller, Counter>,
+    reconcile_seconds: Histograms<Controller>,
+    workers: Family<Controller, Gauge>,
+    active_workers: Family<Controller, Gauge>,
+    queue_depth: Family<QueueName, Gauge>,
+    queue_adds: Family<QueueName, Counter>,
+    queue_retries: Family<QueueName, Counter>,
+    queue_seconds: Histograms<QueueName>,
+    work_seconds: Histograms<QueueName>,
+    calls: Family<PluginOutcome, Counter>,
+    call_seconds: Histograms<Plugin>,
+    memory_peak: Family<Plugin, Gauge>,
+    memo_hits: Family<Plugin, Counter>,
+    problems: Family<PluginReason, Counter>,
+    writes: Family<PluginWrite, Counter>,
+    watch_failures: Family<Watch, Counter>,
+    cached: Family<Watch, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::default(),
+            reconciles: Family::default(),
+            reconcile_errors: Family::default(),
+            terminal_errors: Family::default(),
+            reconcile_seconds: Family::new_with_constructor(Buckets(&RECONCILE_SECONDS)),
+            workers: Family::default(),
+            active_workers: Family::default(),
+            queue_depth: Family::default(),
+            queue_adds: Family::default(),
+            queue_retries: Family::default(),
+            queue_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
+            work_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
+            calls: Family::default(),
+            call_seconds: Family::new_with_constructor(Buckets(&CALL_SECONDS)),
+            memory_peak: Family::default(),
+            memo_hits: Family::default(),
+            problems: Family::default(),
+            writes: Family::default(),
+            watch_failures: Family::default(),
+            cached: Family::default(),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&mut self) {
+        let registry = self.registry.sub_registry_with_prefix("controller_runtime");
+        registry.register("reconcile", "Reconciles by how they ended", self.reconciles.clone());
+        registry.register("reconcile_errors", "Reconciles that ended in an error", self.reconcile_errors.clone());
+        registry.register("terminal_reconcile_errors", "Errors that are not tried again", self.terminal_errors.clone());
+        registry.register_with_unit("reconcile_time", "Time of a reconcile", Unit::Seconds, self.reconcile_seconds.clone());
+        registry.register("max_concurrent_reconciles", "Reconciles that may run at once", self.workers.clone());
+        registry.register("active_workers", "Reconciles that run", self.active_workers.clone());
+        let registry = self.registry.sub_registry_with_prefix("workqueue");
+        registry.register("depth", "Keys that wait", self.queue_depth.clone());
+        registry.register("adds", "Keys that were added", self.queue_adds.clone());
+        registry.register("retries", "Keys that were queued again after an error", self.queue_retries.clone());
+        registry.register_with_unit("queue_duration", "How long a key waited", Unit::Seconds, self.queue_seconds.clone());
+        registry.register_with_unit("work_duration", "How long a key was worked on", Unit::Seconds, self.work_seconds.clone());
+        let registry = self.registry.sub_registry_with_prefix("gyre");
+        registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
+        registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
+        registry.register_with_unit("plugin_memory_peak", "Most memory that a call took", Unit::Bytes, self.memory_peak.clone());
+        registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
+        registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
+        registry.register("writes", "Requests that write, by verb", self.writes.clone());
+        registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
+        registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
+    }
+
+    /// The text of `/metrics`, in the OpenMetrics format.
+    ///
+    /// # Errors
+    ///
+    /// Never, as the text is written into memory.
+    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    /// A mount has so many workers.
+    pub fn mounted(&self, mount: &str, workers: usize) {
+        let controller = || Controller { controller: mount.to_owned() };
+        self.workers.get_or_create(&controller()).set(workers as i64);
+        self.active_workers.get_or_create(&controller()).set(0);
+    }
+
+    /// A key was added to the queue.
+    pub fn added(&self, mount: &str) {
+        self.queue_adds.get_or_create(&queue(mount)).inc();
+    }
+
+    /// So many keys wait.
+    pub fn depth(&self, mount: &str, depth: usize) {
+        self.queue_depth.get_or_create(&queue(mount)).set(depth as i64);
+    }
+
+    /// A worker took a key.
+    pub fn taken(&self, mount: &str, waited: Duration) {
+        self.queue_seconds.get_or_create(&queue(mount)).observe(waited.as_secs_f64());
+        self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).inc();
+    }
+
+    /// A reconcile ended.
+    pub fn reconciled(&self, mount: &str, result: &'static str, end: End, took: Duration) {
+        let controller = Controller { controller: mount.to_owned() };
+        self.active_workers.get_or_create(&controller).dec();
+        self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
+        self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
+        self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());
+        match end {
+            End::Well => {}
+            End::Error => {
+                self.reconcile_errors.get_or_create(&controller).inc();
+                self.queue_retries.get_or_create(&queue(mount)).inc();
+            }
+            End::TerminalError => {
+                self.reconcile_errors.get_or_create(&controller).inc();
+                self.terminal_errors.get_or_create(&controller).inc();
+            }
+        }
+    }
+
+    /// A call into a plugin ended. `outcome` is `Success` or the reason of the error.
+    pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
+        self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+        let labels = Plugin { plugin: plugin.to_owned() };
+        self.call_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        let peak = self.memory_peak.get_or_create(&labels);
+        let memory_peak = i64::try_from(memory_peak).unwrap_or(i64::MAX);
+        if memory_peak > peak.get() {
+            peak.set(memory_peak);
+        }
+    }
+
+    /// No input of a reconcile had changed.
+    pub fn memo_hit(&self, plugin: &str) {
+        self.memo_hits.get_or_create(&Plugin { plugin: plugin.to_owned() }).inc();
+    }
+
+    /// Something that a plugin wanted was refused, or a reconcile failed.
+    pub fn problem(&self, plugin: &str, reason: &'static str) {
+        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc();
+    }
+
+    /// A request that writes was sent.
+    pub fn wrote(&self, plugin: &str, verb: &'static str) {
+        self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
+    }
+
+    /// A watch failed.
+    pub fn watch_failed(&self, target: &Target) {
+        self.watch_failures.get_or_create(&watch(target)).inc();
+    }
+
+    /// So many objects are cached.
+    pub fn cached(&self, target: &Target, objects: usize) {
+        self.cached.get_or_create(&watch(target)).set(objects as i64);
+    }
+}
+
+/// Whether a reconcile counts as an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It does not.
+    Well,
+    /// It does, and is tried again.
+    Error,
+    /// It does, and is not.
+    TerminalError,
+}
+
+fn queue(mount: &str) -> QueueName {
+    QueueName { name: mount.to_owned(), controller: mount.to_owned() }
+}
+
+fn watch(target: &Target) -> Watch {
+    Watch { kind: target.kind.to_string(), namespace: target.namespace.clone().unwrap_or_default() }
+}

@@ -1,0 +1,380 @@
+//! An object as the API server sent it: its JSON text without `metadata.managedFields`, and where in that text the few
+//! metadata fields lie that the store indexes.
+//!
+//! No DOM and no typed struct is built. From a watch event to the memory of a plugin is: find the metadata, copy the bytes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use gyre_core::object::ObjectKey;
+use gyre_core::plan::OWNER_UID_LABEL;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::ApiResource;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// A part of the JSON text. Objects are far below 4 GiB: etcd takes 1.5 MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    const EMPTY: Self = Self { start: 0, end: 0 };
+
+    /// Where `part` lies in `text`; empty if it does not lie there, as for a string that had to be unescaped.
+    fn of(part: &str, text: &str) -> Self {
+        let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        match (u32::try_from(start), u32::try_from(start.saturating_add(part.len()))) {
+            (Ok(start), Ok(end)) if end as usize <= text.len() => Self { start, end },
+            _ => Self::EMPTY,
+        }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Why a text is not an object of the cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not JSON, or a field that every object has is missing or of the wrong type.
+    #[error("not a Kubernetes object")]
+    Malformed(#[source] serde_json::Error),
+    /// A name, namespace or UID that no API server accepts.
+    #[error("metadata.{0} has characters that no API server accepts")]
+    OddName(&'static str),
+}
+
+/// An object of the cluster. See the module's documentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    json: Box<str>,
+    namespace: Span,
+    name: Span,
+    uid: Span,
+    controller: Span,
+    owner_label: Span,
+    labels: Span,
+    resource_version: u64,
+    generation: i64,
+    deleting: bool,
+}
+
+/// An object as the store shares it.
+pub type SharedObject = Arc<Object>;
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    uid: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    resource_version: Option<Cow<'a, str>>,
+    #[serde(default)]
+    generation: Option<i64>,
+    #[serde(borrow, default)]
+    deletion_timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    labels: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    owner_references: Option<Vec<OwnerReference<'a>>>,
+    #[serde(borrow, default)]
+    managed_fields: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct OwnerReference<'a> {
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    #[serde(default)]
+    controller: Option<bool>,
+}
+
+impl Object {
+    /// Takes an object as the API server sent it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn parse(json: impl Into<Box<str>>) -> Result<Self, Error> {
+        let json = without_managed_fields(json.into())?;
+        let head: Head<'_> = serde_json::from_str(&json).map_err(Error::Malformed)?;
+        let metadata = &head.metadata;
+        let span = |field: &'static str, text: &Cow<'_, str>| match text {
+            Cow::Borrowed(text) => Ok(Span::of(text, &json)),
+            Cow::Owned(_) => Err(Error::OddName(field)),
+        };
+        let optional = |field: &'static str, text: &Option<Cow<'_, str>>| text.as_ref().map_or(Ok(Span::EMPTY), |text| span(field, text));
+        let controller = metadata
+            .owner_references
+            .iter()
+            .flatten()
+            .find(|reference| reference.controller == Some(true))
+            .map_or(Ok(Span::EMPTY), |reference| span("ownerReferences[].uid", &reference.uid))?;
+        let mut object = Self {
+            namespace: optional("namespace", &metadata.namespace)?,
+            name: span("name", &metadata.name)?,
+            uid: optional("uid", &metadata.uid)?,
+            controller,
+            owner_label: Span::EMPTY,
+            labels: metadata.labels.map_or(Span::EMPTY, |labels| Span::of(labels.get(), &json)),
+            resource_version: metadata.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(0),
+            generation: metadata.generation.unwrap_or(0),
+            deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp.get() != "null"),
+            json: "".into(),
+        };
+        drop(head);
+        object.json = json;
+        if let Some(Cow::Borrowed(owner)) = object.label(OWNER_UID_LABEL) {
+            object.owner_label = Span::of(owner, &object.json);
+        }
+        Ok(object)
+    }
+
+    /// The JSON text, without `metadata.managedFields`.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// `metadata.namespace`; none for a cluster-scoped object.
+    pub fn namespace(&self) -> Option<&str> {
+        self.text(self.namespace)
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        self.text(self.name).unwrap_or_default()
+    }
+
+    /// `metadata.uid`.
+    pub fn uid(&self) -> &str {
+        self.text(self.uid).unwrap_or_default()
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace(), self.name())
+    }
+
+    /// The UID of the object that this one exists because of: its controller's or, where Kubernetes allows no owner
+    /// reference, the one that the host's label names.
+    pub fn owner_uid(&self) -> Option<&str> {
+        self.text(self.controller).or_else(|| self.text(self.owner_label))
+    }
+
+    /// `metadata.resourceVersion` as a number. Kubernetes promises since 1.35 (KEP-5504) what had always held: versions of one
+    /// kind compare as decimal numbers. 0 where it is not one.
+    pub fn resource_version(&self) -> u64 {
+        self.resource_version
+    }
+
+    /// `metadata.generation`; 0 for kinds that have none.
+    pub fn generation(&self) -> i64 {
+        self.generation
+    }
+
+    /// Whether it has a `deletionTimestamp`.
+    pub fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// The value of a label.
+    pub fn label(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.labels().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// All labels, in the order of the text.
+    pub fn labels(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+        let labels = self.text(self.labels).and_then(|text| serde_json::from_str::<Labels<'_>>(text).ok());
+        labels.into_iter().flat_map(|labels| labels.0)
+    }
+
+    /// How many bytes this object takes in memory, its JSON text included.
+    pub fn footprint(&self) -> usize {
+        size_of::<Self>() + self.json.len()
+    }
+
+    fn text(&self, span: Span) -> Option<&str> {
+        if span == Span::EMPTY { None } else { self.json.get(span.range()) }
+    }
+}
+
+/// Labels in the order of the text, borrowed where they have no escapes.
+struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text<'a>(Cow<'a, str>);
+        impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(Deserialize)]
+                struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+                Ok(Self(Borrowed::deserialize(deserializer)?.0))
+            }
+        }
+        struct Visitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> serde::de::Visitor<'de> for Visitor<'a> {
+            type Value = Labels<'a>;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a map of labels")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut labels = Vec::new();
+                while let Some((key, value)) = map.next_entry::<Text<'a>, Text<'a>>()? {
+                    labels.push((key.0, value.0));
+                }
+                Ok(Labels(labels))
+            }
+        }
+        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+    }
+}
+
+/// Cuts `metadata.managedFields` out of the text. It is about half of a typical object, and no plugin and no plan needs it.
+fn without_managed_fields(json: Box<str>) -> Result<Box<str>, Error> {
+    let cut = {
+        let head: Head<'_> = serde_json::from_str(&json).map_err(Error::Malformed)?;
+        head.metadata.managed_fields.and_then(|value| member_around(&json, Span::of(value.get(), &json).range()))
+    };
+    let Some(cut) = cut else { return Ok(json) };
+    let mut json = String::from(json);
+    json.drain(cut);
+    Ok(json.into_boxed_str())
+}
+
+/// The range of the object member whose value lies at `value`, with the one comma that goes with it.
+fn member_around(json: &str, value: Range<usize>) -> Option<Range<usize>> {
+    let before = json.get(..value.start)?.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
+    let start = before.rfind('"')?;
+    let after = json.get(value.end..)?;
+    match after.trim_start().strip_prefix(',') {
+        Some(rest) => Some(start..json.len() - rest.len()),
+        None => {
+            let kept = json.get(..start)?.trim_end();
+            Some(kept.strip_suffix(',').unwrap_or(kept).len()..value.end)
+        }
+    }
+}
+
+/// What kube makes of each object that it receives: the object, or why it is none. One odd object must not end a watch.
+#[derive(Clone, Debug)]
+pub(crate) struct Received {
+    metadata: ObjectMeta,
+    pub(crate) object: Result<SharedObject, Arc<Error>>,
+}
+
+impl<'de> Deserialize<'de> for Received {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
+        let object = Object::parse(json);
+        // The watcher resumes from the resource version of the last item.
+        let metadata = ObjectMeta {
+            resource_version: object.as_ref().ok().map(|object| object.resource_version().to_string()),
+            ..ObjectMeta::default()
+        };
+        Ok(Self { metadata, object: object.map(Arc::new).map_err(Arc::new) })
+    }
+}
+
+impl kube::Resource for Received {
+    type DynamicType = ApiResource;
+    type Scope = kube::core::DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
+    }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: &str) {
+        let object = Object::parse(json).unwrap();
+        assert_eq!(object.json(), expected);
+        assert_eq!(object.name(), "hello");
+    }
+
+    #[test]
+    fn managed_fields_are_cut_out_wherever_they_stand() {
+        check(r#"{"metadata":{"name":"hello"}}"#, r#"{"metadata":{"name":"hello"}}"#);
+        check(r#"{"metadata":{"managedFields":[{"a":"}"}],"name":"hello"}}"#, r#"{"metadata":{"name":"hello"}}"#);
+        check(r#"{"metadata":{"name":"hello","managedFields":[]}}"#, r#"{"metadata":{"name":"hello"}}"#);
+        check(
+            r#"{ "metadata" : { "name" : "hello" , "managedFields" : [ 1 ] , "uid" : "u" } }"#,
+            r#"{ "metadata" : { "name" : "hello" ,  "uid" : "u" } }"#,
+        );
+        check(
+            r#"{"spec":{"managedFields":[1]},"metadata":{"name":"hello","managedFields":[2]}}"#,
+            r#"{"spec":{"managedFields":[1]},"metadata":{"name":"hello"}}"#,
+        );
+    }
+
+    #[test]
+    fn metadata_is_found() {
+        let object = Object::parse(
+            r#"{"kind":"Job","metadata":{"name":"n","namespace":"ns","uid":"u-1","resourceVersion":"42","generation":3,
+                "deletionTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b","gyre.dev/owner-uid":"o-2","q":"\"x\""},
+                "ownerReferences":[{"uid":"not"},{"uid":"o-1","controller":true}]}}"#,
+        )
+        .unwrap();
+        assert_eq!((object.namespace(), object.name(), object.uid()), (Some("ns"), "n", "u-1"));
+        assert_eq!((object.resource_version(), object.generation(), object.is_deleting()), (42, 3, true));
+        assert_eq!(object.owner_uid(), Some("o-1"));
+        assert_eq!(object.label("q").as_deref(), Some("\"x\""));
+        assert_eq!(object.label("absent"), None);
+    }
+
+    #[test]
+    fn the_label_names_the_owner_where_there_is_no_controller() {
+        let object = Object::parse(r#"{"metadata":{"name":"n","labels":{"gyre.dev/owner-uid":"o-2"}}}"#).unwrap();
+        assert_eq!(object.owner_uid(), Some("o-2"));
+    }
+
+    #[test]
+    fn rubbish_is_an_error() {
+        for json in ["", "[]", "{}", r#"{"metadata":{}}"#, r#"{"metadata":{"name":7}}"#, r#"{"metadata":{"name":"a\u0062"}}"#] {
+            assert!(Object::parse(json).is_err(), "{json}");
+        }
+    }
+}

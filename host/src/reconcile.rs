@@ -1,0 +1,278 @@
+//! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use gyre_core::grants::Scope;
+use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
+use gyre_core::outcome::{Changed, Fault, Outcome, Problem, ProblemKind};
+use gyre_core::plan::{self, Input, Observed, Plan, Refusal};
+use gyre_core::response::{Event, Response, Severity};
+use gyre_sandbox::{Call, ClockUse, call};
+use kube::Client;
+use tokio::time::Instant;
+use tracing::{Instrument as _, Span, debug};
+
+use crate::apply::{Applier, Done};
+use crate::events::{Recorder, Transition, to_publish};
+use crate::memory::{Inputs, Memory};
+use crate::metrics::Metrics;
+use crate::mount::{Mount, View};
+use crate::object::SharedObject;
+use crate::status;
+use crate::world::CallWorld;
+
+/// What all reconciles of a host share.
+pub(crate) struct Context {
+    pub(crate) client: Client,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) recorder: Recorder,
+}
+
+/// What the cluster holds of one parent, as the caches have it at one moment.
+struct Sight {
+    parent: SharedObject,
+    children: Vec<(GroupVersionKind, SharedObject)>,
+    views: BTreeMap<GroupVersionKind, Arc<View>>,
+}
+
+/// How far a call and its plan came.
+struct Progress {
+    changed: Changed,
+    refusals: Vec<Refusal>,
+    look_again: Option<Duration>,
+    problem: Option<Problem>,
+}
+
+/// Brings the cluster to what the plugin wants for one parent.
+///
+/// # Guarantees
+///
+/// If nothing has to change, no request is sent.
+pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey) -> Outcome {
+    let Some(sight) = look(mount, key) else {
+        mount.forget(key);
+        return Outcome::Gone;
+    };
+    if sight.parent.is_deleting() {
+        // The garbage collector takes the children; nothing new is made for a parent that goes.
+        return Outcome::Reconciled { changed: Changed::No, requeue_after: None };
+    }
+    let mut memory = mount.memory(key);
+    if memory.uid != sight.parent.uid() {
+        memory = Memory { uid: sight.parent.uid().to_owned(), ..Memory::default() };
+    }
+    let children: Vec<SharedObject> = sight.children.iter().map(|(_, child)| Arc::clone(child)).collect();
+    let inputs = Inputs::of(&sight.parent, &children);
+    let due = memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
+    if memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+        context.metrics.memo_hit(&mount.name);
+        return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
+    }
+    memory.inputs = None;
+
+    let (response, clock) = call_plugin(context, mount, &sight).await;
+    let (response, problem) = match response {
+        Ok(response) => (response, None),
+        Err(problem) => (Response { children: None, ..Response::default() }, Some(problem)),
+    };
+    let mut progress = Progress { changed: Changed::No, refusals: Vec::new(), look_again: None, problem };
+    if progress.problem.is_none() {
+        carry_out(context, mount, &sight, &response, &mut memory, &mut progress).await;
+    }
+    write_status(context, mount, &sight, &response, &mut memory, &mut progress).await;
+    publish_events(context, mount, &sight, &response, &mut memory, &progress).await;
+
+    let outcome = outcome(&response, progress);
+    memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
+    let quiet = matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. });
+    if quiet && clock == ClockUse::NotRead {
+        memory.inputs = Some(inputs);
+    }
+    mount.remember(key, memory);
+    outcome
+}
+
+fn look(mount: &Mount, key: &ObjectKey) -> Option<Sight> {
+    let parent = mount.parents()?.get(key)?;
+    let views = mount.children();
+    let children = views
+        .iter()
+        .flat_map(|(kind, view)| view.owned_by(parent.uid()).into_iter().map(|child| (kind.clone(), child)))
+        .collect();
+    Some(Sight { parent, children, views })
+}
+
+/// Calls the plugin on a thread where it may block.
+async fn call_plugin(context: &Context, mount: &Arc<Mount>, sight: &Sight) -> (Result<Response, Problem>, ClockUse) {
+    let (plugin, limits, settings) = (mount.plugin.clone(), mount.limits.clone(), Arc::clone(&mount.settings));
+    let parent = Arc::clone(&sight.parent);
+    let world = CallWorld::new(Span::current(), &sight.children, sight.views.keys());
+    let call = move || {
+        let input = gyre_sandbox::Input {
+            parent: parent.json().as_bytes(),
+            settings: &settings,
+            seed: parent.uid(),
+            now: SystemTime::now(),
+        };
+        plugin.reconcile(&input, &limits, Box::new(world))
+    };
+    let Call { result, usage, .. } = match tokio::task::spawn_blocking(call).await {
+        Ok(call) => call,
+        Err(error) => {
+            let kind = ProblemKind::Sandbox { reason: "SandboxFailed", fault: Fault::Host };
+            return (Err(Problem::new(kind, format!("the call did not end: {error}"))), ClockUse::NotRead);
+        }
+    };
+    let outcome = result.as_ref().err().map_or("Success", call::Error::reason);
+    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
+    (result.map_err(call_problem), usage.clock)
+}
+
+fn call_problem(error: call::Error) -> Problem {
+    let fault = match error.fault() {
+        gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
+        gyre_sandbox::Fault::Host => Fault::Host,
+    };
+    match error {
+        call::Error::Failed(failure) => failure.into(),
+        error => Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string()),
+    }
+}
+
+/// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
+async fn carry_out(
+    context: &Context,
+    mount: &Arc<Mount>,
+    sight: &Sight,
+    response: &Response,
+    memory: &mut Memory,
+    progress: &mut Progress,
+) {
+    let keys: Vec<(ObjectKey, String)> =
+        sight.children.iter().map(|(_, child)| (child.key(), child.resource_version().to_string())).collect();
+    let settled = memory.settled.clone();
+    let observed: Vec<Observed<'_>> = sight
+        .children
+        .iter()
+        .zip(&keys)
+        .map(|((kind, child), (key, resource_version))| Observed {
+            kind,
+            key,
+            uid: child.uid(),
+            resource_version,
+            json: child.json().as_bytes(),
+            settled: settled.get(child.uid()),
+        })
+        .collect();
+    let scopes: BTreeMap<GroupVersionKind, Scope> =
+        sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect();
+    let parent = mount.parent(&sight.parent);
+    let input = Input {
+        plugin: &mount.name,
+        parent: &parent,
+        grants: &mount.grants,
+        scopes: &scopes,
+        desired: response.children.as_deref(),
+        observed: &observed,
+    };
+    let Plan { steps, refusals, waiting, leaving } = plan::plan(&input);
+    debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
+    // What is no longer there need not be remembered.
+    memory.settled.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
+    memory.taken_back.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
+    progress.refusals = refusals;
+    let mut applier = Applier {
+        client: &context.client,
+        metrics: &context.metrics,
+        plugin: &mount.name,
+        views: &sight.views,
+        settled: &mut memory.settled,
+        taken_back: &mut memory.taken_back,
+    };
+    for step in &steps {
+        match applier.execute(step, &input).await {
+            Ok(Done::Wrote) => progress.changed = Changed::Yes,
+            Ok(Done::Nothing) => {}
+            Ok(Done::Refused(refusal)) => progress.refusals.push(refusal),
+            Ok(Done::LookAgain(delay)) => progress.look_again = Some(delay),
+            Err(problem) => {
+                progress.problem.get_or_insert(problem);
+            }
+        }
+    }
+}
+
+async fn write_status(
+    context: &Context,
+    mount: &Arc<Mount>,
+    sight: &Sight,
+    response: &Response,
+    memory: &mut Memory,
+    progress: &mut Progress,
+) {
+    let Some(parents) = mount.parents() else { return };
+    let written = status::Writer { client: &context.client, metrics: &context.metrics, plugin: &mount.name, parents };
+    let verdict = match &progress.problem {
+        Some(problem) => gyre_core::status::Verdict::Failed {
+            reason: problem.reason(),
+            message: &problem.message,
+            retry: if problem.is_terminal() { gyre_core::status::Retry::OnChange } else { gyre_core::status::Retry::Later },
+        },
+        None => gyre_core::status::Verdict::Refused(&progress.refusals),
+    };
+    match written.write(&sight.parent, response, verdict, &mut memory.settled_status).await {
+        Ok(status::Written::Yes) => progress.changed = Changed::Yes,
+        Ok(status::Written::No) => {}
+        Err(error) => {
+            let subject = ObjectRef { kind: mount.manifest().parent.clone(), key: sight.parent.key() };
+            // The parent may have been deleted meanwhile: its deletion is on its way to us.
+            let problem = crate::apply::problem(&error, &subject);
+            if problem.kind != ProblemKind::NotFound {
+                progress.problem.get_or_insert(problem);
+            }
+        }
+    }
+}
+
+async fn publish_events(
+    context: &Context,
+    mount: &Arc<Mount>,
+    sight: &Sight,
+    response: &Response,
+    memory: &mut Memory,
+    progress: &Progress,
+) {
+    let mut events = response.events.clone();
+    events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+    events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+    for refusal in &progress.refusals {
+        context.metrics.problem(&mount.name, refusal.reason.as_str());
+    }
+    if let Some(problem) = &progress.problem {
+        context.metrics.problem(&mount.name, problem.reason());
+    }
+    let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
+    for event in to_publish(&events, memory.events.as_deref(), transition) {
+        context.recorder.publish(&mount.name, &mount.manifest().parent, &sight.parent, event).in_current_span().await;
+    }
+    memory.events = Some(events);
+}
+
+fn warning(reason: &str, message: &str) -> Event {
+    Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+fn outcome(response: &Response, progress: Progress) -> Outcome {
+    let Progress { changed, refusals, look_again, problem } = progress;
+    let requeue_after = match (response.requeue_after, look_again) {
+        (Some(asked), Some(needed)) => Some(asked.min(needed)),
+        (asked, needed) => asked.or(needed),
+    };
+    match problem {
+        Some(problem) => Outcome::Failed(problem),
+        None if refusals.is_empty() => Outcome::Reconciled { changed, requeue_after },
+        None => Outcome::Refused { refusals, changed, requeue_after },
+    }
+}

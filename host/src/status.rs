@@ -1,0 +1,145 @@
+//! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
+
+use gyre_core::response::Response;
+use gyre_core::status::{StatusInput, Verdict, desired_status};
+use jiff::Timestamp;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Map, Value, json};
+
+use crate::apply::field_manager;
+use crate::kinds::StatusSubresource;
+use crate::memory::status_hash;
+use crate::metrics::Metrics;
+use crate::mount::View;
+use crate::object::{Object, Received};
+
+/// Whether a request changed the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Yes,
+    No,
+}
+
+/// What statuses are written with.
+pub(crate) struct Writer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) plugin: &'a str,
+    pub(crate) parents: &'a View,
+}
+
+impl Writer<'_> {
+    /// Brings the status to what it should say.
+    ///
+    /// # Guarantees
+    ///
+    /// - If it says so already, no request is sent.
+    /// - It is written over the state that it was decided from, or not at all: the request carries UID and resource version.
+    /// - Fields that the kind has no room for, which the API server drops, are not sent again and again.
+    ///
+    /// # Errors
+    ///
+    /// What the request came to; a conflict means that the cache was behind.
+    pub(crate) async fn write(
+        &self,
+        parent: &Object,
+        response: &Response,
+        verdict: Verdict<'_>,
+        settled: &mut Option<(u64, u64)>,
+    ) -> Result<Written, kube::Error> {
+        let live = status_of(parent);
+        let now = format!("{:.0}", Timestamp::now());
+        let input = StatusInput {
+            live: live.as_ref(),
+            generation: (parent.generation() > 0).then_some(parent.generation()),
+            status: response.status.as_ref(),
+            conditions: &response.conditions,
+            verdict,
+            now: &now,
+        };
+        let Some(desired) = desired_status(&input) else { return Ok(Written::No) };
+        let live = live.as_ref().and_then(Value::as_object);
+        let without_times = without_transition_times(&desired);
+        let attempt = (status_hash(Some(&without_times)), status_hash(live));
+        if *settled == Some(attempt) {
+            return Ok(Written::No);
+        }
+        let patch = json!({
+            "metadata": { "uid": parent.uid(), "resourceVersion": parent.resource_version().to_string() },
+            "status": merge_patch(live, &desired),
+        });
+        let api: Api<Received> = self.parents.resource.api(self.client, parent.namespace());
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
+        self.metrics.wrote(self.plugin, "status");
+        let mark = self.parents.mark(parent.namespace());
+        let answer = match self.parents.resource.status {
+            StatusSubresource::Served => api.patch_status(parent.name(), &params, &Patch::Merge(&patch)).await?,
+            StatusSubresource::Absent => api.patch(parent.name(), &params, &Patch::Merge(&patch)).await?,
+        };
+        let Ok(answer) = answer.object else { return Ok(Written::Yes) };
+        self.parents.remember(&answer, mark);
+        let made = status_of(&answer);
+        let made = made.as_ref().and_then(Value::as_object);
+        *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
+        Ok(if made == live { Written::No } else { Written::Yes })
+    }
+}
+
+fn status_of(object: &Object) -> Option<Value> {
+    #[derive(serde::Deserialize)]
+    struct WithStatus {
+        status: Option<Value>,
+    }
+    serde_json::from_str::<WithStatus>(object.json()).ok()?.status
+}
+
+/// A JSON merge patch (RFC 7396) that makes `desired` of `live`.
+fn merge_patch(live: Option<&Map<String, Value>>, desired: &Map<String, Value>) -> Value {
+    let mut patch = Map::new();
+    for (key, value) in desired {
+        match (live.and_then(|live| live.get(key)), value) {
+            (Some(live), value) if live == value => {}
+            (Some(Value::Object(live)), Value::Object(value)) => {
+                patch.insert(key.clone(), merge_patch(Some(live), value));
+            }
+            (_, value) => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    for key in live.iter().flat_map(|live| live.keys()).filter(|key| !desired.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
+/// Two attempts to say the same differ in when they were made.
+fn without_transition_times(status: &Map<String, Value>) -> Map<String, Value> {
+    let mut status = status.clone();
+    for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(condition) = condition.as_object_mut() {
+            condition.remove("lastTransitionTime");
+        }
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(live: Value, desired: Value, expected: Value) {
+        let patch = merge_patch(live.as_object(), desired.as_object().unwrap());
+        assert_eq!(patch, expected, "{live} -> {desired}");
+    }
+
+    #[test]
+    fn a_patch_holds_what_differs_and_takes_away_what_is_not_desired() {
+        check(json!(null), json!({"a": 1}), json!({"a": 1}));
+        check(json!({"a": 1, "b": 2}), json!({"a": 1}), json!({"b": null}));
+        check(json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1, "z": 3}}), json!({"a": {"y": null, "z": 3}}));
+        check(json!({"a": [1, 2]}), json!({"a": [1]}), json!({"a": [1]}));
+        check(json!({"a": 1}), json!({"a": {"x": 1}}), json!({"a": {"x": 1}}));
+    }
+}

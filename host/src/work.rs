@@ -1,0 +1,94 @@
+//! The work queue as workers see it: the queue of `gyre-core` under a lock, with the clock and the waking that it does not have.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gyre_core::object::ObjectKey;
+use gyre_core::queue::{Next, Options, Priority, Queue, Retry, Taken, Time};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::metrics::Metrics;
+
+/// Names a mount in the queue.
+pub type MountName = Arc<str>;
+
+/// See the module's documentation.
+pub struct WorkQueue {
+    queue: Mutex<Queue<MountName, ObjectKey>>,
+    ready: Notify,
+    started: Instant,
+    metrics: Arc<Metrics>,
+}
+
+impl WorkQueue {
+    /// An empty queue whose time begins now.
+    pub fn new(options: Options, metrics: Arc<Metrics>) -> Self {
+        Self { queue: Mutex::new(Queue::new(options)), ready: Notify::new(), started: Instant::now(), metrics }
+    }
+
+    /// Keys of `mount` may be added; at most `workers` of them are worked on at once.
+    pub fn add_mount(&self, mount: MountName, workers: usize) {
+        self.metrics.mounted(&mount, workers);
+        self.lock().add_mount(mount, workers);
+    }
+
+    /// Something about the object changed.
+    pub fn add(&self, mount: &MountName, key: ObjectKey, priority: Priority) {
+        let mut queue = self.lock();
+        queue.add(mount, key, priority, self.now());
+        self.metrics.added(mount);
+        self.show_depth(&queue, mount);
+        drop(queue);
+        self.ready.notify_one();
+    }
+
+    /// Waits for a key to work on. Cancelling it loses none.
+    pub async fn take(&self) -> Taken<MountName, ObjectKey> {
+        loop {
+            let next = {
+                let mut queue = self.lock();
+                let now = self.now();
+                if let Some(taken) = queue.take(now) {
+                    self.metrics.taken(&taken.mount, taken.waited);
+                    self.show_depth(&queue, &taken.mount);
+                    if queue.is_ready(now) {
+                        // One notification may stand for many keys: each worker that is woken wakes the next.
+                        self.ready.notify_one();
+                    }
+                    return taken;
+                }
+                queue.next_wakeup(now).map(|time| time.saturating_since(now))
+            };
+            match next {
+                Some(delay) => tokio::select! {
+                    () = self.ready.notified() => {}
+                    () = tokio::time::sleep(delay) => {}
+                },
+                None => self.ready.notified().await,
+            }
+        }
+    }
+
+    /// The work on a key ended.
+    pub fn done(&self, mount: &MountName, key: &ObjectKey, retry: Retry) -> Next {
+        let mut queue = self.lock();
+        let next = queue.done(mount, key, retry, self.now());
+        self.show_depth(&queue, mount);
+        drop(queue);
+        // There may be a key that waited for this one, or for the mount's share of workers, or a delay to count from now on.
+        self.ready.notify_one();
+        next
+    }
+
+    fn show_depth(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
+        self.metrics.depth(mount, queue.depth_of(mount));
+    }
+
+    fn now(&self) -> Time {
+        Time::from_duration(self.started.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<MountName, ObjectKey>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

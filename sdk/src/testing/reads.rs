@@ -1,0 +1,146 @@
+//! Which of the made-up objects a call may see, to the contract's rules.
+
+use serde_json::Value;
+
+use super::Cluster;
+use super::selector::Selector;
+use crate::cluster::Error;
+use crate::kind::Kind;
+use crate::manifest::{Manifest, ReadKind};
+
+/// What [`crate::Cluster`] reads from in native tests.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    objects: Vec<Stored>,
+    cluster: Cluster,
+    manifest: Manifest,
+    parent_namespace: Option<String>,
+    parent_uid: Option<String>,
+}
+
+/// An object, with what it is looked for by.
+#[derive(Debug)]
+struct Stored {
+    namespace: Option<String>,
+    name: String,
+    object: Value,
+    json: Vec<u8>,
+}
+
+impl Reads {
+    pub(crate) fn new(cluster: &Cluster, manifest: Manifest, parent: &Value) -> Self {
+        let mut objects: Vec<Stored> = cluster.objects.iter().map(Stored::new).collect();
+        objects.sort_by(|one, other| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
+        Self {
+            objects,
+            cluster: cluster.clone(),
+            manifest,
+            parent_namespace: text(parent, "/metadata/namespace"),
+            parent_uid: text(parent, "/metadata/uid"),
+        }
+    }
+
+    pub(crate) fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
+        if !self.manifest.children.iter().any(|child| child.kind == kind) {
+            return Err(Error::NotDeclared(kind));
+        }
+        self.check_served_and_granted(kind)?;
+        Ok(self.of_kind(kind).filter(|stored| self.owns(stored)).map(|stored| stored.json.clone()).collect())
+    }
+
+    pub(crate) fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let read = self.declared(kind)?;
+        let namespace = namespace.or(self.parent_namespace.as_deref());
+        if read.namespace.is_some() && read.namespace.as_deref() != namespace {
+            return Err(Error::NotGranted(kind));
+        }
+        let mut visible = self.visible(read)?;
+        // A cluster-scoped object is found whatever the namespace.
+        let is_meant =
+            |stored: &&Stored| stored.name == name && (stored.namespace.is_none() || stored.namespace.as_deref() == namespace);
+        Ok(visible.find(is_meant).map(|stored| stored.read(read)))
+    }
+
+    pub(crate) fn list(&self, kind: Kind, namespace: Option<&str>, selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
+        let read = self.declared(kind)?;
+        if namespace.is_some() && read.namespace.is_some() && read.namespace.as_deref() != namespace {
+            return Err(Error::NotGranted(kind));
+        }
+        let selector = parse_selector(selector)?;
+        let visible = self.visible(read)?.filter(|stored| namespace.is_none() || stored.namespace.as_deref() == namespace);
+        Ok(visible.filter(|stored| selector.matches(&stored.object)).map(|stored| stored.read(read)).collect())
+    }
+
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Stored> {
+        self.objects.iter().filter(move |stored| stored.is(kind))
+    }
+
+    fn declared(&self, kind: Kind) -> Result<&ReadKind, Error> {
+        let read = self.manifest.reads.iter().find(|read| read.kind == kind).ok_or(Error::NotDeclared(kind))?;
+        self.check_served_and_granted(kind)?;
+        Ok(read)
+    }
+
+    fn check_served_and_granted(&self, kind: Kind) -> Result<(), Error> {
+        if self.cluster.not_granted.contains(&kind) {
+            Err(Error::NotGranted(kind))
+        } else if self.cluster.not_served.contains(&kind) {
+            Err(Error::NotServed(kind))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What a declaration shows of its kind.
+    fn visible<'a>(&'a self, read: &'a ReadKind) -> Result<impl Iterator<Item = &'a Stored>, Error> {
+        let selector = parse_selector(read.label_selector.as_deref())?;
+        Ok(self
+            .of_kind(read.kind)
+            .filter(|stored| read.namespace.is_none() || stored.namespace.is_none() || stored.namespace == read.namespace)
+            .filter(move |stored| selector.matches(&stored.object)))
+    }
+
+    fn owns(&self, stored: &Stored) -> bool {
+        let owners = stored.object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let uid = self.parent_uid.as_deref();
+        uid.is_some()
+            && owners.into_iter().flatten().any(|owner| {
+                owner.get("controller") == Some(&Value::Bool(true)) && owner.get("uid").and_then(Value::as_str) == uid
+            })
+    }
+}
+
+impl Stored {
+    fn new(object: &Value) -> Self {
+        Self {
+            namespace: text(object, "/metadata/namespace"),
+            name: text(object, "/metadata/name").unwrap_or_default(),
+            json: object.to_string().into_bytes(),
+            object: object.clone(),
+        }
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        let is = |field: &str, expected: &str| self.object.get(field).and_then(Value::as_str) == Some(expected);
+        is("apiVersion", kind.api_version) && is("kind", kind.kind)
+    }
+
+    fn read(&self, read: &ReadKind) -> Vec<u8> {
+        match &self.object {
+            Value::Object(fields) if read.metadata_only => {
+                let mut slim = fields.clone();
+                slim.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata"));
+                Value::Object(slim).to_string().into_bytes()
+            }
+            _ => self.json.clone(),
+        }
+    }
+}
+
+fn parse_selector(selector: Option<&str>) -> Result<Selector, Error> {
+    Selector::parse(selector.unwrap_or_default()).map_err(Error::InvalidSelector)
+}
+
+fn text(object: &Value, pointer: &str) -> Option<String> {
+    object.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
+}

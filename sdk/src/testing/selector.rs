@@ -1,0 +1,126 @@
+//! Label selectors in the syntax of `kubectl get -l`.
+
+use serde_json::Value;
+
+/// Requirements that a matching object meets, all of them.
+#[derive(Debug, Default)]
+pub(super) struct Selector(Vec<Requirement>);
+
+#[derive(Debug)]
+enum Requirement {
+    Exists(String),
+    Absent(String),
+    In(String, Vec<String>),
+    /// Also met by an object without the label, as in Kubernetes.
+    NotIn(String, Vec<String>),
+}
+
+impl Selector {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let requirements = split_outside_parentheses(text);
+        requirements.into_iter().map(Requirement::parse).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(super) fn matches(&self, object: &Value) -> bool {
+        let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str);
+        let is_among = |values: &[String], value: &str| values.iter().any(|candidate| candidate == value);
+        self.0.iter().all(|requirement| match requirement {
+            Requirement::Exists(key) => label(key).is_some(),
+            Requirement::Absent(key) => label(key).is_none(),
+            Requirement::In(key, values) => label(key).is_some_and(|value| is_among(values, value)),
+            Requirement::NotIn(key, values) => label(key).is_none_or(|value| !is_among(values, value)),
+        })
+    }
+}
+
+impl Requirement {
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if let Some((key, value)) = text.split_once("!=") {
+            return Ok(Self::NotIn(parse_key(key)?, vec![parse_value(value)?]));
+        }
+        if let Some((key, value)) = text.split_once("==").or_else(|| text.split_once('=')) {
+            return Ok(Self::In(parse_key(key)?, vec![parse_value(value)?]));
+        }
+        if let Some(rest) = text.strip_suffix(')') {
+            let (head, values) = rest.split_once('(').ok_or_else(|| format!("`{text}` lacks a `(`"))?;
+            let values = values.split(',').map(parse_value).collect::<Result<_, _>>()?;
+            return match head.split_whitespace().collect::<Vec<_>>().as_slice() {
+                [key, "in"] => Ok(Self::In(parse_key(key)?, values)),
+                [key, "notin"] => Ok(Self::NotIn(parse_key(key)?, values)),
+                _ => Err(format!("`{text}` has neither `in` nor `notin` before the values")),
+            };
+        }
+        match text.strip_prefix('!') {
+            Some(key) => parse_key(key).map(Self::Absent),
+            None => parse_key(text).map(Self::Exists),
+        }
+    }
+}
+
+fn split_outside_parentheses(text: &str) -> Vec<&str> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut is_inside = false;
+    text.split(|character| {
+        match character {
+            '(' => is_inside = true,
+            ')' => is_inside = false,
+            _ => {}
+        }
+        character == ',' && !is_inside
+    })
+    .collect()
+}
+
+fn parse_key(text: &str) -> Result<String, String> {
+    match parse_value(text)? {
+        key if key.is_empty() => Err("a key is missing".to_owned()),
+        key => Ok(key),
+    }
+}
+
+fn parse_value(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.' | '/');
+    if text.chars().all(is_allowed) { Ok(text.to_owned()) } else { Err(format!("`{text}` is neither a key nor a value")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(selector: &str, expected: Result<bool, &str>) {
+        let object = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
+        let found = Selector::parse(selector).map(|selector| selector.matches(&object));
+        assert_eq!(found, expected.map_err(str::to_owned), "{selector}");
+    }
+
+    #[test]
+    fn selectors_match_as_in_kubectl() {
+        check("", Ok(true));
+        check("app", Ok(true));
+        check("!app", Ok(false));
+        check("!other", Ok(true));
+        check("app=web", Ok(true));
+        check("app==web , tier = front", Ok(true));
+        check("app=web,tier=back", Ok(false));
+        check("app!=web", Ok(false));
+        check("other!=web", Ok(true));
+        check("app in (api, web),tier", Ok(true));
+        check("app notin (api,web)", Ok(false));
+        check("other notin (web)", Ok(true));
+    }
+
+    #[test]
+    fn what_does_not_parse_says_where() {
+        check("app=web,", Err("a key is missing"));
+        check("=web", Err("a key is missing"));
+        check("app among (web)", Err("`app among (web)` has neither `in` nor `notin` before the values"));
+        check("app web", Err("`app web` is neither a key nor a value"));
+        check("app)", Err("`app)` lacks a `(`"));
+    }
+}

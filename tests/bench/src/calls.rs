@@ -1,0 +1,113 @@
+//! A call of the compiled echo plugin, fresh and warm, against the same Rust code called natively.
+//!
+//! Both sides go from the parent's JSON to the response in the host's form, with children as parsed JSON.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, ensure};
+use echo::EchoReconciler;
+use gyre_core::object::GroupVersionKind;
+use gyre_sandbox::{Bytes, Input, Limits, LogLine, Options, Plugin, ReadError, Reuse, Sandbox, World};
+use gyre_sdk::Child;
+use gyre_sdk::testing::{Cluster, Native};
+use serde_json::{Map, Value};
+
+use crate::{Line, sample};
+
+/// Rounds of each side, taken in turns; the median of a side is what counts, so that a busy moment of the machine does not.
+const ROUNDS: usize = 40;
+/// Calls in a round.
+const CALLS: u32 = 250;
+
+/// A world without children: the Echo is new.
+struct Empty;
+
+impl World for Empty {
+    fn children(&mut self, _: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn get(&mut self, _: &GroupVersionKind, _: Option<&str>, _: &str) -> Result<Option<Bytes>, ReadError> {
+        Ok(None)
+    }
+
+    fn list(&mut self, _: &GroupVersionKind, _: Option<&str>, _: Option<&str>) -> Result<Vec<Bytes>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn log(&mut self, _: LogLine) {}
+}
+
+pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
+    let parent = sample::echo(1);
+    let text = parent.to_string();
+    let sandbox = Sandbox::new(Options::default())?;
+    let plugin = sandbox.load(&std::fs::read(gyre_artifacts::ECHO)?)?;
+    let fresh = Limits::default();
+    let warm = Limits { reuse: Reuse::UpTo(u32::MAX), ..Limits::default() };
+    let native = Native::<EchoReconciler>::new(&parent, &Cluster::new());
+    let uid = parent.pointer("/metadata/uid").and_then(Value::as_str).context("a UID")?;
+
+    let natively = || -> anyhow::Result<usize> { called_natively(&native, text.as_bytes()) };
+    let freshly = || called(&plugin, text.as_bytes(), uid, &fresh);
+    let warmly = || called(&plugin, text.as_bytes(), uid, &warm);
+    ensure!(natively()? == freshly()? && freshly()? == warmly()?, "both sides answer alike");
+
+    let (mut native_times, mut fresh_times, mut warm_times) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        native_times.push(time(natively)?);
+        fresh_times.push(time(freshly)?);
+        warm_times.push(time(warmly)?);
+    }
+    let (native, fresh, warm) = (median(native_times), median(fresh_times), median(warm_times));
+    let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
+    Ok(vec![
+        Line::new("native", micros(native), "µs", None),
+        Line::new("warm instance", micros(warm), "µs", None),
+        Line::new("fresh instance", micros(fresh), "µs", None),
+        Line::new("warm / native", micros(warm) / micros(native), "x", Some(3.5)),
+        Line::new("fresh / native", micros(fresh) / micros(native), "x", Some(20.0)),
+    ])
+}
+
+/// Returns something that depends on the whole answer.
+fn called_natively(native: &Native<EchoReconciler>, parent: &[u8]) -> anyhow::Result<usize> {
+    let response = native.reconcile(black_box(parent), b"{}").map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+    let mut fields = 0;
+    for child in response.children.iter().flatten() {
+        if let Child::Apply(json) = child {
+            fields += serde_json::from_slice::<Map<String, Value>>(json)?.len();
+        }
+    }
+    if let Some(status) = &response.status {
+        fields += serde_json::from_slice::<Map<String, Value>>(status)?.len();
+    }
+    Ok(fields + response.conditions.len() + response.events.len())
+}
+
+fn called(plugin: &Plugin, parent: &[u8], uid: &str, limits: &Limits) -> anyhow::Result<usize> {
+    let input = Input { parent: black_box(parent), settings: b"{}", seed: uid, now: SystemTime::UNIX_EPOCH };
+    let response = plugin.reconcile(&input, limits, Box::new(Empty)).result?;
+    let mut fields = 0;
+    for child in response.children.iter().flatten() {
+        if let gyre_core::response::Child::Apply(object) = child {
+            fields += object.len();
+        }
+    }
+    fields += response.status.as_ref().map_or(0, Map::len);
+    Ok(fields + response.conditions.len() + response.events.len())
+}
+
+fn time(call: impl Fn() -> anyhow::Result<usize>) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        black_box(call()?);
+    }
+    Ok(start.elapsed() / CALLS)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

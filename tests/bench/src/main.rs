@@ -1,0 +1,91 @@
+//! Benchmarks that print ratios: both sides of each are measured in the same run, on the same machine.
+//!
+//! `cargo xtask bench` runs them. A line ends in `ok` or `MISSED` where there is a target, and a missed one makes the exit code 1.
+
+mod calls;
+mod process;
+mod requests;
+mod sample;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+/// Prints ratios, each measured side by side in one run.
+#[derive(Debug, Parser)]
+struct Bench {
+    /// What to measure [default: all].
+    #[arg(value_enum)]
+    only: Vec<Part>,
+    /// What the store benchmark runs in processes of its own: prints the bytes that so many objects take.
+    #[arg(long, hide = true, value_enum)]
+    hold: Option<store::Form>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// A plugin call against the same function called natively.
+    Calls,
+    /// Memory per cached object against its JSON and against a DOM.
+    Store,
+    /// Sizes of the plugin and of an idle host.
+    Process,
+    /// Requests per object, on a real control plane.
+    Requests,
+}
+
+/// A measured ratio or amount, with its target.
+struct Line {
+    what: String,
+    measured: f64,
+    unit: &'static str,
+    target: Option<f64>,
+}
+
+impl Line {
+    fn new(what: impl Into<String>, measured: f64, unit: &'static str, target: Option<f64>) -> Self {
+        Self { what: what.into(), measured, unit, target }
+    }
+
+    fn holds(&self) -> bool {
+        self.target.is_none_or(|target| self.measured <= target)
+    }
+
+    fn print(&self) {
+        let target = match self.target {
+            Some(target) if self.holds() => format!("  at most {target}  ok"),
+            Some(target) => format!("  at most {target}  MISSED"),
+            None => String::new(),
+        };
+        println!("  {:<58} {:>10.2} {:<3}{target}", self.what, self.measured, self.unit);
+    }
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Bench::parse();
+    if let Some(form) = arguments.hold {
+        println!("{}", store::hold(form)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let parts: [(Part, &str, fn() -> anyhow::Result<Vec<Line>>); 4] = [
+        (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
+        (Part::Store, "memory per cached object", store::measure),
+        (Part::Process, "sizes", process::measure),
+        (Part::Requests, "requests at the API server, 1,000 Echos", requests::measure),
+    ];
+    let mut exit_code = ExitCode::SUCCESS;
+    for (part, title, measure) in parts {
+        if !arguments.only.is_empty() && !arguments.only.contains(&part) {
+            continue;
+        }
+        println!("{title}");
+        for line in measure()? {
+            line.print();
+            if !line.holds() {
+                exit_code = ExitCode::FAILURE;
+            }
+        }
+    }
+    Ok(exit_code)
+}

@@ -1,0 +1,267 @@
+//! Reading the audit log of the API server: who asked for what, and when. It is the judge of what gyre did to a cluster.
+//!
+//! One event a line, in JSON. An ordinary request gives one event, at stage `ResponseComplete`; a watch gives one more,
+//! `ResponseStarted`, when it is opened. Requests that are refused are there too, with their code.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// Where a request stood when its event was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The headers of a long-running response (a watch) were sent.
+    ResponseStarted,
+    /// The response is complete.
+    ResponseComplete,
+    /// The server panicked.
+    Panic,
+}
+
+/// One event of the audit log. Strings are empty where the log has nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditEvent {
+    /// Who asked, e.g. `system:serviceaccount:default:gyre`.
+    pub user: String,
+    /// The groups of [`Self::user`].
+    pub groups: Vec<String>,
+    /// In whose name it was done, if the user impersonated somebody.
+    pub impersonated: Option<String>,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`; for a path that is no resource,
+    /// the HTTP method in lower case.
+    pub verb: String,
+    /// API group of the resource; empty for the core group.
+    pub group: String,
+    /// Plural of the kind, e.g. `jobs`.
+    pub resource: String,
+    /// E.g. `status`.
+    pub subresource: String,
+    /// Namespace of the object.
+    pub namespace: String,
+    /// Name of the object; empty for lists, and for a create at level `Metadata`.
+    pub name: String,
+    /// HTTP status code of the response; 0 if there is none yet.
+    pub code: u16,
+    /// When the event was written.
+    pub timestamp: SystemTime,
+    /// When the request arrived.
+    pub received: SystemTime,
+    /// What the client calls itself.
+    pub user_agent: String,
+    /// Where the request stood.
+    pub stage: Stage,
+    /// The path and query that were asked for.
+    pub uri: String,
+    /// Identity of the request, shared by its events.
+    pub id: String,
+    /// `allow` or `forbid`, as the authorizer decided.
+    pub decision: String,
+    /// The body of the request, at level `Request` and above.
+    pub request_object: Option<Value>,
+    /// The body of the response, at level `RequestResponse`.
+    pub response_object: Option<Value>,
+}
+
+impl AuditEvent {
+    /// Parses a line of the log.
+    ///
+    /// Errors: it is no JSON, or lacks what every event has (verb, stage, timestamps).
+    pub fn parse(line: &str) -> anyhow::Result<Self> {
+        let event: Value = serde_json::from_str(line).context("no JSON")?;
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_string();
+        let needed = |pointer: &str| {
+            event.pointer(pointer).and_then(Value::as_str).with_context(|| format!("an audit event without {pointer}"))
+        };
+        let time = |pointer: &str| -> anyhow::Result<SystemTime> {
+            let timestamp: jiff::Timestamp = needed(pointer)?.parse().with_context(|| format!("in {pointer}"))?;
+            Ok(timestamp.into())
+        };
+        let groups = event.pointer("/user/groups").and_then(Value::as_array);
+        Ok(Self {
+            user: text("/user/username"),
+            groups: groups.into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect(),
+            impersonated: event.pointer("/impersonatedUser/username").and_then(Value::as_str).map(str::to_string),
+            verb: needed("/verb")?.to_string(),
+            group: text("/objectRef/apiGroup"),
+            resource: text("/objectRef/resource"),
+            subresource: text("/objectRef/subresource"),
+            namespace: text("/objectRef/namespace"),
+            name: text("/objectRef/name"),
+            code: event
+                .pointer("/responseStatus/code")
+                .and_then(Value::as_u64)
+                .and_then(|code| u16::try_from(code).ok())
+                .unwrap_or(0),
+            timestamp: time("/stageTimestamp")?,
+            received: time("/requestReceivedTimestamp")?,
+            user_agent: text("/userAgent"),
+            stage: match needed("/stage")? {
+                "ResponseStarted" => Stage::ResponseStarted,
+                "ResponseComplete" => Stage::ResponseComplete,
+                "Panic" => Stage::Panic,
+                other => anyhow::bail!("the audit policy omits stage {other}"),
+            },
+            uri: text("/requestURI"),
+            id: text("/auditID"),
+            decision: text("/annotations/authorization.k8s.io~1decision"),
+            request_object: event.get("requestObject").cloned(),
+            response_object: event.get("responseObject").cloned(),
+        })
+    }
+
+    /// Whether it asked for a change, granted or not.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+
+    /// Whether it was answered with a 2xx code.
+    pub fn succeeded(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+}
+
+/// A place in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// Before the first event.
+    pub const START: Self = Self(0);
+}
+
+/// Reads the log of a running control plane.
+///
+/// The server writes the event of a request when it has answered, not before: a reader may have to wait a moment for it.
+/// [`AuditReader::wait_for`] does, and [`crate::ControlPlane::audit_barrier`] makes sure that what was answered is there.
+#[derive(Clone, Debug)]
+pub struct AuditReader {
+    path: PathBuf,
+}
+
+impl AuditReader {
+    /// A reader of the log at `path`, which need not exist yet.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_path_buf() }
+    }
+
+    /// The present end of the log.
+    pub fn mark(&self) -> anyhow::Result<Mark> {
+        Ok(self.read(Mark::START)?.1)
+    }
+
+    /// Every event since `mark`, oldest first.
+    pub fn since(&self, mark: Mark) -> anyhow::Result<Vec<AuditEvent>> {
+        let (text, _) = self.read(mark)?;
+        text.lines().map(|line| AuditEvent::parse(line).with_context(|| format!("audit log line {line}"))).collect()
+    }
+
+    /// The events since `mark` for which `predicate` holds.
+    pub fn matching(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<Vec<AuditEvent>> {
+        Ok(self.since(mark)?.into_iter().filter(predicate).collect())
+    }
+
+    /// How many events since `mark` there are for which `predicate` holds. A watch counts twice unless the predicate looks
+    /// at the stage.
+    pub fn count_since(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<usize> {
+        Ok(self.matching(mark, predicate)?.len())
+    }
+
+    /// The first event since `mark` for which `predicate` holds, once it is there.
+    ///
+    /// Errors: there is none within `patience`.
+    pub fn wait_for(
+        &self,
+        mark: Mark,
+        patience: Duration,
+        predicate: impl Fn(&AuditEvent) -> bool,
+    ) -> anyhow::Result<AuditEvent> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(event) = self.since(mark)?.into_iter().find(&predicate) {
+                return Ok(event);
+            }
+            anyhow::ensure!(Instant::now() < deadline, "no such event in the audit log within {patience:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The whole lines after `mark`, and where they end. A line that is being written is left for later.
+    fn read(&self, mark: Mark) -> anyhow::Result<(String, Mark)> {
+        let mut bytes = Vec::new();
+        match File::open(&self.path) {
+            Ok(mut file) => {
+                file.seek(SeekFrom::Start(mark.0))?;
+                file.read_to_end(&mut bytes)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", self.path.display())),
+        }
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |position| position + 1);
+        bytes.truncate(whole);
+        let text = String::from_utf8(bytes).context("the audit log is not UTF-8")?;
+        Ok((text, Mark(mark.0 + whole as u64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// Lines as kube-apiserver 1.36 writes them.
+    const LOG: &str = include_str!("../tests/data/audit.log");
+
+    fn summary(event: &AuditEvent) -> String {
+        let AuditEvent { user, verb, resource, subresource, namespace, name, code, stage, .. } = event;
+        format!("{user} {verb} {resource}/{subresource} {namespace}/{name} {code} {stage:?}")
+    }
+
+    #[test]
+    fn events_are_read_as_the_server_writes_them() {
+        let events: Vec<AuditEvent> = LOG.lines().map(|line| AuditEvent::parse(line).unwrap()).collect();
+        let expected = include_str!("../tests/data/audit.expected");
+        let found: String = events.iter().map(|event| summary(event) + "\n").collect();
+        assert_eq!(found, expected, "{found}");
+        let impersonated: Vec<&str> = events.iter().filter_map(|event| event.impersonated.as_deref()).collect();
+        assert_eq!(impersonated, ["other"]);
+        for event in &events {
+            assert!(event.timestamp >= event.received);
+            assert!(!event.user_agent.is_empty() && event.uri.starts_with('/') && !event.id.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_reader_sees_whole_lines_after_its_mark_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let reader = AuditReader::new(&path);
+        assert_eq!(reader.mark().unwrap(), Mark::START);
+
+        let lines: Vec<&str> = LOG.lines().collect();
+        let mut file = File::create(&path).unwrap();
+        writeln!(file, "{}", lines[0]).unwrap();
+        let mark = reader.mark().unwrap();
+        assert_eq!(reader.since(Mark::START).unwrap().len(), 1);
+
+        let (begin, end) = lines[1].split_at(40);
+        write!(file, "{begin}").unwrap();
+        assert_eq!(reader.since(mark).unwrap(), []);
+        assert_eq!(reader.mark().unwrap(), mark);
+
+        writeln!(file, "{end}").unwrap();
+        assert_eq!(reader.since(mark).unwrap(), [AuditEvent::parse(lines[1]).unwrap()]);
+        assert_eq!(reader.count_since(Mark::START, |event| event.verb == "no such").unwrap(), 0);
+        assert!(reader.wait_for(mark, Duration::ZERO, |event| event.verb == "no such").is_err());
+    }
+
+    #[test]
+    fn what_is_no_event_is_an_error() {
+        for line in ["", "{}", "[]", r#"{"verb":"get","stage":"Later"}"#] {
+            assert!(AuditEvent::parse(line).is_err(), "{line:?}");
+        }
+    }
+}

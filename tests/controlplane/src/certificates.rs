@@ -1,0 +1,84 @@
+//! The certificate authority of one control plane.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+
+/// A certificate authority that writes what it issues into one folder.
+pub(crate) struct Authority {
+    folder: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, as PEM files.
+pub(crate) struct Pair {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Authority {
+    /// Makes an authority, with its certificate in `folder`.
+    pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "gyre-controlplane");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        let certificate = params.self_signed(&key)?;
+        let authority = Self { folder: folder.to_path_buf(), issuer: Issuer::new(params, key) };
+        write(&authority.certificate(), &certificate.pem())?;
+        Ok(authority)
+    }
+
+    /// The authority's own certificate.
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.folder.join("ca.crt")
+    }
+
+    /// A serving certificate for `names`, which may be DNS names and IP addresses.
+    pub(crate) fn serving(&self, file: &str, names: &[&str]) -> anyhow::Result<Pair> {
+        let mut params = CertificateParams::new(names.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        params.distinguished_name.push(DnType::CommonName, file);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.issue(file, params)
+    }
+
+    /// A client certificate: the API server reads the common name as the user and the organizations as groups.
+    pub(crate) fn client(&self, file: &str, user: &str, groups: &[&str]) -> anyhow::Result<Pair> {
+        // X.509 allows several organizations; rcgen's distinguished name holds one value a type.
+        anyhow::ensure!(groups.len() <= 1, "a client certificate can carry one group, not {groups:?}");
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, user);
+        if let Some(group) = groups.first() {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(file, params)
+    }
+
+    /// A key pair without a certificate, for service account tokens. Returns the private key, which signs, and the public
+    /// one, which checks.
+    pub(crate) fn signing_key(&self, file: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+        let key = KeyPair::generate()?;
+        let paths = (self.folder.join(format!("{file}.key")), self.folder.join(format!("{file}.pub")));
+        write(&paths.0, &key.serialize_pem())?;
+        write(&paths.1, &key.public_key_pem())?;
+        Ok(paths)
+    }
+
+    fn issue(&self, file: &str, mut params: CertificateParams) -> anyhow::Result<Pair> {
+        let key = KeyPair::generate()?;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        let pair = Pair { certificate: self.folder.join(format!("{file}.crt")), key: self.folder.join(format!("{file}.key")) };
+        write(&pair.certificate, &certificate.pem())?;
+        write(&pair.key, &key.serialize_pem())?;
+        Ok(pair)
+    }
+}
+
+fn write(path: &Path, pem: &str) -> anyhow::Result<()> {
+    std::fs::write(path, pem).with_context(|| format!("cannot write {}", path.display()))
+}

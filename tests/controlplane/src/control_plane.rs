@@ -1,0 +1,447 @@
+//! One running control plane.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::audit::{AuditReader, Mark};
+use crate::certificates::Authority;
+use crate::components::{self, Folder, Secrets};
+use crate::guard::{Guarded, Janitor};
+use crate::kubeconfig::{self, Credentials};
+use crate::tools::{self, Tools};
+use crate::{ports, skip};
+
+/// How long a component may take to end after SIGTERM; its data is thrown away, so there is nothing worth waiting for.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often the API server is tried on another port when its own was taken between our asking and its binding.
+const PORT_ATTEMPTS: usize = 5;
+/// How often readiness is asked for.
+const POLL: Duration = Duration::from_millis(100);
+/// How long the events of requests that were answered may take to reach the audit log.
+const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the audit log records of each request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuditLevel {
+    /// Who, what, when and the result.
+    #[default]
+    Metadata,
+    /// The body of the request too.
+    Request,
+    /// The bodies of request and response too.
+    RequestResponse,
+}
+
+impl AuditLevel {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Metadata => "Metadata",
+            Self::Request => "Request",
+            Self::RequestResponse => "RequestResponse",
+        }
+    }
+}
+
+/// Whether kube-controller-manager runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controllers {
+    /// It does: Jobs get Pods, dependents of deleted objects are deleted, namespaces empty themselves.
+    #[default]
+    Run,
+    /// It does not, as with envtest: starts faster, and nobody but the test changes anything.
+    Absent,
+}
+
+/// How a control plane is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the audit log records.
+    pub audit_level: AuditLevel,
+    /// Whether kube-controller-manager runs.
+    pub controllers: Controllers,
+    /// More arguments for kube-apiserver; the last of a flag wins.
+    pub apiserver_args: Vec<String>,
+    /// How long each component may take to become ready.
+    pub start_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            audit_level: AuditLevel::default(),
+            controllers: Controllers::default(),
+            apiserver_args: Vec::new(),
+            // Two seconds or so on an idle machine; a busy one with two cores needs many times that.
+            start_timeout: Duration::from_secs(90),
+        }
+    }
+}
+
+/// A running control plane, or an existing cluster. It stops when it is dropped and when this process ends, however it
+/// ends, and leaves neither processes nor files.
+pub struct ControlPlane {
+    // Fields are dropped in this order, so the clients of a server stop before it, and the folder goes last.
+    servers: Option<Servers>,
+    janitor: Janitor,
+    folder: PathBuf,
+    kubeconfig: PathBuf,
+    url: String,
+    tools: Tools,
+    options: Options,
+    counter: AtomicUsize,
+}
+
+struct Servers {
+    controllers: Option<Guarded>,
+    apiserver: Option<Guarded>,
+    etcd: Guarded,
+    authority: Authority,
+    secrets: Secrets,
+    port: u16,
+}
+
+impl ControlPlane {
+    /// Starts a control plane and waits until it is ready, with `default` service accounts if controllers run.
+    ///
+    /// With `USE_EXISTING_CLUSTER=true` it starts nothing and uses the cluster of the current kubeconfig, which has no audit
+    /// log that we could read.
+    ///
+    /// Errors: a [`tools::Error`] if the controllers are wanted and there are none; otherwise what went wrong, with the end
+    /// of the log of the component at fault.
+    pub fn start(tools: &Tools, options: Options) -> anyhow::Result<Self> {
+        if options.controllers == Controllers::Run && !tools::uses_existing_cluster() {
+            tools.kube_controller_manager()?;
+        }
+        let folder = tempfile::Builder::new().prefix("gyre-controlplane-").tempdir().context("no temporary folder")?;
+        let janitor = Janitor::of(folder.path(), GRACE * 2)?;
+        // From here on the janitor removes it.
+        let folder = folder.keep();
+        let mut plane = Self {
+            servers: None,
+            janitor,
+            kubeconfig: Folder(&folder).kubeconfig("admin"),
+            folder,
+            url: String::new(),
+            tools: tools.clone(),
+            options,
+            counter: AtomicUsize::new(0),
+        };
+        std::fs::create_dir(plane.logs_dir()).context("cannot create the folder for logs")?;
+        if tools::uses_existing_cluster() {
+            plane.use_existing()?;
+        } else {
+            plane.start_servers()?;
+        }
+        Ok(plane)
+    }
+
+    /// The control plane that all tests of this process share; the first call starts it, building the tools if need be. It
+    /// stops with the process.
+    ///
+    /// Tests that share it keep to namespaces of their own, and look in the audit log for their own objects only.
+    pub fn shared() -> anyhow::Result<&'static Self> {
+        static SHARED: OnceLock<anyhow::Result<ControlPlane>> = OnceLock::new();
+        let start = || {
+            let tools = Tools::find_or_build(&mut |line| skip::say(&format!("{line}\n")))?;
+            Self::start(&tools, Options::default())
+        };
+        match SHARED.get_or_init(start) {
+            Ok(plane) => Ok(plane),
+            Err(error) => match error.downcast_ref::<tools::Error>() {
+                Some(cause) => Err(cause.clone().into()),
+                None => bail!("{error:#}"),
+            },
+        }
+    }
+
+    /// Where it is served, e.g. `https://127.0.0.1:23456`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The programs that it runs from.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
+    /// The kubeconfig of an administrator (`gyre:admin` in `system:masters`).
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A kubeconfig for a user, who may do nothing until RBAC says so. A certificate carries at most one group.
+    ///
+    /// On an existing cluster the administrator impersonates the user.
+    pub fn kubeconfig_for_user(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
+        let file = format!("user-{}", self.counter.fetch_add(1, Ordering::Relaxed));
+        let path = self.layout().kubeconfig(&file);
+        match &self.servers {
+            Some(servers) => {
+                let pair = servers.authority.client(&file, user, groups)?;
+                let authority = servers.authority.certificate();
+                kubeconfig::write(&path, &self.url, &authority, &Credentials::Certificate(&pair))?;
+            }
+            None => kubeconfig::impersonate(self.current_config()?, user, groups, &path)?,
+        }
+        Ok(path)
+    }
+
+    /// A kubeconfig with a token of a service account, which must exist; it is valid for a day.
+    pub fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> anyhow::Result<PathBuf> {
+        let servers = self.servers.as_ref().context("tokens are made for clusters of our own only")?;
+        let token = stdout(self.kubectl().args(["create", "token", name, "--namespace", namespace, "--duration=24h"]))?;
+        let path = self.layout().kubeconfig(&format!("account-{namespace}-{name}"));
+        kubeconfig::write(&path, &self.url, &servers.authority.certificate(), &Credentials::Token(token.trim()))?;
+        Ok(path)
+    }
+
+    /// `kubectl` as the administrator. Nothing of the user's own configuration is read or written.
+    pub fn kubectl(&self) -> Command {
+        self.kubectl_as(&self.kubeconfig)
+    }
+
+    /// `kubectl` with another kubeconfig.
+    pub fn kubectl_as(&self, kubeconfig: &Path) -> Command {
+        let mut command = Command::new(&self.tools.kubectl);
+        command
+            .env("KUBECONFIG", kubeconfig)
+            .env("KUBECACHEDIR", self.folder.join("kubectl-cache"))
+            .env("KUBERC", "off")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `kubectl` as the administrator and returns what it prints. Errors: it fails; the error has what it said.
+    pub fn kubectl_stdout(&self, args: &[&str]) -> anyhow::Result<String> {
+        stdout(self.kubectl().args(args))
+    }
+
+    /// Applies manifests (YAML or JSON, several documents if need be) on the server's side, as the administrator.
+    pub fn apply(&self, manifests: &str) -> anyhow::Result<String> {
+        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        std::fs::write(file.path(), manifests)?;
+        stdout(self.kubectl().args(["apply", "--server-side", "-f"]).arg(file.path()))
+    }
+
+    /// `helm` as the administrator. Errors: there is none ([`tools::Error::Missing`]).
+    pub fn helm(&self) -> Result<Command, tools::Error> {
+        let mut command = Command::new(self.tools.helm()?);
+        command.env("KUBECONFIG", &self.kubeconfig).stdin(Stdio::null());
+        for (variable, folder) in [("HELM_CACHE_HOME", "cache"), ("HELM_CONFIG_HOME", "config"), ("HELM_DATA_HOME", "data")] {
+            command.env(variable, self.folder.join("helm").join(folder));
+        }
+        Ok(command)
+    }
+
+    /// The audit log. Errors: an existing cluster has none that we could read.
+    pub fn audit_log(&self) -> anyhow::Result<PathBuf> {
+        ensure!(self.servers.is_some(), "the audit log of an existing cluster cannot be read");
+        Ok(self.layout().audit_log())
+    }
+
+    /// A reader of the audit log. Errors: as [`ControlPlane::audit_log`].
+    pub fn audit(&self) -> anyhow::Result<AuditReader> {
+        Ok(AuditReader::new(&self.audit_log()?))
+    }
+
+    /// Waits until the audit log has what was answered before the call, and marks the place: every request that the mark
+    /// precedes was made after the call began.
+    pub fn audit_barrier(&self) -> anyhow::Result<Mark> {
+        let audit = self.audit()?;
+        let before = audit.mark()?;
+        let tag = format!("gyre-barrier={}-{}", std::process::id(), self.counter.fetch_add(1, Ordering::Relaxed));
+        self.kubectl_stdout(&["get", "--raw", &format!("/version?{tag}")])?;
+        audit.wait_for(before, AUDIT_PATIENCE, |event| event.uri.contains(&tag))?;
+        audit.mark()
+    }
+
+    /// The folder with the logs of the components.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.layout().logs()
+    }
+
+    /// A folder for a test's own files, removed with the control plane.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The API server's process, while it runs, e.g. to make it stand still.
+    pub fn apiserver(&self) -> Option<&Guarded> {
+        self.servers.as_ref()?.apiserver.as_ref()
+    }
+
+    /// The processes of all components that run.
+    pub fn process_ids(&self) -> Vec<u32> {
+        let Some(servers) = &self.servers else { return Vec::new() };
+        [servers.controllers.as_ref(), servers.apiserver.as_ref(), Some(&servers.etcd)]
+            .into_iter()
+            .flatten()
+            .map(Guarded::id)
+            .collect()
+    }
+
+    /// Stops the API server; etcd keeps the data. A shared control plane cannot be stopped, which is why this needs `&mut`.
+    pub fn stop_apiserver(&mut self) -> anyhow::Result<()> {
+        if let Some(mut apiserver) = self.own()?.apiserver.take() {
+            apiserver.stop()?;
+        }
+        Ok(())
+    }
+
+    /// Starts the API server again, on the same port and with the same data, and waits until it is ready.
+    pub fn start_apiserver(&mut self) -> anyhow::Result<()> {
+        if self.own()?.apiserver.is_some() {
+            return Ok(());
+        }
+        match self.try_apiserver()? {
+            Attempt::Ready => Ok(()),
+            Attempt::PortTaken => bail!("somebody else took the port of {} meanwhile", self.url),
+        }
+    }
+
+    fn start_servers(&mut self) -> anyhow::Result<()> {
+        let folder = self.folder.clone();
+        let layout = Folder(&folder);
+        let authority = Authority::new(&folder.join("certificates"))?;
+        let secrets = Secrets::new(&layout, &authority, self.options.audit_level)?;
+        let etcd = Guarded::spawn("etcd", &components::etcd(&self.tools, &layout), &layout.log("etcd"), GRACE)?;
+        self.janitor.wait_for(&etcd)?;
+        self.servers = Some(Servers { controllers: None, apiserver: None, etcd, authority, secrets, port: 0 });
+        for _ in 0..PORT_ATTEMPTS {
+            self.take_port(ports::free_port()?)?;
+            if let Attempt::Ready = self.try_apiserver()? {
+                return self.start_controllers();
+            }
+        }
+        bail!("each of {PORT_ATTEMPTS} ports was taken by somebody else before kube-apiserver could bind it")
+    }
+
+    /// Settles on a port, and tells the clients.
+    fn take_port(&mut self, port: u16) -> anyhow::Result<()> {
+        self.url = format!("https://127.0.0.1:{port}");
+        let url = self.url.clone();
+        let clients = [("admin", "gyre:admin", "system:masters"), ("controllers", "system:kube-controller-manager", "")];
+        let kubeconfigs = clients.map(|(file, ..)| self.layout().kubeconfig(file));
+        let servers = self.own()?;
+        servers.port = port;
+        for ((file, user, group), path) in clients.into_iter().zip(kubeconfigs) {
+            let groups = [group];
+            let groups = if group.is_empty() { &[][..] } else { &groups };
+            let pair = servers.authority.client(file, user, groups)?;
+            kubeconfig::write(&path, &url, &servers.authority.certificate(), &Credentials::Certificate(&pair))?;
+        }
+        Ok(())
+    }
+
+    fn try_apiserver(&mut self) -> anyhow::Result<Attempt> {
+        let servers = self.servers.as_ref().context("an existing cluster")?;
+        let layout = self.layout();
+        let log = layout.log("kube-apiserver");
+        // A restart begins a new log: what a former one said of its port must not be taken for this one's words.
+        if log.exists() {
+            std::fs::rename(&log, layout.log("kube-apiserver.previous"))?;
+        }
+        let command = components::kube_apiserver(&self.tools, &layout, &servers.secrets, servers.port, &self.options);
+        let mut apiserver = Guarded::spawn("kube-apiserver", &command, &log, GRACE)?;
+        self.janitor.wait_for(&apiserver)?;
+        let ready = self.wait_until("kube-apiserver is ready", &mut apiserver, &["get", "--raw", "/readyz"]);
+        if let Err(error) = ready {
+            if apiserver.exited()?.is_some() && ports::says_that_port_is_taken(&apiserver.log_tail()) {
+                return Ok(Attempt::PortTaken);
+            }
+            return Err(error);
+        }
+        self.own()?.apiserver = Some(apiserver);
+        Ok(Attempt::Ready)
+    }
+
+    fn start_controllers(&mut self) -> anyhow::Result<()> {
+        if self.options.controllers == Controllers::Absent {
+            return Ok(());
+        }
+        let servers = self.servers.as_ref().context("an existing cluster")?;
+        let layout = self.layout();
+        let command = components::kube_controller_manager(&self.tools, &layout, &servers.secrets)?;
+        let log = layout.log("kube-controller-manager");
+        let mut controllers = Guarded::spawn("kube-controller-manager", &command, &log, GRACE)?;
+        self.janitor.wait_for(&controllers)?;
+        // Without its account no Pod can be created in a namespace, and controllers that try too early back off.
+        let account = ["get", "serviceaccount", "default", "--namespace=default"];
+        self.wait_until("the default service account exists", &mut controllers, &account)?;
+        self.own()?.controllers = Some(controllers);
+        Ok(())
+    }
+
+    /// Asks `kubectl` until it succeeds. Errors: `component` ended, or time is up.
+    fn wait_until(&mut self, what: &str, component: &mut Guarded, args: &[&str]) -> anyhow::Result<()> {
+        let patience = self.options.start_timeout;
+        let deadline = Instant::now() + patience;
+        loop {
+            let answer = self.kubectl().args(args).arg("--request-timeout=5s").output().context("cannot run kubectl")?;
+            if answer.status.success() {
+                return Ok(());
+            }
+            if let Some(status) = component.exited()? {
+                bail!("{} ended ({status}) before {what}; its last words:\n{}", component.name(), component.log_tail());
+            }
+            if let Some(status) = self.own()?.etcd.exited()? {
+                bail!("etcd ended ({status}) before {what}; its last words:\n{}", self.own()?.etcd.log_tail());
+            }
+            ensure!(
+                Instant::now() < deadline,
+                "{what}: not within {patience:?}; kubectl says: {}\nthe last of {}'s log:\n{}",
+                String::from_utf8_lossy(&answer.stderr).trim(),
+                component.name(),
+                component.log_tail()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn use_existing(&mut self) -> anyhow::Result<()> {
+        let config = self.current_config()?;
+        let server = config.pointer("/clusters/0/cluster/server").and_then(serde_json::Value::as_str);
+        self.url = server.context("the current kubeconfig names no server")?.to_string();
+        std::fs::write(&self.kubeconfig, config.to_string())?;
+        let answer = self.kubectl_stdout(&["get", "--raw", "/readyz", "--request-timeout=10s"]);
+        answer.with_context(|| format!("{}=true, but {} does not answer", tools::USE_EXISTING_CLUSTER, self.url))?;
+        Ok(())
+    }
+
+    /// The user's own kubeconfig, with everything that it refers to.
+    fn current_config(&self) -> anyhow::Result<serde_json::Value> {
+        let mut command = Command::new(&self.tools.kubectl);
+        let text = stdout(command.args(["config", "view", "--raw", "--flatten", "--minify", "--output=json"]))?;
+        serde_json::from_str(&text).context("kubectl printed no JSON")
+    }
+
+    fn layout(&self) -> Folder<'_> {
+        Folder(&self.folder)
+    }
+
+    fn own(&mut self) -> anyhow::Result<&mut Servers> {
+        self.servers.as_mut().context("an existing cluster cannot be started or stopped")
+    }
+}
+
+enum Attempt {
+    Ready,
+    PortTaken,
+}
+
+/// What a command prints. Errors: it fails; the error has its arguments and what it said.
+fn stdout(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?} failed ({}): {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    String::from_utf8(output.stdout).context("the output is not UTF-8")
+}

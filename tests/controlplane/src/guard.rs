@@ -1,0 +1,395 @@
+//! Child processes that end when this process ends, however it ends.
+//!
+//! `Drop` does not run for statics, nor after `SIGKILL`, and asking the kernel for a signal at the parent's death needs
+//! `unsafe`. So each child has a guard between us and it: a small shell that holds one end of a pipe whose other end is ours.
+//! When we close it, or when we are gone and the kernel does, the guard stops the child. There is no second way to stop one.
+//!
+//! ```text
+//! this process ──pipe──▶ sh (guard, own process group: Ctrl-C passes it by) ──▶ the program
+//!              ◀─ pid ──
+//! ```
+//!
+//! Not covered: a guard whose whole process group is killed with `SIGKILL` leaves its program behind.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+/// The guard of one program: `$1` is the grace period in tenths of a second, the rest is the program.
+///
+/// The inner loop reads with the shell's own `read`, so that killing it leaves no child behind.
+const GUARD: &str = r#"
+grace=$1
+shift
+"$@" </dev/null >&2 &
+program=$!
+exec 3<&0 </dev/null
+trap 'kill -TERM "$program" 2>/dev/null' HUP INT TERM
+echo "$program"
+exec >/dev/null
+{
+    trap - HUP INT TERM
+    while read -r _ <&3; do :; done
+    kill -TERM "$program"
+    while [ "$grace" -gt 0 ] && kill -0 "$program"; do
+        sleep 0.1
+        grace=$((grace - 1))
+    done
+    kill -KILL "$program"
+} 2>/dev/null &
+watcher=$!
+exec 3<&-
+wait "$program"
+code=$?
+while kill -0 "$program" 2>/dev/null; do
+    wait "$program"
+    code=$?
+done
+kill "$watcher" 2>/dev/null
+exit "$code"
+"#;
+
+/// The janitor of a folder: reads process ids until the pipe closes, waits for these processes to end, and removes `$1`.
+const JANITOR: &str = r#"
+processes=
+while read -r process; do processes="$processes $process"; done
+patience=$2
+for process in $processes; do
+    while [ "$patience" -gt 0 ] && kill -0 "$process" 2>/dev/null; do
+        sleep 0.1
+        patience=$((patience - 1))
+    done
+done
+rm -rf -- "$1"
+"#;
+
+/// How much of a log is shown when something went wrong.
+const TAIL_BYTES: u64 = 4096;
+
+/// A signal for a guarded program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Please end.
+    Terminate,
+    /// What Ctrl-C sends.
+    Interrupt,
+    /// End now.
+    Kill,
+    /// Stand still, as a program does whose machine has stalled.
+    Stop,
+    /// Go on after [`Signal::Stop`].
+    Continue,
+}
+
+/// A running program that does not outlive this process.
+///
+/// Dropping it stops it: SIGTERM, and SIGKILL once the grace period is over.
+#[derive(Debug)]
+pub struct Guarded {
+    name: String,
+    guard: Child,
+    /// Closing it stops the program.
+    pipe: Option<ChildStdin>,
+    program: u32,
+    log: PathBuf,
+}
+
+impl Guarded {
+    /// Starts `command` under a guard; its output is appended to the file `log`.
+    ///
+    /// Guarantees: the program's stdin is empty, nothing of ours is inherited but the environment, and it is stopped when
+    /// the value is dropped or this process ends; it then has `grace` to end by itself.
+    ///
+    /// Assumptions: `command`'s redirections and `env_clear` are not seen (the standard library does not show them).
+    ///
+    /// Errors: the shell or the log cannot be opened. A program that does not exist is not an error here: it ends at once
+    /// with code 127.
+    pub fn spawn(name: &str, command: &Command, log: &Path, grace: Duration) -> anyhow::Result<Self> {
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| format!("cannot open the log {}", log.display()))?;
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(GUARD).arg(format!("guard-{name}")).arg(tenths(grace)).arg(command.get_program());
+        shell.args(command.get_args());
+        for (key, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(key, value),
+                None => shell.env_remove(key),
+            };
+        }
+        if let Some(folder) = command.get_current_dir() {
+            shell.current_dir(folder);
+        }
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file).process_group(0);
+        let mut guard = shell.spawn().with_context(|| format!("cannot start a shell to guard {name}"))?;
+        let pipe = guard.stdin.take();
+        let mut line = String::new();
+        if let Some(output) = guard.stdout.take() {
+            BufReader::new(output).read_line(&mut line).with_context(|| format!("the guard of {name} is mute"))?;
+        }
+        let program = line.trim().parse().with_context(|| format!("the guard of {name} did not start it: {line:?}"))?;
+        Ok(Self { name: name.to_string(), guard, pipe, program, log: log.to_path_buf() })
+    }
+
+    /// The name it was started with.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The process id of the program (not of its guard).
+    pub fn id(&self) -> u32 {
+        self.program
+    }
+
+    /// The file that its output goes to.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The last lines of its output.
+    pub fn log_tail(&self) -> String {
+        tail(&self.log)
+    }
+
+    /// How it ended, or `None` while it runs. A program that a signal ended has the code 128 + signal.
+    pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.guard.try_wait()
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        use rustix::process::{Pid, Signal as Raw, kill_process};
+        let raw = match signal {
+            Signal::Terminate => Raw::TERM,
+            Signal::Interrupt => Raw::INT,
+            Signal::Kill => Raw::KILL,
+            Signal::Stop => Raw::STOP,
+            Signal::Continue => Raw::CONT,
+        };
+        let pid = i32::try_from(self.program).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(kill_process(pid, raw)?)
+    }
+
+    /// Waits until it ends by itself, at most for `patience`; `None` when that was not enough.
+    pub fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = std::time::Instant::now() + patience;
+        loop {
+            let status = self.exited()?;
+            if status.is_some() || std::time::Instant::now() >= deadline {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Stops it as dropping does, and says how it ended.
+    pub fn stop(&mut self) -> io::Result<ExitStatus> {
+        drop(self.pipe.take());
+        self.guard.wait()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and the guard works without us.
+        let _ = self.stop();
+    }
+}
+
+/// Removes a folder once this process has let go of it, or has died, and the processes that work in it have ended.
+#[derive(Debug)]
+pub(crate) struct Janitor {
+    shell: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Janitor {
+    /// Takes care of `folder`; it waits at most `patience` for the processes.
+    pub(crate) fn of(folder: &Path, patience: Duration) -> anyhow::Result<Self> {
+        let arguments: [OsString; 3] = ["janitor".into(), folder.into(), tenths(patience).into()];
+        let mut shell = Command::new("sh")
+            .arg("-c")
+            .arg(JANITOR)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot start a shell to clean up after the tests")?;
+        let pipe = shell.stdin.take();
+        Ok(Self { shell, pipe })
+    }
+
+    /// Makes it wait for `process` too.
+    pub(crate) fn wait_for(&mut self, process: &Guarded) -> anyhow::Result<()> {
+        let pipe = self.pipe.as_mut().context("the janitor is at work already")?;
+        writeln!(pipe, "{}", process.id()).context("the janitor is gone")
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        // What it could not remove is left in the folder for temporary files.
+        let _ = self.shell.wait();
+    }
+}
+
+/// The last lines of a text file, or why it cannot be read.
+pub(crate) fn tail(path: &Path) -> String {
+    let read = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
+        file.seek(SeekFrom::Start(start))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // Unless the file begins here, the first line is a part of one.
+        Ok(match text.split_once('\n') {
+            Some((_, rest)) if start > 0 => rest.to_string(),
+            _ => text,
+        })
+    };
+    read().unwrap_or_else(|error| format!("(cannot read {}: {error})", path.display()))
+}
+
+fn tenths(duration: Duration) -> String {
+    (duration.as_millis() / 100).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, test_kill_process};
+    use std::time::Instant;
+
+    const GRACE: Duration = Duration::from_secs(1);
+
+    fn is_alive(process: u32) -> bool {
+        test_kill_process(Pid::from_raw(process as i32).unwrap()).is_ok()
+    }
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn spawn(folder: &tempfile::TempDir, script: &str) -> Guarded {
+        Guarded::spawn("test", &shell(script), &folder.path().join("log"), GRACE).unwrap()
+    }
+
+    #[test]
+    fn the_program_ends_when_the_pipe_closes() {
+        let folder = tempfile::tempdir().unwrap();
+        let guarded = spawn(&folder, "exec sleep 600");
+        let program = guarded.id();
+        assert!(is_alive(program));
+        drop(guarded);
+        assert!(!is_alive(program));
+    }
+
+    #[test]
+    fn the_program_ends_when_the_process_that_started_it_is_killed() {
+        // This test runs itself again as the process to be killed.
+        const FOLDER: &str = "GYRE_TEST_GUARD_FOLDER";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let folder = Path::new(&folder);
+            let guarded = Guarded::spawn("inner", &shell("exec sleep 600"), &folder.join("inner"), GRACE).unwrap();
+            std::fs::write(folder.join("new"), guarded.id().to_string()).unwrap();
+            std::fs::rename(folder.join("new"), folder.join("pid")).unwrap();
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let name = std::thread::current().name().unwrap().to_string();
+        let mut itself = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &name, "--test-threads=2"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let program: u32 = loop {
+            if let Ok(text) = std::fs::read_to_string(folder.path().join("pid")) {
+                break text.parse().unwrap();
+            }
+            assert!(Instant::now() < deadline && itself.try_wait().unwrap().is_none(), "the program was not started");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert!(is_alive(program));
+        itself.kill().unwrap();
+        itself.wait().unwrap();
+        while is_alive(program) {
+            assert!(Instant::now() < deadline, "the program outlived the process that started it");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_program_that_ignores_sigterm_is_killed_after_the_grace_period() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut guarded = spawn(&folder, "trap '' TERM; echo ready; while :; do sleep 0.05; done");
+        while !guarded.log_tail().contains("ready") {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let start = Instant::now();
+        assert_eq!(guarded.stop().unwrap().code(), Some(128 + 9));
+        assert!(start.elapsed() >= GRACE - Duration::from_millis(200), "{:?}", start.elapsed());
+        assert!(start.elapsed() < GRACE * 4, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_program_that_ends_by_itself_is_noticed_with_its_code_and_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut guarded = spawn(&folder, "echo out; echo err >&2; exit 7");
+        assert_eq!(guarded.wait(Duration::from_secs(10)).unwrap().unwrap().code(), Some(7));
+        assert_eq!(guarded.log_tail(), "out\nerr\n");
+        let mut absent = Guarded::spawn("absent", &Command::new("/nonexistent"), &folder.path().join("absent"), GRACE).unwrap();
+        assert_eq!(absent.wait(Duration::from_secs(10)).unwrap().unwrap().code(), Some(127));
+    }
+
+    #[test]
+    fn the_program_gets_the_environment_the_folder_and_an_empty_stdin() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = shell("cat; pwd; echo \"$GYRE_TEST $1\"");
+        command.args(["sh", "a b"]).env("GYRE_TEST", "x y").current_dir("/");
+        let mut guarded = Guarded::spawn("env", &command, &folder.path().join("log"), GRACE).unwrap();
+        guarded.wait(Duration::from_secs(10)).unwrap().unwrap();
+        assert_eq!(guarded.log_tail(), "/\nx y a b\n");
+    }
+
+    #[test]
+    fn the_janitor_waits_for_the_processes_and_removes_the_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("work");
+        std::fs::create_dir(&folder).unwrap();
+        let mut janitor = Janitor::of(&folder, Duration::from_secs(10)).unwrap();
+        let process = spawn(&place, "exec sleep 0.5");
+        janitor.wait_for(&process).unwrap();
+        let start = Instant::now();
+        drop(janitor);
+        assert!(!folder.exists());
+        assert!(start.elapsed() >= Duration::from_millis(400), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn the_tail_of_a_long_log_begins_with_a_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let text: String = (0..5000).map(|line| format!("line {line}\n")).collect();
+        std::fs::write(&path, text).unwrap();
+        let tail = tail(&path);
+        assert!(tail.starts_with("line "), "{tail}");
+        assert!(tail.ends_with("line 4999\n"), "{tail}");
+        assert!(tail.len() <= TAIL_BYTES as usize);
+    }
+}

@@ -1,0 +1,403 @@
+//! The programs of a control plane: found, or built with Go into a cache outside the checkout.
+
+use std::fmt::Write as _;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::module::{GO_MOD, GO_SUM, PROGRAMS, Program};
+
+/// Names a folder with `etcd`, `kube-apiserver` and `kubectl`, as envtest has it.
+pub const ASSETS: &str = "KUBEBUILDER_ASSETS";
+/// With `true`, tests use the cluster of the current kubeconfig, as envtest has it.
+pub const USE_EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
+
+/// Where the programs are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tools {
+    /// The store behind the API server.
+    pub etcd: PathBuf,
+    /// The API server.
+    pub kube_apiserver: PathBuf,
+    /// The controllers; `None` where `KUBEBUILDER_ASSETS` has none and none was found elsewhere.
+    pub kube_controller_manager: Option<PathBuf>,
+    /// The client.
+    pub kubectl: PathBuf,
+    /// The chart installer; `None` where `KUBEBUILDER_ASSETS` has none and none was found elsewhere.
+    pub helm: Option<PathBuf>,
+    /// How they were come by.
+    pub origin: Origin,
+}
+
+/// How the tools were come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From the folder that `KUBEBUILDER_ASSETS` names.
+    Assets,
+    /// From our cache.
+    Cache,
+    /// Built just now, into our cache.
+    Built,
+    /// From `PATH`, because `USE_EXISTING_CLUSTER=true` needs nothing but clients. The servers are bare names, which need
+    /// not exist.
+    Path,
+}
+
+/// Why there are no tools.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no Go, or one that is too old.
+    #[error(
+        "the control plane is built with Go, and {reason}; install Go, or set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
+    )]
+    NoGo {
+        /// What is wrong with Go here.
+        reason: String,
+    },
+    /// A program that not every origin has is not there.
+    #[error(
+        "there is no {program} in {ASSETS}, in the cache or on PATH; `cargo xtask control-plane` without {ASSETS} builds one"
+    )]
+    Missing {
+        /// The name of the program.
+        program: &'static str,
+    },
+    /// `KUBEBUILDER_ASSETS` is wrong.
+    #[error("{ASSETS} is {}, which has no {program}", folder.display())]
+    Assets {
+        /// Where it points.
+        folder: PathBuf,
+        /// What was looked for.
+        program: &'static str,
+    },
+    /// Neither `XDG_CACHE_HOME` nor `HOME` says where the cache belongs.
+    #[error("there is no place for a cache: set HOME or XDG_CACHE_HOME")]
+    NoCache,
+    /// `go.mod` lacks a version.
+    #[error("tests/controlplane/go.mod gives no version for {program}")]
+    Module {
+        /// Of this program.
+        program: &'static str,
+    },
+    /// `go build` failed.
+    #[error("`go build` of {program} failed ({status}):\n{output}")]
+    Build {
+        /// Of this program.
+        program: &'static str,
+        /// How it ended.
+        status: String,
+        /// The last of what it said.
+        output: String,
+    },
+    /// A file or process of the cache.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: String,
+        /// Why it failed.
+        source: Arc<io::Error>,
+    },
+}
+
+impl Error {
+    /// Whether it means that something is not installed on this machine, so that a test may be skipped; everything else is
+    /// a defect to be shown.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::NoGo { .. } | Self::Missing { .. })
+    }
+
+    fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Io { action, source: Arc::new(source) }
+    }
+}
+
+impl Tools {
+    /// The tools, built first where they are not there yet (minutes when Go's own cache is cold); `progress` gets a line for
+    /// every step.
+    ///
+    /// Guarantees: of several processes that call it at once, one builds and the others wait. What is in the cache is
+    /// complete. A change of `go.mod`, `go.sum` or the flags gives another folder.
+    pub fn find_or_build(progress: &mut dyn FnMut(&str)) -> Result<Self, Error> {
+        if let Some(tools) = Self::without_building()? {
+            return Ok(tools);
+        }
+        let cache = Cache::of_user()?;
+        let origin = cache.fill(progress)?;
+        Ok(Self::in_folder(&cache.folder, origin))
+    }
+
+    /// The tools, if nothing needs to be built for them.
+    pub fn find() -> Result<Option<Self>, Error> {
+        if let Some(tools) = Self::without_building()? {
+            return Ok(Some(tools));
+        }
+        let cache = Cache::of_user()?;
+        Ok(cache.is_full().then(|| Self::in_folder(&cache.folder, Origin::Cache)))
+    }
+
+    /// The controller manager, or the error that says that there is none.
+    pub fn kube_controller_manager(&self) -> Result<&Path, Error> {
+        self.kube_controller_manager.as_deref().ok_or(Error::Missing { program: "kube-controller-manager" })
+    }
+
+    /// Helm, or the error that says that there is none.
+    pub fn helm(&self) -> Result<&Path, Error> {
+        self.helm.as_deref().ok_or(Error::Missing { program: "helm" })
+    }
+
+    fn without_building() -> Result<Option<Self>, Error> {
+        if let Some(folder) = std::env::var_os(ASSETS).filter(|folder| !folder.is_empty()) {
+            return Self::in_assets(Path::new(&folder)).map(Some);
+        }
+        match on_path("kubectl") {
+            Some(kubectl) if uses_existing_cluster() => Ok(Some(Self {
+                etcd: "etcd".into(),
+                kube_apiserver: "kube-apiserver".into(),
+                kube_controller_manager: None,
+                kubectl,
+                helm: elsewhere("helm"),
+                origin: Origin::Path,
+            })),
+            _ => Ok(None),
+        }
+    }
+
+    fn in_assets(folder: &Path) -> Result<Self, Error> {
+        let needed = |program| {
+            let path = folder.join(program);
+            if path.is_file() { Ok(path) } else { Err(Error::Assets { folder: folder.to_path_buf(), program }) }
+        };
+        let optional = |program| needed(program).ok().or_else(|| elsewhere(program));
+        Ok(Self {
+            etcd: needed("etcd")?,
+            kube_apiserver: needed("kube-apiserver")?,
+            kubectl: needed("kubectl")?,
+            kube_controller_manager: optional("kube-controller-manager"),
+            helm: optional("helm"),
+            origin: Origin::Assets,
+        })
+    }
+
+    fn in_folder(folder: &Path, origin: Origin) -> Self {
+        Self {
+            etcd: folder.join("etcd"),
+            kube_apiserver: folder.join("kube-apiserver"),
+            kube_controller_manager: Some(folder.join("kube-controller-manager")),
+            kubectl: folder.join("kubectl"),
+            helm: Some(folder.join("helm")),
+            origin,
+        }
+    }
+}
+
+/// Whether tests are to use the cluster of the current kubeconfig.
+pub(crate) fn uses_existing_cluster() -> bool {
+    std::env::var(USE_EXISTING_CLUSTER).is_ok_and(|value| value == "true")
+}
+
+/// A program of our cache, or on `PATH`.
+fn elsewhere(program: &'static str) -> Option<PathBuf> {
+    let cached = Cache::of_user().ok().map(|cache| cache.folder.join(program));
+    cached.filter(|path| path.is_file()).or_else(|| on_path(program))
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// One folder of built programs. It exists only when it is complete: it is built beside its place and renamed.
+struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    fn of_user() -> Result<Self, Error> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).ok_or(Error::NoCache)?;
+        Ok(Self { folder: root.join("gyre/controlplane").join(key(GO_MOD, GO_SUM)?) })
+    }
+
+    fn is_full(&self) -> bool {
+        self.folder.is_dir()
+    }
+
+    /// Builds what is not there.
+    fn fill(&self, progress: &mut dyn FnMut(&str)) -> Result<Origin, Error> {
+        if self.is_full() {
+            return Ok(Origin::Cache);
+        }
+        let (Some(parent), Some(name)) = (self.folder.parent(), self.folder.file_name()) else {
+            return Err(Error::NoCache);
+        };
+        let name = name.to_string_lossy();
+        std::fs::create_dir_all(parent).map_err(Error::io(format!("create {}", parent.display())))?;
+        // Held until the function returns; the file stays, since removing it would let two processes lock two files.
+        let _lock = lock(&parent.join(format!("{name}.lock")), progress)?;
+        if self.is_full() {
+            return Ok(Origin::Cache);
+        }
+        let building = parent.join(format!("{name}.building"));
+        if building.exists() {
+            progress("removing what a build left that did not finish");
+            std::fs::remove_dir_all(&building).map_err(Error::io(format!("remove {}", building.display())))?;
+        }
+        std::fs::create_dir(&building).map_err(Error::io(format!("create {}", building.display())))?;
+        build_all(&building, progress)?;
+        std::fs::rename(&building, &self.folder).map_err(Error::io(format!("create {}", self.folder.display())))?;
+        Ok(Origin::Built)
+    }
+}
+
+/// The name of the cache folder: what a person looks for first, then what tells it apart from every other build.
+fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
+    let mut digest = Sha256::new();
+    for part in [go_mod, go_sum, std::env::consts::OS, std::env::consts::ARCH] {
+        digest.update(part);
+        digest.update([0]);
+    }
+    let mut version = String::new();
+    for program in &PROGRAMS {
+        digest.update(program.ldflags(go_mod).ok_or(Error::Module { program: program.name })?);
+        if program.name == "kube-apiserver" {
+            version = program.version(go_mod).unwrap_or_default();
+        }
+    }
+    let mut key = version + "-";
+    for byte in digest.finalize().iter().take(6) {
+        // Writing to a string cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    Ok(key)
+}
+
+/// Locks a file, so that two processes do not build at once.
+fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
+    let action = || format!("lock {}", path.display());
+    let file = File::options().create(true).append(true).open(path).map_err(Error::io(action()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            progress("waiting for another process that is building the control plane");
+            file.lock().map_err(Error::io(action()))?;
+            Ok(file)
+        }
+        Err(TryLockError::Error(error)) => Err(Error::io(action())(error)),
+    }
+}
+
+fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    // The module is written out rather than used in place: what is built is what the cache is keyed on, even when the
+    // checkout changes meanwhile. It has no packages of its own.
+    for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
+        std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
+    }
+    let go = go_version(folder)?;
+    progress(&format!("building the control plane with {go} in {}; this takes minutes the first time", folder.display()));
+    let start = Instant::now();
+    for (index, program) in PROGRAMS.iter().enumerate() {
+        let (name, step) = (program.name, index + 1);
+        let version = program.version(GO_MOD).ok_or(Error::Module { program: name })?;
+        progress(&format!("[{step}/{}] building {name} {version}", PROGRAMS.len()));
+        let begin = Instant::now();
+        build(folder, program)?;
+        progress(&format!("[{step}/{}] built {name} in {:.0} s", PROGRAMS.len(), begin.elapsed().as_secs_f64()));
+    }
+    progress(&format!("built the control plane in {:.0} s", start.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn go(folder: &Path) -> Command {
+    let mut command = Command::new("go");
+    // GOFLAGS and GOWORK of the user's are about other modules.
+    command.current_dir(folder).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
+    if std::env::var_os("GOTOOLCHAIN").is_none() {
+        // Never download a compiler unasked.
+        command.env("GOTOOLCHAIN", "local");
+    }
+    command
+}
+
+/// The version of Go that would build in `folder`: with `GOTOOLCHAIN=local`, Go refuses a module that is too new for it.
+fn go_version(folder: &Path) -> Result<String, Error> {
+    let run = |args: &[&str]| match go(folder).args(args).output() {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
+        Ok(output) => Err(Error::NoGo { reason: String::from_utf8_lossy(&output.stderr).trim().to_string() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Error::NoGo { reason: "there is no `go` on PATH".to_string() })
+        }
+        Err(error) => Err(Error::io("run `go`")(error)),
+    };
+    // `go env` says a version even for a module that this Go would not build.
+    run(&["list", "-m"])?;
+    run(&["env", "GOVERSION"])
+}
+
+fn build(folder: &Path, program: &Program) -> Result<(), Error> {
+    let ldflags = program.ldflags(GO_MOD).ok_or(Error::Module { program: program.name })?;
+    let output = go(folder)
+        .args(["build", "-trimpath", "-ldflags", &ldflags, "-o", program.name, program.package])
+        .output()
+        .map_err(Error::io("run `go build`"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    // A compiler's first complaint is the one that matters; a download that failed says so on its only lines.
+    let said: Vec<&str> = said.lines().take(20).collect();
+    Err(Error::Build { program: program.name, status: output.status.to_string(), output: said.join("\n") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_keyed_on_all_that_is_built() {
+        let key = |go_mod: &str, go_sum: &str| key(go_mod, go_sum).unwrap();
+        let here = key(GO_MOD, GO_SUM);
+        assert_eq!(here, key(GO_MOD, GO_SUM));
+        assert!(here.starts_with("v1."), "{here}");
+        assert_ne!(here, key(GO_MOD, &format!("{GO_SUM}x")), "go.sum");
+        assert_ne!(here, key(&format!("{GO_MOD}//\n"), GO_SUM), "go.mod");
+        // A byte that moves from one file to the other is a change too.
+        assert_ne!(key(&format!("{GO_MOD}x"), "y"), key(GO_MOD, "xy"));
+    }
+
+    #[test]
+    fn a_module_without_versions_is_an_error_that_names_the_program() {
+        let error = key("module empty\n", "").unwrap_err();
+        assert!(matches!(error, Error::Module { program: "kube-apiserver" }), "{error}");
+    }
+
+    #[test]
+    fn assets_need_the_three_programs_of_envtest_and_may_lack_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        for program in ["etcd", "kube-apiserver", "kubectl"] {
+            let error = Tools::in_assets(folder.path()).unwrap_err();
+            assert!(matches!(&error, Error::Assets { program: found, .. } if *found == program), "{error}");
+            assert!(!error.is_missing(), "a wrong setting is not a reason to skip");
+            std::fs::write(folder.path().join(program), "").unwrap();
+        }
+        assert_eq!(Tools::in_assets(folder.path()).unwrap().etcd, folder.path().join("etcd"));
+        std::fs::write(folder.path().join("helm"), "").unwrap();
+        assert_eq!(Tools::in_assets(folder.path()).unwrap().helm().unwrap(), folder.path().join("helm"));
+    }
+
+    #[test]
+    fn a_module_that_is_too_new_for_this_go_is_a_reason_to_skip() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("go.mod"), "module x\n\ngo 1.999.0\n").unwrap();
+        if let Err(error) = go_version(folder.path()) {
+            assert!(error.is_missing(), "{error}");
+            assert!(error.to_string().contains("Go"), "{error}");
+        } else {
+            assert!(std::env::var_os("GOTOOLCHAIN").is_some(), "this Go cannot be that new");
+        }
+    }
+}

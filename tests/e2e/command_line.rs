@@ -1,0 +1,78 @@
+//! What `gyre` says to bad input: one clear sentence, exit code 1 or 2, no panic and no backtrace.
+
+use std::fs;
+use std::path::Path;
+
+use crate::harness::{exists, gyre};
+
+fn check(plugin: &Path, expected: &str) {
+    let output = gyre(&["run", "--plugin", &plugin.display().to_string(), "--kubeconfig", "/nonexistent"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let shown = plugin.display();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{shown}: {:?}\n{stderr}", output.status);
+    assert!(stderr.contains(expected), "{shown}: expected {expected:?} in:\n{stderr}");
+    assert!(stderr.contains(&shown.to_string()), "{shown} is not named:\n{stderr}");
+    assert_eq!(stderr.trim_end().lines().count(), 1, "{shown}: more than a line:\n{stderr}");
+    for word in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
+        assert!(!stderr.contains(word), "{shown}: {stderr}");
+    }
+}
+
+#[test]
+fn files_that_are_no_plugins_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let component = fs::read(gyre_artifacts::ECHO).unwrap();
+    check(&file("text.wasm", b"kind: Echo\n"), "not WebAssembly");
+    check(&file("empty.wasm", b""), "empty");
+    check(&file("truncated.wasm", &component[..component.len() / 2]), "truncated or corrupt");
+    // The smallest core module, and the smallest component: a preamble each (its layer field tells them apart).
+    check(&file("module.wasm", b"\0asm\x01\0\0\0"), "core module");
+    check(&file("world.wasm", b"\0asm\x0d\0\x01\0"), "gyre:plugin/reconciler@0.1.0");
+    check(&folder.path().join("missing.wasm"), "No such file");
+    check(folder.path(), "Is a directory");
+    check(Path::new(gyre_artifacts::guests::LIES), "manifest");
+    for cut in (0..component.len()).step_by(component.len() / 16 + 1) {
+        check(&file("cut.wasm", &component[..cut]), "cannot load the plugin");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    assert!(exists(gyre_artifacts::ECHO));
+    let run = |arguments: &[&str]| [&["run", "--plugin", gyre_artifacts::ECHO], arguments].concat();
+    for (arguments, code, expected) in [
+        (vec!["run"], 2, "--plugin"),
+        (vec!["crds"], 2, "<PLUGIN>"),
+        (run(&["--workers", "0"]), 2, "0 is not in 1..=256"),
+        (run(&["--listen", "here"]), 2, "expected an address and port"),
+        (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
+        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object"),
+        (run(&["--settings", "ecko={}"]), 1, "the plugin ecko, which is not mounted; mounted are: echo"),
+        (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
+        (run(&["--plugin", gyre_artifacts::ECHO]), 1, "two of the plugins are called echo"),
+        (run(&["--kubeconfig", "/nonexistent"]), 1, "/nonexistent"),
+        (run(&["--log-level", "gyre=loud"]), 1, "--log-level"),
+    ] {
+        let output = gyre(&arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(expected), "{arguments:?}: expected {expected:?} in:\n{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+#[test]
+fn crds_are_printed_as_yaml_that_names_them() {
+    let output = gyre(&["crds", gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO]);
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    assert_eq!(stdout.matches("---\n").count(), 2);
+    for name in ["echos.mmontes.io", "scheduledechos.mmontes.io"] {
+        assert!(stdout.contains(&format!("name: {name}")), "{stdout}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Hostile plugins beside a good one, in one host.
+
+use serde_json::json;
+
+use crate::harness::{Cluster, Host, condition};
+
+/// What each guest's parent must come to say, which is also the metric label and the event's reason; none: the plugin is not even
+/// mounted (see `command_line`).
+const ENDS: &[(&str, Option<&str>)] = &[
+    ("trap", Some("Trapped")),
+    ("panics", Some("Trapped")),
+    ("endless_loop", Some("DeadlineExceeded")),
+    ("huge_memory", Some("OutOfMemory")),
+    ("deep_recursion", Some("StackOverflow")),
+    ("endless_output", Some("OutputTooLarge")),
+    ("malformed_output", Some("InvalidOutput")),
+    ("log_flood", Some("LogFlood")),
+    ("undeclared_kind", Some("UndeclaredKind")),
+    ("many_children", Some("TooManyChildren")),
+    ("sleeper", Some("Ready")),
+    ("lies", None),
+];
+
+// A guest without an entry above does not compile.
+macro_rules! assert_guest_is_tested {
+    ($name:ident) => {
+        const _: () = assert!(is_listed(stringify!($name)), concat!("tests/e2e/hostile.rs does not say what becomes of ", stringify!($name)));
+    };
+}
+gyre_artifacts::for_each_guest!(assert_guest_is_tested);
+
+const fn is_listed(name: &str) -> bool {
+    let mut index = 0;
+    while index < ENDS.len() {
+        if same(ENDS[index].0, name) {
+            return true;
+        }
+        index += 1;
+    }
+    false
+}
+
+const fn same(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    if left.len() != right.len() {
+        return false;
+    }
+    let mut index = 0;
+    while index < left.len() {
+        if left[index] != right[index] {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+fn kind(guest: &str) -> String {
+    guest.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+fn path(guest: &str) -> &'static str {
+    gyre_artifacts::guests::ALL.iter().find(|(name, _)| *name == guest).map(|(_, path)| *path).expect("listed")
+}
+
+fn parent(cluster: &Cluster, guest: &str, name: &str) {
+    cluster.apply(
+        &json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": kind(guest),
+            "metadata": { "name": name, "namespace": "hostile" }, "spec": {},
+        })
+        .to_string(),
+    );
+}
+
+fn echo_works(cluster: &Cluster, name: &str) {
+    cluster.apply(
+        &json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
+            "metadata": { "name": name, "namespace": "hostile" }, "spec": { "message": "still here" },
+        })
+        .to_string(),
+    );
+    cluster.eventually("the neighbour's Job", || cluster.get("hostile", "job", name));
+}
+
+fn ends_as(cluster: &Cluster, host: &Host, guest: &str, reason: &str) {
+    let resource = format!("{}.guests.gyre.dev", kind(guest));
+    let ready = cluster.eventually(&format!("{guest} to end as {reason}"), || {
+        let object = cluster.get("hostile", &resource, "it")?;
+        let ready = condition(&object, "Ready")?.clone();
+        (reason == "Ready" || ready["reason"] == reason).then_some(ready)
+    });
+    if reason == "Ready" {
+        assert_eq!(ready["status"], "True", "{guest}: {ready}");
+        return;
+    }
+    assert_eq!(ready["status"], "False", "{guest}: {ready}");
+    let plugin = format!("plugin=\"{}\"", guest.replace('_', "-"));
+    let label = format!("reason=\"{reason}\"");
+    assert!(host.metric("gyre_plugin_problems_total", &[&plugin, &label]) >= 1.0, "{guest}: no metric {plugin} {label}");
+    let about = |event: &serde_json::Value| event["involvedObject"]["kind"] == kind(guest).as_str() && event["reason"] == reason;
+    let event = cluster.eventually("the event", || cluster.list("hostile", "events").into_iter().find(about));
+    assert_eq!(event["type"], "Warning", "{guest}");
+}
+
+#[test]
+fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
+    let Some(cluster) = Cluster::for_test("hostile", &["hostile"]) else { return };
+    let guests: Vec<(&str, &str)> = ENDS.iter().filter_map(|(guest, reason)| Some((*guest, (*reason)?))).collect();
+    let mut plugins: Vec<&str> = guests.iter().map(|(guest, _)| path(guest)).collect();
+    cluster.install_crds(&plugins);
+    plugins.push(gyre_artifacts::ECHO);
+    let host = cluster.host(&plugins, &["hostile"]);
+    echo_works(&cluster, "before");
+    cluster.settled(&host);
+    let resident_before = host.resident_bytes();
+
+    for (guest, _) in &guests {
+        parent(&cluster, guest, "it");
+    }
+    echo_works(&cluster, "amid");
+    for (guest, reason) in &guests {
+        ends_as(&cluster, &host, guest, reason);
+    }
+    // Their parents go, so that they are called no more; what they took is given back.
+    for (guest, _) in &guests {
+        cluster.kubectl(&["delete", "-n", "hostile", &format!("{}.guests.gyre.dev", kind(guest)), "it"]);
+    }
+    echo_works(&cluster, "after");
+    cluster.settled(&host);
+    let resident_after = host.resident_bytes();
+    // Slots that were never used before keep their first pages resident (see the sandbox's options); a leak of one call's memory would be more.
+    let allowed = 24 << 20;
+    assert!(
+        resident_after < resident_before + allowed,
+        "the host's memory went from {} to {} MiB",
+        resident_before >> 20,
+        resident_after >> 20
+    );
+    assert!(!host.log().contains("panicked at"), "{}", host.log());
+}

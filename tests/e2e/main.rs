@@ -1,0 +1,11 @@
+//! The host as a process, against a real API server, told what to do through kubectl.
+//!
+//! Each test has namespaces and a host of its own, and its host a user of its own, by whose name the audit log tells what it did.
+//! [`harness`] is the one place that starts things and waits for them.
+
+mod command_line;
+mod echo;
+mod harness;
+mod hostile;
+mod scale;
+mod scheduled_echo;

@@ -1,0 +1,15 @@
+//! Returns a status of 32 MiB: four times what a host should take, in half of the memory that it should give.
+
+use gyre_sdk::Response;
+
+const LENGTH: usize = 32 * 1024 * 1024;
+const HEAD: &[u8] = b"{\"text\":\"";
+const TAIL: &[u8] = b"\"}";
+
+gyre_guests::guest!(EndlessOutput, || {
+    let mut status = Vec::with_capacity(LENGTH);
+    status.extend_from_slice(HEAD);
+    status.resize(LENGTH - TAIL.len(), b'x');
+    status.extend_from_slice(TAIL);
+    Ok(Response { status: Some(status), ..Response::leaving_children() })
+});

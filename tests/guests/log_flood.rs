@@ -1,0 +1,19 @@
+//! Writes 100,000 lines of 1 KiB to the log, and as many to stdout and stderr, before it answers.
+
+use std::io::Write;
+
+use gyre_sdk::{Response, log};
+
+const LINES: usize = 100_000;
+const LINE_LENGTH: usize = 1024;
+
+gyre_guests::guest!(LogFlood, || {
+    let line = "x".repeat(LINE_LENGTH);
+    for _ in 0..LINES {
+        log::info(&line, &[("field", &line)]);
+        // The host may close the streams; the flood goes on.
+        let _ = writeln!(std::io::stdout(), "{line}");
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+    Ok(Response::leaving_children())
+});

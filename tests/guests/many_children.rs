@@ -1,0 +1,16 @@
+//! Returns 100,000 ConfigMaps, each as small as can be: together they stay below 8 MiB.
+
+use gyre_guests::CONFIG_MAP;
+use gyre_sdk::{Child, Response, Strategy};
+
+const CHILDREN: usize = 100_000;
+
+gyre_guests::guest!(
+    ManyChildren,
+    |manifest| manifest.child(CONFIG_MAP, Strategy::Apply),
+    || {
+        let config_map = |number| format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c{number}"}}}}"#);
+        let children = (0..CHILDREN).map(|number| Child::Apply(config_map(number).into_bytes()));
+        Ok(Response { children: Some(children.collect()), ..Response::new() })
+    }
+);

@@ -1,0 +1,12 @@
+//! Returns a flawless ConfigMap, of which its manifest says nothing.
+
+use gyre_guests::CONFIG_MAP;
+use gyre_sdk::Response;
+use serde_json::json;
+
+gyre_guests::guest!(UndeclaredKind, || Response::new().apply(&json!({
+    "apiVersion": CONFIG_MAP.api_version,
+    "kind": CONFIG_MAP.kind,
+    "metadata": {"name": "undeclared"},
+    "data": {"key": "value"},
+})));

@@ -1,0 +1,73 @@
+//! Cargo, called from Cargo.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::steps;
+
+/// How the host is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// Quick to build.
+    Debug,
+    /// Quick to run.
+    Release,
+}
+
+/// The root of the checkout.
+pub(crate) fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // This package lies two folders below.
+    package.ancestors().nth(2).unwrap_or(package)
+}
+
+/// A Cargo command at the root, with the Cargo that started us.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(args);
+    command
+}
+
+/// What `cargo metadata` says of the workspace.
+pub(crate) fn metadata() -> anyhow::Result<Value> {
+    let text = steps::stdout_of(&mut cargo(&["metadata", "--format-version=1", "--no-deps", "--locked"]))?;
+    serde_json::from_str(&text).context("`cargo metadata` printed no JSON")
+}
+
+/// Where Cargo builds.
+fn target_folder() -> anyhow::Result<PathBuf> {
+    let metadata = metadata()?;
+    let folder = metadata.get("target_directory").and_then(Value::as_str);
+    Ok(folder.context("`cargo metadata` names no target directory")?.into())
+}
+
+/// Compiles packages under `plugins/` to components, and says where these are.
+pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
+    // A folder of its own, the one that the tests' build uses too: Cargo locks a folder while it builds in it.
+    let folder = target_folder()?.join("wasm");
+    let mut command = cargo(&["build", "--locked", "--profile", "plugin", "--target", "wasm32-wasip2", "--target-dir"]);
+    command.arg(&folder);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    steps::run(&mut command)?;
+    let built = folder.join("wasm32-wasip2/plugin");
+    Ok(packages.iter().map(|package| built.join(format!("{}.wasm", package.replace('-', "_")))).collect())
+}
+
+/// Compiles the host, and says where its program is.
+pub(crate) fn host(profile: Profile) -> anyhow::Result<PathBuf> {
+    let mut command = cargo(&["build", "--locked", "--package", "gyre", "--bin", "gyre"]);
+    let folder = match profile {
+        Profile::Debug => "debug",
+        Profile::Release => {
+            command.arg("--release");
+            "release"
+        }
+    };
+    steps::run(&mut command)?;
+    Ok(target_folder()?.join(folder).join("gyre"))
+}

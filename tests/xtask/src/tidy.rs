@@ -1,0 +1,197 @@
+//! Checks of the tree itself, as tests. Each lists everything that it finds, not only the first.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::build::{metadata, root};
+
+/// A file past this is asking for a second concept to be named.
+const MAX_LINES: usize = 700;
+
+/// `kinds` of files, relative to the root, that are ours: neither built, nor hidden, nor test data.
+fn files(kinds: &[&str]) -> Vec<PathBuf> {
+    fn walk(folder: &Path, kinds: &[&str], found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let is_foreign = name.starts_with('.') || ["target", "node_modules", "testdata", "data"].contains(&name.as_str());
+            if path.is_dir() && !is_foreign {
+                walk(&path, kinds, found);
+            } else if path.extension().is_some_and(|extension| kinds.iter().any(|kind| extension == *kind)) {
+                found.push(path.strip_prefix(root()).unwrap().to_path_buf());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(root(), kinds, &mut found);
+    found.sort();
+    found
+}
+
+/// Fails with every finding of `check`, which is given each file's path and text.
+fn check(kinds: &[&str], rule: &str, check: impl Fn(&Path, &str) -> Vec<String>) {
+    let mut findings = String::new();
+    for path in files(kinds) {
+        // A file may go while others work in the tree.
+        let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
+        for finding in check(&path, &text) {
+            writeln!(findings, "  {}{finding}", path.display()).unwrap();
+        }
+    }
+    assert!(findings.is_empty(), "{rule}:\n{findings}");
+}
+
+/// `:line: what` for every line that `is_wrong` names something in.
+fn lines(text: &str, is_wrong: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let findings = text.lines().enumerate().filter_map(|(index, line)| Some(format!(":{}: {}", index + 1, is_wrong(line)?)));
+    findings.collect()
+}
+
+fn contains_any(line: &str, words: &[&str]) -> Option<String> {
+    words.iter().find(|word| line.contains(**word)).map(ToString::to_string)
+}
+
+#[test]
+fn nothing_is_left_undone() {
+    // Spelled in two parts, or they would find themselves.
+    let words = [concat!("to", "do!("), concat!("unimpl", "emented!("), concat!("db", "g!("), concat!("#[ign", "ore")];
+    check(&["rs"], "finish it, or leave it out", |_, text| lines(text, |line| contains_any(line, &words)));
+}
+
+#[test]
+fn no_file_is_too_long() {
+    check(&["rs"], &format!("a file of more than {MAX_LINES} lines holds two concepts"), |_, text| {
+        let count = text.lines().count();
+        if count > MAX_LINES { vec![format!(": {count} lines")] } else { Vec::new() }
+    });
+}
+
+#[test]
+fn lines_end_where_their_text_does() {
+    check(&["rs", "toml", "md", "wit", "yaml", "mod"], "trailing whitespace, or no newline at the end", |_, text| {
+        let mut findings = lines(text, |line| (line.trim_end() != line).then(|| "trailing whitespace".to_string()));
+        if !text.is_empty() && !text.ends_with('\n') {
+            findings.push(": no newline at the end".to_string());
+        }
+        findings
+    });
+}
+
+#[test]
+fn no_path_of_somebodys_machine_is_written_down() {
+    let words = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Use", "rs/")];
+    check(&["rs", "toml", "md", "wit", "yaml"], "a path of somebody's machine", |_, text| {
+        lines(text, |line| contains_any(line, &words))
+    });
+}
+
+#[test]
+fn every_source_file_belongs_to_a_target() {
+    let mut reached = BTreeSet::new();
+    let metadata = metadata().unwrap();
+    for package in metadata["packages"].as_array().unwrap() {
+        for target in package["targets"].as_array().unwrap() {
+            let path = Path::new(target["src_path"].as_str().unwrap());
+            reach(path, path.parent().unwrap(), &mut reached);
+        }
+    }
+    let orphans: Vec<PathBuf> = files(&["rs"]).into_iter().filter(|path| !reached.contains(&root().join(path))).collect();
+    assert!(orphans.is_empty(), "no target and no `mod` line leads to {orphans:#?}");
+}
+
+/// Marks the file at `path` and everything that its `mod` and `include!` lines name; its modules lie in `folder`.
+fn reach(path: &Path, folder: &Path, reached: &mut BTreeSet<PathBuf>) {
+    let Ok(text) = fs::read_to_string(path) else { return };
+    if !reached.insert(path.to_path_buf()) {
+        return;
+    }
+    let mut path_attribute = None;
+    for line in text.lines().map(str::trim) {
+        let quoted = |prefix: &str| line.split_once(prefix)?.1.split('"').next().map(|name| path.with_file_name(name));
+        if let Some(named) = quoted("#[path = \"") {
+            path_attribute = Some(named);
+        } else if let Some(included) = quoted("include!(\"") {
+            let folder = included.parent().unwrap().to_path_buf();
+            reach(&included, &folder, reached);
+        } else if let Some(name) = module_name(line) {
+            let (own, inside) = (folder.join(format!("{name}.rs")), folder.join(name));
+            match path_attribute.take() {
+                Some(named) => reach(&named, named.parent().unwrap(), reached),
+                None if own.exists() => reach(&own, &inside, reached),
+                None => reach(&inside.join("mod.rs"), &inside, reached),
+            }
+        }
+    }
+}
+
+/// The name in `mod name;`, with whatever visibility.
+fn module_name(line: &str) -> Option<&str> {
+    let (before, name) = line.strip_suffix(';')?.rsplit_once("mod ")?;
+    let is_declaration = before.is_empty() || before.starts_with("pub");
+    (is_declaration && name.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(name)
+}
+
+#[test]
+fn module_names_are_found() {
+    assert_eq!(module_name("mod a;"), Some("a"));
+    assert_eq!(module_name("pub(crate) mod b_c;"), Some("b_c"));
+    for line in ["mod a {", "// mod a;", "use mod_a;", "let x = \"mod a\";"] {
+        assert_eq!(module_name(line), None, "{line}");
+    }
+}
+
+/// A released folder of the plugin contract never changes: plugins that were built against it are out of our hands.
+///
+/// `wit.released` has a line for each, `folder sha256`. Releasing a version is adding its line, which this test prints.
+#[test]
+fn a_released_contract_never_changes() {
+    let released: Vec<Vec<&str>> = include_str!("../wit.released")
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    for line in &released {
+        let [folder, pinned] = line[..] else { panic!("wit.released: a folder and its digest, not {line:?}") };
+        let found = digest(&root().join("wit").join(folder));
+        assert_eq!(pinned, found, "wit/{folder} is released and must not change; make a new folder");
+    }
+    let folders = fs::read_dir(root().join("wit")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let open: Vec<String> = folders
+        .filter(|path| !released.iter().any(|line| path.ends_with(line[0])))
+        .map(|path| format!("{} {}", path.file_name().unwrap().to_string_lossy(), digest(&path)))
+        .collect();
+    assert!(open.len() <= 1, "one version at a time is being worked on; pin the others in wit.released: {open:#?}");
+    for line in open {
+        println!("not released: {line}");
+    }
+}
+
+/// Of the names and texts of a folder's files.
+fn digest(folder: &Path) -> String {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut digest = Sha256::new();
+    for path in files {
+        let text = fs::read(&path).unwrap();
+        digest.update(format!("{} {}\n", path.file_name().unwrap().to_string_lossy(), text.len()));
+        digest.update(text);
+    }
+    digest.finalize().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+/// What [`metadata`] must have for these checks to see anything.
+#[test]
+fn the_checks_see_the_tree() {
+    let packages = metadata().unwrap()["packages"].as_array().map_or(0, Vec::len);
+    assert!(packages > 5, "{packages} packages");
+    assert!(files(&["rs"]).contains(&PathBuf::from("tests/xtask/src/tidy.rs")));
+    assert!(matches!(metadata().unwrap()["target_directory"], Value::String(_)));
+}
