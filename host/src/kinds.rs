@@ -68,7 +68,8 @@ pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Res
             },
         })),
         Err(kube::Error::Discovery(_)) => Ok(None),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        // Not `is_not_found`: a group that is not served at all is answered with a plain "404 page not found".
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }
 }

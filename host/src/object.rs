@@ -38,16 +38,10 @@ impl Span {
     }
 }
 
-/// Why a text is not an object of the cluster.
+/// Why a text is not an object of the cluster: it is not JSON, or a field that every object has is missing or of the wrong type.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Not JSON, or a field that every object has is missing or of the wrong type.
-    #[error("not a Kubernetes object")]
-    Malformed(#[source] serde_json::Error),
-    /// A name, namespace or UID that no API server accepts.
-    #[error("metadata.{0} has characters that no API server accepts")]
-    OddName(&'static str),
-}
+#[error("not a Kubernetes object")]
+pub struct Error(#[source] serde_json::Error);
 
 /// An object of the cluster. See the module's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,17 +67,17 @@ struct Head<'a> {
     metadata: Metadata<'a>,
 }
 
+/// Names, UIDs and versions are taken as they stand in the text: no API server accepts one that would have to be escaped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metadata<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    uid: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    resource_version: Option<Cow<'a, str>>,
+    name: &'a str,
+    #[serde(default)]
+    namespace: Option<&'a str>,
+    #[serde(default)]
+    uid: Option<&'a str>,
+    #[serde(default)]
+    resource_version: Option<&'a str>,
     #[serde(default)]
     generation: Option<i64>,
     #[serde(borrow, default)]
@@ -98,8 +92,7 @@ struct Metadata<'a> {
 
 #[derive(Deserialize)]
 struct OwnerReference<'a> {
-    #[serde(borrow)]
-    uid: Cow<'a, str>,
+    uid: &'a str,
     #[serde(default)]
     controller: Option<bool>,
 }
@@ -112,27 +105,20 @@ impl Object {
     /// See [`Error`].
     pub fn parse(json: impl Into<Box<str>>) -> Result<Self, Error> {
         let json = without_managed_fields(json.into())?;
-        let head: Head<'_> = serde_json::from_str(&json).map_err(Error::Malformed)?;
+        let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
         let metadata = &head.metadata;
-        let span = |field: &'static str, text: &Cow<'_, str>| match text {
-            Cow::Borrowed(text) => Ok(Span::of(text, &json)),
-            Cow::Owned(_) => Err(Error::OddName(field)),
-        };
-        let optional = |field: &'static str, text: &Option<Cow<'_, str>>| text.as_ref().map_or(Ok(Span::EMPTY), |text| span(field, text));
-        let controller = metadata
-            .owner_references
-            .iter()
-            .flatten()
-            .find(|reference| reference.controller == Some(true))
-            .map_or(Ok(Span::EMPTY), |reference| span("ownerReferences[].uid", &reference.uid))?;
+        let span = |text: &str| Span::of(text, &json);
+        let optional = |text: Option<&str>| text.map_or(Span::EMPTY, span);
+        let mut references = metadata.owner_references.iter().flatten();
+        let controller = references.find(|reference| reference.controller == Some(true)).map(|reference| reference.uid);
         let mut object = Self {
-            namespace: optional("namespace", &metadata.namespace)?,
-            name: span("name", &metadata.name)?,
-            uid: optional("uid", &metadata.uid)?,
-            controller,
+            namespace: optional(metadata.namespace),
+            name: span(metadata.name),
+            uid: optional(metadata.uid),
+            controller: optional(controller),
             owner_label: Span::EMPTY,
-            labels: metadata.labels.map_or(Span::EMPTY, |labels| Span::of(labels.get(), &json)),
-            resource_version: metadata.resource_version.as_ref().and_then(|version| version.parse().ok()).unwrap_or(0),
+            labels: optional(metadata.labels.map(RawValue::get)),
+            resource_version: metadata.resource_version.and_then(|version| version.parse().ok()).unwrap_or(0),
             generation: metadata.generation.unwrap_or(0),
             deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp.get() != "null"),
             json: "".into(),
@@ -249,7 +235,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
 /// Cuts `metadata.managedFields` out of the text. It is about half of a typical object, and no plugin and no plan needs it.
 fn without_managed_fields(json: Box<str>) -> Result<Box<str>, Error> {
     let cut = {
-        let head: Head<'_> = serde_json::from_str(&json).map_err(Error::Malformed)?;
+        let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
         head.metadata.managed_fields.and_then(|value| member_around(&json, Span::of(value.get(), &json).range()))
     };
     let Some(cut) = cut else { return Ok(json) };

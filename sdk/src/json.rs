@@ -1,4 +1,4 @@
-//! Reads JSON into the author's types.
+//! JSON to the author's types and back.
 //!
 //! Derived code can read a struct from a JSON array as well, field by field. No object of Kubernetes is written so, but the code
 //! for it is a fifth of a small plugin. [`Reader`] stands between `serde_json` and that code and only ever offers structs
@@ -6,13 +6,26 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+/// Enough for most objects, so that writing one rarely moves its bytes.
+const OBJECT_CAPACITY: usize = 1024;
 
 pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Reader(&mut deserializer))?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// # Errors
+///
+/// If the value has a map whose keys are no strings, or its own `Serialize` fails.
+pub(crate) fn write(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut json = Vec::with_capacity(OBJECT_CAPACITY);
+    serde_json::to_writer(&mut json, value)?;
+    Ok(json)
 }
 
 /// Passes everything on, and structs as maps.
@@ -38,7 +51,12 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Reader<D> {
         deserialize_identifier deserialize_ignored_any
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, D::Error> {
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_map(OfMap(visitor))
     }
 
@@ -54,7 +72,12 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Reader<D> {
         self.0.deserialize_tuple(len, OfSeq(visitor))
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(self, name: &'static str, len: usize, visitor: V) -> Result<V::Value, D::Error> {
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_tuple_struct(name, len, OfSeq(visitor))
     }
 

@@ -83,7 +83,7 @@ pub mod testing;
 pub use cluster::{Cluster, Error as ReadError};
 pub use kind::{Kind, ObjectRef};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
-pub use object::{Desired, Metadata, Object, ObservedCondition, ObservedConditions};
+pub use object::{Desired, Labels, Metadata, Object, ObservedCondition, ObservedConditions};
 pub use reconciler::{NoSettings, NoStatus, Reconciler};
 pub use response::{Child, Condition, Event, Failure, Response, Severity, Teardown, Truth};
 
@@ -98,10 +98,10 @@ macro_rules! export {
         #[allow(
             unsafe_code,
             reason = "the exports of a component are functions with C linkage, which only unsafe code can define"
-)]
+        )]
         const _: () = {
             type Exported = $crate::component::Component<$reconciler>;
-            $crate::component::bindings::export!(Exported with_types_in $crate::component::bindings);
+    $crate::component::bindings::export!(Exported with_types_in $crate::component::bindings);
         };
     };
 }

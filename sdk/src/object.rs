@@ -1,8 +1,9 @@
 //! Objects in the author's own types: only the fields that are named are read, which is what keeps a plugin fast and small.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::kind::Kind;
 
@@ -33,12 +34,48 @@ pub struct Metadata {
     pub generation: i64,
     /// The labels.
     #[serde(default)]
-    pub labels: BTreeMap<String, String>,
+    pub labels: Labels,
     /// The annotations.
     #[serde(default)]
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Labels,
     /// Since when the object is being deleted, in RFC 3339.
     pub deletion_timestamp: Option<String>,
+}
+
+/// Labels or annotations, in the order in which they were given. They are few, and mostly not looked at: a list is less to make
+/// and less code than a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(pub Vec<(String, String)>);
+
+impl Labels {
+    /// The value under this key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(candidate, _)| candidate == key).map(|(_, value)| value.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LabelsVisitor;
+
+        impl<'de> Visitor<'de> for LabelsVisitor {
+            type Value = Labels;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+                let mut labels = Vec::new();
+                while let Some(label) = map.next_entry()? {
+                    labels.push(label);
+                }
+                Ok(Labels(labels))
+            }
+        }
+
+        deserializer.deserialize_map(LabelsVisitor)
+    }
 }
 
 /// Conditions as a status holds them.

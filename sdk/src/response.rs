@@ -6,10 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::cluster;
+use crate::json;
 use crate::kind::ObjectRef;
-
-/// Enough for most objects, so that writing one rarely moves its bytes.
-const OBJECT_CAPACITY: usize = 1024;
 
 /// What is wanted of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -228,9 +226,5 @@ impl Teardown {
 }
 
 fn to_json(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    let mut json = Vec::with_capacity(OBJECT_CAPACITY);
-    match serde_json::to_writer(&mut json, value) {
-        Ok(()) => Ok(json),
-        Err(error) => Err(Failure::terminal(error)),
-    }
+    json::write(value).map_err(Failure::terminal)
 }

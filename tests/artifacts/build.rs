@@ -1,8 +1,7 @@
 //! Compiles the plugins and guests with a second Cargo, and writes down where they are.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 const TARGET: &str = "wasm32-wasip2";
@@ -29,22 +28,38 @@ const FOREIGN_VARIABLES: [&str; 12] = [
     "RUSTFLAGS",
 ];
 
-fn main() {
-    let workspace = workspace();
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            for line in message.lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// # Errors
+///
+/// A text for whoever runs the outer Cargo.
+fn run() -> Result<(), String> {
+    let package = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
+    let workspace = package.join("../..").canonicalize().map_err(|error| format!("{}: {error}", package.display()))?;
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
     println!("cargo::rerun-if-changed=build.rs");
 
-    let guests = guests(&workspace.join("tests/guests"));
-    check_target_is_installed();
-    let out_dir = PathBuf::from(variable("OUT_DIR"));
+    let guests = guests(&workspace.join("tests/guests"))?;
+    check_target_is_installed()?;
+    let out_dir = PathBuf::from(variable("OUT_DIR")?);
     let target_dir = target_dir(&out_dir).join("wasm");
-    build(&workspace, &target_dir);
+    compile(&workspace, &target_dir)?;
 
-    let built = target_dir.join(TARGET).join(PROFILE);
-    let code = generate(&built, &guests);
-    fs::write(out_dir.join("artifacts.rs"), code).expect("OUT_DIR is Cargo's, to write to");
+    let code = generate(&target_dir.join(TARGET).join(PROFILE), &guests)?;
+    let file = out_dir.join("artifacts.rs");
+    fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// A misbehaving guest: its name and what its file says of it.
@@ -53,102 +68,103 @@ struct Guest {
     documentation: String,
 }
 
-fn guests(folder: &Path) -> Vec<Guest> {
+fn guests(folder: &Path) -> Result<Vec<Guest>, String> {
     let manifest = folder.join("Cargo.toml");
-    let entries = read(&manifest);
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .expect("tests/guests is part of the workspace")
-        .map(|entry| entry.expect("tests/guests can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .collect();
+    let entries = read(&manifest)?;
+    let listing = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut files: Vec<PathBuf> = listing.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files.sort();
-    let guest = |file: &PathBuf| {
-        let name = file.file_stem().and_then(|stem| stem.to_str()).expect("guests have names in UTF-8").to_owned();
+
+    let mut guests = Vec::new();
+    for file in files {
+        let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else { continue };
         let entry = format!("[[example]]\nname = \"{name}\"\npath = \"{name}.rs\"\ncrate-type = [\"cdylib\"]\n");
-        assert!(
-            entries.contains(&entry),
-            "{} is not compiled: add to {}\n\n{entry}",
-            file.display(),
-            manifest.display()
-        );
-        let documentation = read(file).lines().map_while(|line| line.strip_prefix("//!").map(|line| format!("///{line}\n"))).collect();
-        Guest { name, documentation }
-    };
-    files.iter().map(guest).collect()
+        if !entries.contains(&entry) {
+            return Err(format!("{} is not compiled; add to {}:\n{entry}", file.display(), manifest.display()));
+        }
+        let source = read(&file)?;
+        let documentation = source.lines().map_while(|line| line.strip_prefix("//!"));
+        guests.push(Guest {
+            name: name.to_owned(),
+            documentation: documentation.map(|line| format!("    ///{line}\n")).collect(),
+        });
+    }
+    Ok(guests)
 }
 
-fn check_target_is_installed() {
-    let rustc = Command::new(variable("RUSTC")).args(["--print", "target-libdir", "--target", TARGET]).output();
-    let folder = rustc.expect("Cargo says where rustc is").stdout;
-    let folder = PathBuf::from(String::from_utf8_lossy(&folder).trim());
-    assert!(folder.is_dir(), "the standard library for {TARGET} is not installed: run `rustup target add {TARGET}`");
+fn check_target_is_installed() -> Result<(), String> {
+    let mut rustc = Command::new(variable("RUSTC")?);
+    let output =
+        rustc.args(["--print", "target-libdir", "--target", TARGET]).output().map_err(|error| format!("rustc: {error}"))?;
+    let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if folder.is_dir() {
+        Ok(())
+    } else {
+        Err(format!("the standard library for {TARGET} is not installed: run `rustup target add {TARGET}`"))
+    }
 }
 
 /// The root of the outer Cargo's target folder: shared by its profiles, so that all of them use one set of artifacts, and
-/// different from the folder that the outer Cargo holds locked.
+/// different from the folders in it that the outer Cargo holds locked.
 fn target_dir(out_dir: &Path) -> &Path {
     let is_root = |folder: &&Path| folder.join("CACHEDIR.TAG").exists() || folder.join(".rustc_info.json").exists();
     out_dir.ancestors().find(is_root).unwrap_or(out_dir)
 }
 
-fn build(workspace: &Path, target_dir: &Path) {
+fn compile(workspace: &Path, target_dir: &Path) -> Result<(), String> {
     for plugin in PLUGINS {
         // A plugin is also a library for native tests, and Cargo does not optimise across crates for both at once.
-        compile(workspace, target_dir, &["rustc", "--lib", "--crate-type", "cdylib", "--package", plugin]);
+        cargo(workspace, target_dir, &["rustc", "--lib", "--crate-type", "cdylib", "--package", plugin])?;
     }
-    compile(workspace, target_dir, &["build", "--examples", "--package", GUESTS]);
+    cargo(workspace, target_dir, &["build", "--examples", "--package", GUESTS])
 }
 
-fn compile(workspace: &Path, target_dir: &Path, arguments: &[&str]) {
-    let mut cargo = Command::new(variable("CARGO"));
+fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut cargo = Command::new(variable("CARGO")?);
     cargo.current_dir(workspace).args(arguments).args(["--profile", PROFILE, "--target", TARGET]);
     cargo.arg("--target-dir").arg(target_dir);
+    let is_foreign = |name: &str| FOREIGN_VARIABLES.contains(&name) || name.starts_with("CARGO_PROFILE_");
     for (name, _) in env::vars_os() {
-        let is_foreign = |name: &str| FOREIGN_VARIABLES.contains(&name) || name.starts_with("CARGO_PROFILE_");
         if name.to_str().is_some_and(is_foreign) {
             cargo.env_remove(&name);
         }
     }
-    let status = cargo.status().expect("Cargo says where it is");
-    assert!(status.success(), "`cargo {}` failed for {TARGET}: see above", arguments.join(" "));
+    match cargo.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("`cargo {}` failed for {TARGET}: see below", arguments.join(" "))),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
 }
 
-fn generate(built: &Path, guests: &[Guest]) -> String {
+fn generate(built: &Path, guests: &[Guest]) -> Result<String, String> {
     let mut code = String::new();
     for plugin in PLUGINS {
-        let path = artifact(built.join(format!("{}.wasm", plugin.replace('-', "_"))));
-        let name = plugin.replace('-', "_").to_uppercase();
-        writeln!(code, "/// The plugin `{plugin}`.\npub const {name}: &str = {path:?};").expect("a String takes any text");
+        let name = plugin.replace('-', "_");
+        code += &format!("/// The plugin `{plugin}`.\n{}", constant(&name, &built.join(format!("{name}.wasm")))?);
     }
-    code.push_str("/// Plugins that misbehave.\npub mod guests {\n");
+    code += "\n/// Plugins that misbehave.\npub mod guests {\n";
     for Guest { name, documentation } in guests {
-        let path = artifact(built.join("examples").join(format!("{name}.wasm")));
-        let name = name.to_uppercase();
-        writeln!(code, "{documentation}pub const {name}: &str = {path:?};").expect("a String takes any text");
+        let constant = constant(name, &built.join("examples").join(format!("{name}.wasm")))?;
+        code += &format!("{documentation}    {constant}");
     }
-    code.push_str("}\n/// Calls a macro with the name of every guest, in snake case.\n#[macro_export]\n");
-    code.push_str("macro_rules! for_each_guest {\n    ($macro:ident) => {\n");
-    for Guest { name, .. } in guests {
-        writeln!(code, "        $macro! {{ {name} }}").expect("a String takes any text");
+    let calls: String = guests.iter().map(|guest| format!("        $macro! {{ {} }}\n", guest.name)).collect();
+    code += "}\n\n/// Calls a macro with the name of every guest, in snake case.\n";
+    code += &format!("#[macro_export]\nmacro_rules! for_each_guest {{\n    ($macro:ident) => {{\n{calls}    }};\n}}\n");
+    Ok(code)
+}
+
+fn constant(name: &str, path: &Path) -> Result<String, String> {
+    match path.to_str() {
+        Some(text) if path.is_file() => Ok(format!("pub const {}: &str = {text:?};\n", name.to_uppercase())),
+        _ => Err(format!("Cargo did not write {}", path.display())),
     }
-    code.push_str("    };\n}\n");
-    code
 }
 
-fn artifact(path: PathBuf) -> String {
-    assert!(path.is_file(), "Cargo did not write {}", path.display());
-    path.into_os_string().into_string().expect("the path of the workspace is UTF-8")
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn workspace() -> PathBuf {
-    let package = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    package.ancestors().nth(2).expect("this package is two folders below the workspace").to_owned()
-}
-
-fn read(file: &Path) -> String {
-    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
-}
-
-fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| panic!("Cargo sets {name} for build scripts"))
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| format!("{name}, which Cargo sets for build scripts: {error}"))
 }

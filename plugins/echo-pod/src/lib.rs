@@ -31,8 +31,11 @@ pub struct JobSpec<'a> {
 impl<'a> JobSpec<'a> {
     /// `name` is the container's.
     pub fn new(name: &'a str, message: &'a str, settings: &'a Settings) -> Self {
-        let (pod_security, container_security) =
-            if settings.restricted { (Some(PodSecurity::RESTRICTED), Some(ContainerSecurity::RESTRICTED)) } else { (None, None) };
+        let (pod_security, container_security) = if settings.restricted {
+            (Some(PodSecurity::RESTRICTED), Some(ContainerSecurity::RESTRICTED))
+        } else {
+            (None, None)
+        };
         let container = Container {
             name,
             image: settings.image.as_deref().unwrap_or(IMAGE),

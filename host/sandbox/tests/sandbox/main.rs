@@ -1,6 +1,6 @@
 //! What the sandbox promises to plugins that behave, and what it says to those that are none.
 
-#[path = "../stage.rs"]
+#[path = "../stage/mod.rs"]
 mod stage;
 
 mod cache;

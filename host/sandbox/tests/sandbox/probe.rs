@@ -63,16 +63,16 @@ const OUTPUT: u32 = 40_960;
 /// is that text; `$parent` and `$parent_len`; and the constants `scratch` at 49152 and `kind` (three strings: "", "v1",
 /// "ConfigMap") at 1024.
 #[derive(Clone, Copy)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// Imports and further definitions.
-    pub imports: &'static str,
+    pub(crate) imports: &'static str,
     /// What `describe` does before it answers.
-    pub describe: &'static str,
+    pub(crate) describe: &'static str,
     /// What `reconcile` does; it leaves a result.
-    pub reconcile: &'static str,
+    pub(crate) reconcile: &'static str,
 }
 
-pub const MIRROR: Probe = Probe {
+pub(crate) const MIRROR: Probe = Probe {
     imports: "",
     describe: "",
     reconcile: "(call $mirror (local.get $parent) (local.get $parent_len))",
@@ -80,7 +80,7 @@ pub const MIRROR: Probe = Probe {
 
 impl Probe {
     /// As a component.
-    pub fn component(&self) -> Vec<u8> {
+    pub(crate) fn component(&self) -> Vec<u8> {
         encode(&self.module(), "probe")
     }
 
@@ -143,7 +143,7 @@ impl Probe {
 }
 
 /// A component of another world.
-pub fn stranger() -> Vec<u8> {
+pub(crate) fn stranger() -> Vec<u8> {
     encode(r#"(module (func (export "greet") (result i32) (i32.const 7)))"#, "stranger")
 }
 

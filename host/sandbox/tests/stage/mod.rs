@@ -9,9 +9,9 @@ use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Options, Plugin, ReadErr
 
 /// A world that holds one object, which every read finds, and keeps what is logged.
 #[derive(Default)]
-pub struct Small {
-    pub object: Option<&'static str>,
-    pub lines: Vec<LogLine>,
+pub(crate) struct Small {
+    pub(crate) object: Option<&'static str>,
+    pub(crate) lines: Vec<LogLine>,
 }
 
 impl Small {
@@ -43,25 +43,25 @@ impl World for Small {
     }
 }
 
-pub fn sandbox() -> Sandbox {
+pub(crate) fn sandbox() -> Sandbox {
     Sandbox::new(Options { concurrent_calls: 2, ..Options::default() }).unwrap()
 }
 
 /// Loads a file.
-pub fn load(sandbox: &Sandbox, path: &str) -> Plugin {
+pub(crate) fn load(sandbox: &Sandbox, path: &str) -> Plugin {
     sandbox.load(&std::fs::read(path).unwrap()).unwrap()
 }
 
 /// Limits that a test does not have to wait for.
-pub fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits { deadline: Duration::from_millis(500), ..Limits::default() }
 }
 
 /// A parent that any plugin can read.
-pub const PARENT: &[u8] =
+pub(crate) const PARENT: &[u8] =
     br#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"hello","namespace":"default","uid":"1"},"spec":{"message":"hi","schedule":"* * * * *"}}"#;
 
-pub fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
+pub(crate) fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };
     plugin.reconcile(&input, limits, Box::new(Small::default()))
