@@ -13,7 +13,7 @@ use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Refusal, RefusalR
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::{debug, info};
 
@@ -67,6 +67,10 @@ impl Applier<'_> {
             Step::Apply { desired, uid, cause } => {
                 debug!(child = %desired.child, ?cause, "applying");
                 self.apply(desired, Some(uid)).await
+            }
+            Step::Label { child, uid, labels } => {
+                info!(%child, "labelling what is ours");
+                self.label(child, uid, labels).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
                 if *confirm == Confirm::ByDryRun && self.is_only_spelt_otherwise(desired, uid).await? {
@@ -132,6 +136,20 @@ impl Applier<'_> {
         }
         self.settle(desired, &answer, object.uid());
         Ok(if before == Some(object.resource_version()) { Done::Nothing } else { Done::Wrote })
+    }
+
+    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<Done, Problem> {
+        let view = self.views.get(&child.kind);
+        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
+        self.metrics.wrote(self.plugin, "label");
+        let answer = self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch)).await;
+        let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        if let Some(view) = view {
+            view.remember(&object, mark);
+        }
+        Ok(Done::Wrote)
     }
 
     /// Whether the fields in conflict are to be taken back by force; if so, it counts.

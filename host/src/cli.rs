@@ -67,6 +67,9 @@ struct RunArguments {
     /// How many objects of each plugin are worked on at once.
     #[arg(long, value_name = "N", env = "NUM_WORKERS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
+    #[arg(long, value_name = "N")]
+    max_retries: Option<u32>,
     /// Where to serve /healthz, /readyz and /metrics; "off" for nowhere.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:2112")]
     listen: Listen,
@@ -180,7 +183,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         .context("cannot start the threads")?;
     runtime.block_on(async {
         let client = Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let options = Options { workers: arguments.workers.into(), listen: arguments.listen.0, instance: instance() };
+        let options = Options { workers: arguments.workers.into(), max_retries: arguments.max_retries, listen: arguments.listen.0, instance: instance() };
         host::run(client, mounts, options, told_to_stop()?).await
     })
 }

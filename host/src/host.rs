@@ -36,6 +36,8 @@ pub struct Options {
     pub workers: usize,
     /// Where `/healthz`, `/readyz` and `/metrics` are served; none: nowhere.
     pub listen: Option<std::net::SocketAddr>,
+    /// After this many retries that failed too an object is parked until it changes; none: it is retried for ever.
+    pub max_retries: Option<u32>,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
 }
@@ -100,10 +102,10 @@ pub async fn run(client: Client, mounts: Vec<Mount>, options: Options, shutdown:
         }
         None => None,
     };
-    let queue_options = queue::Options { seed: seed_of(&options.instance), ..queue::Options::default() };
-    let queue = Arc::new(WorkQueue::new(queue_options, Arc::clone(&metrics)));
+    let retries = queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
+    let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let recorder = Recorder::new(client.clone(), options.instance.clone());
-    let context = Arc::new(Context { client: client.clone(), metrics, recorder });
+    let context = Arc::new(Context { client: client.clone(), metrics, recorder, retries });
 
     let mounts: Arc<[Arc<Mount>]> = mounts.into_iter().map(Arc::new).collect();
     let mut starting = JoinSet::new();
@@ -168,7 +170,7 @@ async fn work(context: Arc<Context>, mounts: Arc<[Arc<Mount>]>, queue: Arc<WorkQ
         let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
         let span = info_span!("reconcile", plugin = %name, object = %key, id);
         let started = Instant::now();
-        let outcome = reconcile_or_recover(&context, mount, &key).instrument(span.clone()).await;
+        let outcome = reconcile_or_recover(&context, mount, &key, failures).instrument(span.clone()).await;
         let _entered = span.enter();
         report(&context.metrics, &name, &outcome, failures, started.elapsed());
         if let Next::Parked { failures } = queue.done(&name, &key, outcome.retry()) {
@@ -178,8 +180,8 @@ async fn work(context: Arc<Context>, mounts: Arc<[Arc<Mount>]>, queue: Arc<WorkQ
 }
 
 /// A defect of the host that panics ends one reconcile, not the host.
-async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &ObjectKey) -> Outcome {
-    match AssertUnwindSafe(reconcile(context, mount, key)).catch_unwind().await {
+async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
+    match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where")),
     }

@@ -101,17 +101,49 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
     }
 }
 
-/// An error with its sources, each said once: kube's errors print their source within their own text.
+/// An error with its sources, each said once: kube's errors print their source within their own text, and an answer of the API server as
+/// Rust prints its fields.
 pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
+    let mut text = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let (own, rest) = match error.downcast_ref::<kube::Error>() {
+            Some(kube::Error::Api(status)) => (format!("{} ({} {})", status.message, status.code, status.reason), None),
+            _ => (error.to_string(), error.source()),
+        };
+        let own = without_source(&own, rest);
+        if !own.is_empty() && !text.contains(&own) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&own);
         }
-        source = cause.source();
+        next = rest;
     }
     text
+}
+
+/// What an error says before it repeats its source.
+fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let source = source.map(ToString::to_string).unwrap_or_default();
+    match text.split_once(&source) {
+        Some((before, _)) if !source.is_empty() => before.trim_end_matches([' ', ':', '(']).to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_each_thing_once() {
+        let status = kube::core::Status::failure("storage is (re)initializing", "TooManyRequests").with_code(429);
+        let api = kube::Error::Api(Box::new(status));
+        let watch = kube::runtime::watcher::Error::WatchStartFailed(api);
+        assert_eq!(
+            error_chain(&watch),
+            "failed to start watching object: storage is (re)initializing (429 TooManyRequests)"
+        );
+        let io = std::io::Error::other("connection refused");
+        assert_eq!(error_chain(&kube::Error::Service(Box::new(io))), "ServiceError: connection refused");
+    }
 }

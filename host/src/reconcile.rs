@@ -8,7 +8,9 @@ use gyre_core::grants::Scope;
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::{Changed, Fault, Outcome, Problem, ProblemKind};
 use gyre_core::plan::{self, Input, Observed, Plan, Refusal};
+use gyre_core::queue;
 use gyre_core::response::{Event, Response, Severity};
+use gyre_core::status::Verdict;
 use gyre_sandbox::{Call, ClockUse, call};
 use kube::Client;
 use tokio::time::Instant;
@@ -28,6 +30,8 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
+    /// How failing keys are retried: a status says whether its object will be tried again.
+    pub(crate) retries: queue::Options,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -43,14 +47,15 @@ struct Progress {
     refusals: Vec<Refusal>,
     look_again: Option<Duration>,
     problem: Option<Problem>,
+    failures: u32,
 }
 
 /// Brings the cluster to what the plugin wants for one parent.
 ///
 /// # Guarantees
 ///
-/// If nothing has to change, no request is sent.
-pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey) -> Outcome {
+/// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
+pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     let Some(sight) = look(mount, key) else {
         mount.forget(key);
         return Outcome::Gone;
@@ -77,7 +82,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         Ok(response) => (response, None),
         Err(problem) => (Response { children: None, ..Response::default() }, Some(problem)),
     };
-    let mut progress = Progress { changed: Changed::No, refusals: Vec::new(), look_again: None, problem };
+    let mut progress = Progress { changed: Changed::No, refusals: Vec::new(), look_again: None, problem, failures };
     if progress.problem.is_none() {
         carry_out(context, mount, &sight, &response, &mut memory, &mut progress).await;
     }
@@ -215,12 +220,8 @@ async fn write_status(
     let Some(parents) = mount.parents() else { return };
     let written = status::Writer { client: &context.client, metrics: &context.metrics, plugin: &mount.name, parents };
     let verdict = match &progress.problem {
-        Some(problem) => gyre_core::status::Verdict::Failed {
-            reason: problem.reason(),
-            message: &problem.message,
-            retry: if problem.is_terminal() { gyre_core::status::Retry::OnChange } else { gyre_core::status::Retry::Later },
-        },
-        None => gyre_core::status::Verdict::Refused(&progress.refusals),
+        Some(problem) => problem.verdict(&context.retries, progress.failures),
+        None => Verdict::Refused(&progress.refusals),
     };
     match written.write(&sight.parent, response, verdict, &mut memory.settled_status).await {
         Ok(status::Written::Yes) => progress.changed = Changed::Yes,
@@ -265,7 +266,7 @@ fn warning(reason: &str, message: &str) -> Event {
 }
 
 fn outcome(response: &Response, progress: Progress) -> Outcome {
-    let Progress { changed, refusals, look_again, problem } = progress;
+    let Progress { changed, refusals, look_again, problem, .. } = progress;
     let requeue_after = match (response.requeue_after, look_again) {
         (Some(asked), Some(needed)) => Some(asked.min(needed)),
         (asked, needed) => asked.or(needed),

@@ -89,19 +89,19 @@ pub use response::{Child, Condition, Event, Failure, Response, Severity, Teardow
 
 /// Makes a [`Reconciler`] the one that this crate's component exports.
 ///
-/// It expands to something only where the target is Wasm, so that the same crate builds natively, as a library and for
-/// its tests. A crate exports one reconciler at most, and so do all the crates that are linked into one component.
+/// Where the target is not Wasm nothing is exported, so that the same crate builds natively, as a library and for its tests. A
+/// crate exports one reconciler at most, and so do all the crates that are linked into one component.
 #[macro_export]
 macro_rules! export {
     ($reconciler:ty) => {
-        #[cfg(target_family = "wasm")]
-        #[allow(
-            unsafe_code,
-            reason = "the exports of a component are functions with C linkage, which only unsafe code can define"
-        )]
         const _: () = {
+            #[cfg(target_family = "wasm")]
             type Exported = $crate::component::Component<$reconciler>;
+            #[cfg(target_family = "wasm")]
     $crate::component::bindings::export!(Exported with_types_in $crate::component::bindings);
+
+            const fn is_a_reconciler<R: $crate::Reconciler>() {}
+            is_a_reconciler::<$reconciler>();
         };
     };
 }

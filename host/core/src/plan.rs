@@ -159,6 +159,16 @@ pub enum Step {
         /// Why.
         cause: Cause,
     },
+    /// Put the host's labels on an object of ours that lacks them and is not to be touched otherwise, as a merge patch with the UID. Child
+    /// caches select by these labels, so the object would go unseen.
+    Label {
+        /// Its kind and name.
+        child: ObjectRef,
+        /// The UID of the object that exists.
+        uid: String,
+        /// The labels.
+        labels: BTreeMap<String, String>,
+    },
     /// Delete with the UID as a precondition, then create once it is gone.
     Replace {
         /// What to create.
@@ -188,7 +198,7 @@ impl Step {
     pub fn child(&self) -> &ObjectRef {
         match self {
             Self::Create { desired } | Self::Apply { desired, .. } | Self::Replace { desired, .. } => &desired.child,
-            Self::Delete { child, .. } => child,
+            Self::Label { child, .. } | Self::Delete { child, .. } => child,
         }
     }
 
@@ -196,7 +206,7 @@ impl Step {
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Create { .. } => None,
-            Self::Apply { uid, .. } | Self::Replace { uid, .. } | Self::Delete { uid, .. } => Some(uid),
+            Self::Apply { uid, .. } | Self::Label { uid, .. } | Self::Replace { uid, .. } | Self::Delete { uid, .. } => Some(uid),
         }
     }
 
@@ -205,6 +215,7 @@ impl Step {
         match self {
             Self::Create { .. } => "create",
             Self::Apply { .. } => "apply",
+            Self::Label { .. } => "label",
             Self::Replace { .. } => "replace",
             Self::Delete { .. } => "delete",
         }

@@ -26,7 +26,7 @@
 //! | [`control_plane`] | one running control plane |
 //! | [`audit`] | reading the audit log: who asked for what, and when |
 //! | [`guard`] | child processes that end when this process ends, however it ends |
-//! | [`skip`] | what a test does when it cannot run here |
+//! | [`mod@skip`] | what a test does when it cannot run here |
 //!
 //! Not here: nodes. There is no scheduler and no kubelet, so Pods are created and stay `Pending`; a test that needs a Pod to
 //! finish patches its status. No async and no Kubernetes client either: `kubectl` is the client.

@@ -248,7 +248,11 @@ impl Cache {
             std::fs::remove_dir_all(&building).map_err(Error::io(format!("remove {}", building.display())))?;
         }
         std::fs::create_dir(&building).map_err(Error::io(format!("create {}", building.display())))?;
-        build_all(&building, progress)?;
+        if let Err(error) = build_all(&building, progress) {
+            // Go's own cache has what was compiled; the next attempt does not begin at the beginning.
+            let _ = std::fs::remove_dir_all(&building);
+            return Err(error);
+        }
         std::fs::rename(&building, &self.folder).map_err(Error::io(format!("create {}", self.folder.display())))?;
         Ok(Origin::Built)
     }

@@ -5,7 +5,7 @@
 //! dev ─▶ plugins, host ──▶ cluster ──▶ CRDs, samples ──▶ what became of them
 //! ```
 //!
-//! Each command is a module; [`steps`] is how all of them tell what they do. The checks of the tree itself ([`tidy`]) are tests,
+//! Each command is a module; [`steps`] is how all of them tell what they do. The checks of the tree itself (`tidy`) are tests,
 //! so that `cargo test` is the gate.
 //!
 //! Not here: anything that a plain `cargo` command does as well, and dependencies that take long to build.

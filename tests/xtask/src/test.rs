@@ -12,7 +12,7 @@ use crate::build;
 use crate::cluster::Cluster;
 use crate::steps::{self, Steps};
 
-/// How many steps [`test`] takes.
+/// How many steps [`test()`] takes.
 pub(crate) const STEPS: usize = 2;
 
 #[derive(Debug, clap::Args)]

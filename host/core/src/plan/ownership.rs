@@ -85,6 +85,11 @@ impl Metadata {
         serde_json::from_slice(json).ok().map(|Object { metadata }| metadata)
     }
 
+    /// Whether child caches, which select by the host's labels, show the object.
+    pub(super) fn is_labelled(&self, input: &Input<'_>) -> bool {
+        self.label(PLUGIN_LABEL) == Some(input.plugin) && self.label(OWNER_UID_LABEL) == Some(input.parent.uid.as_str())
+    }
+
     pub(super) fn digest(&self) -> Option<&str> {
         self.annotations.as_ref()?.get(DIGEST_ANNOTATION).map(String::as_str)
     }

@@ -9,6 +9,7 @@ fn steps(plan: &Plan) -> Vec<String> {
                 Step::Apply { cause, .. } => format!(" {cause:?}"),
                 Step::Replace { cause, confirm, .. } => format!(" {cause:?} {confirm:?}"),
                 Step::Delete { propagation, .. } => format!(" {propagation:?}"),
+                Step::Label { labels, .. } => format!(" {labels:?}"),
                 Step::Create { .. } => String::new(),
             };
             format!("{} {}{cause}", step.verb(), step.child())
@@ -394,6 +395,12 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
             .desired,
         ..adopter
     };
+    let unlabelled = json!({"metadata": {"name": "a", "namespace": "default", "uid": "u",
+        "ownerReferences": ours["metadata"]["ownerReferences"]}});
+    assert_eq!(
+        shown(decide(&secret, &unlabelled)),
+        format!("label Secret.v1 default/a {{{OWNER_UID_LABEL:?}: {:?}, {PLUGIN_LABEL:?}: \"echo\"}}", base.parent.uid)
+    );
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 

@@ -22,6 +22,7 @@ impl World {
                     self.delete(uid);
                     self.write(desired, None);
                 }
+                Step::Label { uid, labels, .. } => self.label(uid, labels),
                 Step::Delete { uid, .. } => self.delete(uid),
             }
         }
@@ -30,6 +31,13 @@ impl World {
     pub(super) fn live(&self, child: &ObjectRef) -> Option<&Live> {
         let same_kind = |live: &Live| live.kind.group == child.kind.group && live.kind.kind == child.kind.kind;
         self.observed.iter().find(|live| same_kind(live) && live.key == child.key)
+    }
+
+    fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>) {
+        let live = self.observed.iter_mut().find(|live| live.uid == uid).expect("a label step names what exists");
+        let mut object: Value = serde_json::from_str(&live.json).expect("JSON");
+        merge(&mut object, &json!({"metadata": {"labels": labels}}));
+        live.json = object.to_string();
     }
 
     fn delete(&mut self, uid: &str) {
