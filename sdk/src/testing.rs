@@ -191,3 +191,6 @@ fn from_json(json: &[u8]) -> Value {
         Err(error) => panic!("the plugin returned what is not JSON: {error}: {}", String::from_utf8_lossy(json)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,6 +148,9 @@ fn generate(built: &Path, guests: &[Guest]) -> Result<String, String> {
         let constant = constant(name, &built.join("examples").join(format!("{name}.wasm")))?;
         code += &format!("{documentation}    {constant}");
     }
+    let all: String =
+        guests.iter().map(|guest| format!("        ({:?}, {}),\n", guest.name, guest.name.to_uppercase())).collect();
+    code += &format!("    /// All of them: name and path.\n    pub const ALL: &[(&str, &str)] = &[\n{all}    ];\n");
     let calls: String = guests.iter().map(|guest| format!("        $macro! {{ {} }}\n", guest.name)).collect();
     code += "}\n\n/// Calls a macro with the name of every guest, in snake case.\n";
     code += &format!("#[macro_export]\nmacro_rules! for_each_guest {{\n    ($macro:ident) => {{\n{calls}    }};\n}}\n");

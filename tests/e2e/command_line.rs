@@ -31,7 +31,7 @@ fn files_that_are_no_plugins_are_told_apart() {
     check(&file("empty.wasm", b""), "empty");
     check(&file("truncated.wasm", &component[..component.len() / 2]), "truncated or corrupt");
     // The smallest core module, and the smallest component: a preamble each (its layer field tells them apart).
-    check(&file("module.wasm", b"\0asm\x01\0\0\0"), "core module");
+    check(&file("module.wasm", b"\0asm\x01\0\0\0"), "core WebAssembly module");
     check(&file("world.wasm", b"\0asm\x0d\0\x01\0"), "gyre:plugin/reconciler@0.1.0");
     check(&folder.path().join("missing.wasm"), "No such file");
     check(folder.path(), "Is a directory");
@@ -44,7 +44,9 @@ fn files_that_are_no_plugins_are_told_apart() {
 #[test]
 fn wrong_arguments_are_named() {
     assert!(exists(gyre_artifacts::ECHO));
-    let run = |arguments: &[&str]| [&["run", "--plugin", gyre_artifacts::ECHO], arguments].concat();
+    fn run<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+        [&["run", "--plugin", gyre_artifacts::ECHO], arguments].concat()
+    }
     for (arguments, code, expected) in [
         (vec!["run"], 2, "--plugin"),
         (vec!["crds"], 2, "<PLUGIN>"),

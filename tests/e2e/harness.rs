@@ -11,12 +11,12 @@ use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, shared_or_skip}
 use serde_json::Value;
 
 /// The program under test.
-pub const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
+pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 /// How long anything may take to happen on a busy machine with two cores. Nothing is ever waited for this long when all is well.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A namespace of the shared control plane, with one user in it.
-pub struct Cluster {
+pub(crate) struct Cluster {
     plane: &'static ControlPlane,
     test: String,
     kubeconfig: PathBuf,
@@ -24,7 +24,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// The cluster for a test, or none after the test has been skipped loudly. Namespaces begin with the test's name.
-    pub fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
+    pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
         let plane = shared_or_skip().expect("a control plane")?;
         let kubeconfig = plane.kubeconfig_for_user(&user(test), &["system:masters"]).expect("a user");
         let cluster = Self { plane, test: test.to_owned(), kubeconfig };
@@ -45,7 +45,7 @@ impl Cluster {
     }
 
     /// Applies the CRDs that plugins bring, as `gyre crds` prints them.
-    pub fn install_crds(&self, plugins: &[&str]) {
+    pub(crate) fn install_crds(&self, plugins: &[&str]) {
         let output = Command::new(GYRE).arg("crds").args(plugins).output().expect("gyre runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         self.apply(&String::from_utf8(output.stdout).expect("UTF-8"));
@@ -53,12 +53,12 @@ impl Cluster {
     }
 
     /// Starts a host that mounts `plugins` and watches `namespaces` (all if there are none).
-    pub fn host(&self, plugins: &[&str], namespaces: &[&str]) -> Host {
+    pub(crate) fn host(&self, plugins: &[&str], namespaces: &[&str]) -> Host {
         self.host_with(plugins, namespaces, &[])
     }
 
     /// As [`Cluster::host`], with more arguments.
-    pub fn host_with(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
+    pub(crate) fn host_with(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
@@ -83,54 +83,49 @@ impl Cluster {
     }
 
     /// Runs kubectl as the administrator; it must succeed.
-    pub fn kubectl(&self, arguments: &[&str]) -> String {
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
         self.plane.kubectl_stdout(arguments).unwrap_or_else(|error| panic!("kubectl {}: {error:#}", arguments.join(" ")))
     }
 
-    /// Runs kubectl as the administrator.
-    pub fn try_kubectl(&self, arguments: &[&str]) -> Output {
-        self.plane.kubectl().args(arguments).output().expect("kubectl runs")
-    }
-
     /// Applies manifests on the server's side.
-    pub fn apply(&self, manifests: &str) {
+    pub(crate) fn apply(&self, manifests: &str) {
         self.plane.apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
     /// Creates objects, many at once.
-    pub fn create(&self, manifests: &str) {
+    pub(crate) fn create(&self, manifests: &str) {
         let file = tempfile::NamedTempFile::new_in(self.plane.folder()).expect("a file");
         std::fs::write(file.path(), manifests).expect("written");
         self.kubectl(&["create", "-f", &file.path().display().to_string()]);
     }
 
     /// An object, or none.
-    pub fn get(&self, namespace: &str, kind: &str, name: &str) -> Option<Value> {
+    pub(crate) fn get(&self, namespace: &str, kind: &str, name: &str) -> Option<Value> {
         let output = self.kubectl(&["get", "-n", namespace, kind, name, "--ignore-not-found", "-o", "json"]);
         (!output.trim().is_empty()).then(|| serde_json::from_str(&output).expect("JSON"))
     }
 
     /// All objects of a kind in a namespace.
-    pub fn list(&self, namespace: &str, kind: &str) -> Vec<Value> {
+    pub(crate) fn list(&self, namespace: &str, kind: &str) -> Vec<Value> {
         let output = self.kubectl(&["get", "-n", namespace, kind, "-o", "json"]);
         let mut list: Value = serde_json::from_str(&output).expect("JSON");
         list["items"].as_array_mut().map(std::mem::take).expect("a list")
     }
 
     /// Changes the status of an object, as its controller would.
-    pub fn patch_status(&self, namespace: &str, kind: &str, name: &str, status: &Value) {
+    pub(crate) fn patch_status(&self, namespace: &str, kind: &str, name: &str, status: &Value) {
         let patch = serde_json::json!({ "status": status }).to_string();
         self.kubectl(&["patch", "-n", namespace, kind, name, "--subresource=status", "--type=merge", "-p", &patch]);
     }
 
     /// The events about an object that have this reason.
-    pub fn events(&self, namespace: &str, name: &str, reason: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, namespace: &str, name: &str, reason: &str) -> Vec<Value> {
         let about = |event: &Value| event["involvedObject"]["name"] == name && event["reason"] == reason;
         self.list(namespace, "events").into_iter().filter(about).collect()
     }
 
     /// Waits until `probe` finds something.
-    pub fn eventually<T>(&self, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    pub(crate) fn eventually<T>(&self, what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(found) = probe() {
@@ -142,7 +137,7 @@ impl Cluster {
     }
 
     /// Waits until the host has handled everything that it was told up to now: it answers a change that comes after it.
-    pub fn settled(&self, host: &Host) {
+    pub(crate) fn settled(&self, host: &Host) {
         // The counters stand still once nothing is queued and nobody works.
         let mut last = String::new();
         self.eventually("the host to be idle", || {
@@ -155,7 +150,7 @@ impl Cluster {
     }
 
     /// A mark in the audit log; none on a cluster whose audit log cannot be read, after the rest of the test has been skipped.
-    pub fn audit_mark(&self) -> Option<Mark> {
+    pub(crate) fn audit_mark(&self) -> Option<Mark> {
         match self.plane.audit_barrier() {
             Ok(mark) => Some(mark),
             Err(error) => {
@@ -166,7 +161,7 @@ impl Cluster {
     }
 
     /// What this test's hosts asked of the API server since a mark, watches apart.
-    pub fn requests(&self, since: Mark) -> Vec<AuditEvent> {
+    pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
         self.plane.audit_barrier().expect("an audit log");
         let user = user(&self.test);
         let audit = self.plane.audit().expect("an audit log");
@@ -192,20 +187,20 @@ fn user(test: &str) -> String {
 }
 
 /// A running `gyre run`. It is stopped when it is dropped.
-pub struct Host {
-    pub process: Guarded,
+pub(crate) struct Host {
+    pub(crate) process: Guarded,
     log: PathBuf,
     address: String,
 }
 
 impl Host {
     /// What it has logged.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// GET of its admin server: status line and body.
-    pub fn http(&self, path: &str) -> (String, String) {
+    pub(crate) fn http(&self, path: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("the host listens");
         write!(stream, "GET {path} HTTP/1.0\r\nHost: gyre\r\n\r\n").expect("sent");
         let mut answer = String::new();
@@ -215,7 +210,7 @@ impl Host {
     }
 
     /// The value of the metric whose name and labels begin a line and contain all of `parts`.
-    pub fn metric(&self, name: &str, parts: &[&str]) -> f64 {
+    pub(crate) fn metric(&self, name: &str, parts: &[&str]) -> f64 {
         self.metric_lines(name).filter(|(line, _)| parts.iter().all(|part| line.contains(part))).map(|(_, value)| value).sum()
     }
 
@@ -234,7 +229,7 @@ impl Host {
     }
 
     /// The resident set of the process, in bytes.
-    pub fn resident_bytes(&self) -> usize {
+    pub(crate) fn resident_bytes(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("the host runs");
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
         let kibibytes: usize = line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number");
@@ -243,16 +238,16 @@ impl Host {
 }
 
 /// Runs `gyre` with these arguments to its end.
-pub fn gyre(arguments: &[&str]) -> Output {
+pub(crate) fn gyre(arguments: &[&str]) -> Output {
     Command::new(GYRE).args(arguments).output().expect("gyre runs")
 }
 
 /// A condition of an object.
-pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
 
 /// Whether a path ends in a file that exists.
-pub fn exists(path: &str) -> bool {
+pub(crate) fn exists(path: &str) -> bool {
     Path::new(path).exists()
 }

@@ -1,16 +1,15 @@
 //! Recurses until the stack is used up.
 
-use gyre_sdk::Response;
 use std::hint::black_box;
 
+use gyre_sdk::Response;
+
 gyre_guests::guest!(DeepRecursion, || {
-    black_box(descend(0));
+    black_box(descend(black_box(u64::MAX)));
     Ok(Response::new())
 });
 
-#[expect(unconditional_recursion, reason = "the misbehaviour")]
+/// What happens after the call keeps it from becoming a loop.
 fn descend(depth: u64) -> u64 {
-    // What happens after the call keeps it from becoming a loop.
-    let frame = black_box([depth; 16]);
-    descend(depth + 1) ^ black_box(frame).iter().sum::<u64>()
+    if depth == 0 { 0 } else { descend(depth - 1).rotate_left(1) ^ depth }
 }

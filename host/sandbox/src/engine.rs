@@ -11,8 +11,8 @@ const MAX_STACK: usize = 512 << 10;
 /// page on the next call; a small plugin touches its stack's last pages and its first heap pages.
 const KEEP_RESIDENT: usize = 0;
 
-/// Frames of a trap's backtrace. The innermost tell the cause, and each is formatted for an event.
-const BACKTRACE_FRAMES: usize = 16;
+/// Frames of a trap's backtrace. Fewer are told; these are enough to recognise recursion.
+const BACKTRACE_FRAMES: usize = 128;
 
 /// Starts the engine with a pool, or, where there is not the address space for one, without.
 pub(crate) fn start(options: &Options) -> Result<Engine, Error> {

@@ -1,5 +1,6 @@
 //! What an error of wasmtime means: telling causes apart that all end in a trap.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
@@ -10,10 +11,12 @@ use crate::state::State;
 use crate::wasi::Exit;
 
 /// Functions of a backtrace that are worth telling.
-const FRAMES: usize = 8;
+const FUNCTIONS: usize = 8;
 
-/// How far below address zero an access is still taken for the plugin's own stack having run over: the compilers put it at
-/// the beginning of memory, growing down, so the address wraps around to the end of 4 GiB. Stack frames are smaller.
+/// How often one function has to be under way for an access out of bounds to be taken for the end of the stack.
+const RECURSION: usize = 24;
+
+/// How far below address zero an access is taken for the end of the stack. Stack frames are smaller.
 const BELOW_ZERO: u64 = 16 << 20;
 
 /// When it happened.
@@ -36,7 +39,7 @@ pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => return Error::DeadlineExceeded { deadline: limits.deadline },
         Some(Trap::StackOverflow) => return Error::StackOverflow,
-        Some(Trap::MemoryOutOfBounds) if below_zero(error) => return Error::StackOverflow,
+        Some(Trap::MemoryOutOfBounds) if left_the_stack(error) => return Error::StackOverflow,
         _ => {}
     }
     let root = error.root_cause().to_string();
@@ -59,20 +62,35 @@ fn message(root: String, state: &State) -> String {
     if words.is_empty() { root } else { format!("{root}; it last wrote: {words}") }
 }
 
+/// The innermost functions, without repetitions.
 fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
-    // Its `Display` demangles, one `N: 0xOFFSET - module!function` a line.
+    // Its `Display` demangles: after a headline, `NUMBER: MODULE!FUNCTION` a line.
     let text = backtrace.to_string();
-    text.lines().skip(1).take(FRAMES).map(|line| line.trim().to_owned()).collect()
+    let functions = text.lines().skip(1).filter_map(|line| line.split_once('!')).map(|(_, function)| function.to_owned());
+    let mut functions: Vec<String> = functions.collect();
+    functions.dedup();
+    functions.truncate(FUNCTIONS);
+    functions
 }
 
-fn below_zero(error: &wasmtime::Error) -> bool {
+/// Beside the native stack, which wasmtime guards, programs keep a stack of their own for what has an address. Compilers
+/// put it at the beginning of memory, growing down, so at its end an address below zero is reached: in 32 bits, one close
+/// to 4 GiB. Only for single loads and stores the address is known; for others, recursion has to tell.
+fn left_the_stack(error: &wasmtime::Error) -> bool {
     const FOUR_GIB: u64 = 1 << 32;
-    // Likewise secret, likewise held by a test.
+    // The type is secret here too, and the text held by the same tests.
     let address = error.chain().find_map(|cause| {
         let text = cause.to_string();
-        let digits = text.strip_prefix("memory fault at wasm address 0x")?.split(' ').next()?.to_owned();
-        u64::from_str_radix(&digits, 16).ok()
+        let digits = text.strip_prefix("memory fault at wasm address 0x")?.split(' ').next()?;
+        u64::from_str_radix(digits, 16).ok()
     });
-    address.is_some_and(|address| address >= FOUR_GIB - BELOW_ZERO)
+    address.is_some_and(|address| address >= FOUR_GIB - BELOW_ZERO) || recurses(error)
+}
+
+fn recurses(error: &wasmtime::Error) -> bool {
+    let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return false };
+    let mut counts = BTreeMap::<u32, usize>::new();
+    backtrace.frames().iter().for_each(|frame| *counts.entry(frame.func_index()).or_default() += 1);
+    counts.values().any(|count| *count >= RECURSION)
 }

@@ -132,10 +132,11 @@ fn undeclared_kind() {
     assert!(matches!(children.as_slice(), [Child::Apply(object)] if object["kind"] == "ConfigMap"));
 }
 
-/// Whether a CRD may be applied is the operator's to say; the sandbox hands the manifest on as it is.
+/// It is not even loaded.
 #[test]
 fn lies() {
-    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LIES);
-    assert_ne!(plugin.manifest().parent.kind, "Echo");
-    assert!(reconcile(&plugin, &limits()).result.is_ok());
+    let bytes = std::fs::read(gyre_artifacts::guests::LIES).unwrap();
+    let Err(error) = sandbox().load(&bytes) else { panic!("it was loaded") };
+    assert_eq!(error.reason(), "InvalidManifest");
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("mmontes.io"), "{error:?}");
 }

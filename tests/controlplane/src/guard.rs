@@ -69,6 +69,9 @@ done
 rm -rf -- "$1"
 "#;
 
+/// What a guard may take beyond the grace period of its program before we do its work.
+const GUARD_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How much of a log is shown when something went wrong.
 const TAIL_BYTES: u64 = 4096;
 
@@ -97,6 +100,7 @@ pub struct Guarded {
     /// Closing it stops the program.
     pipe: Option<ChildStdin>,
     program: u32,
+    grace: Duration,
     log: PathBuf,
 }
 
@@ -136,7 +140,7 @@ impl Guarded {
             BufReader::new(output).read_line(&mut line).with_context(|| format!("the guard of {name} is mute"))?;
         }
         let program = line.trim().parse().with_context(|| format!("the guard of {name} did not start it: {line:?}"))?;
-        Ok(Self { name: name.to_string(), guard, pipe, program, log: log.to_path_buf() })
+        Ok(Self { name: name.to_string(), guard, pipe, program, grace, log: log.to_path_buf() })
     }
 
     /// The name it was started with.
@@ -193,6 +197,11 @@ impl Guarded {
     /// Stops it as dropping does, and says how it ended.
     pub fn stop(&mut self) -> io::Result<ExitStatus> {
         drop(self.pipe.take());
+        if let Some(status) = self.wait(self.grace + GUARD_PATIENCE)? {
+            return Ok(status);
+        }
+        // The guard is not what it was: somebody killed a part of it.
+        self.signal(Signal::Kill)?;
         self.guard.wait()
     }
 }

@@ -90,6 +90,25 @@ fn an_exit_is_a_trap_that_says_so() {
 }
 
 #[test]
+fn the_end_of_a_stack_is_told_from_a_stray_pointer() {
+    let sandbox = sandbox();
+    let check = |imports, reconcile, reason| {
+        let plugin = sandbox.load(&Probe { imports, reconcile, describe: "" }.component()).unwrap();
+        let error = reconcile_error(&plugin);
+        assert_eq!(error.reason(), reason, "{error}");
+    };
+    // The native stack; the program's own, as a load or store shows it; and as a bulk operation does.
+    check("", "(call $say) (drop) (call $endless (i32.const 0))", "StackOverflow");
+    check("", "(i32.store (i32.const -16) (i32.const 1)) (call $say)", "StackOverflow");
+    check("", "(call $down (i32.const 65536)) (call $say)", "StackOverflow");
+    check("", "(i32.store (i32.const 1000000000) (i32.const 1)) (call $say)", "Trapped");
+}
+
+fn reconcile_error(plugin: &Plugin) -> Error {
+    reconcile(plugin, &limits()).result.unwrap_err()
+}
+
+#[test]
 fn the_host_makes_no_more_random_bytes_than_anyone_needs() {
     let probe = Probe {
         imports: r#"(import "wasi:random/random@0.2.0" "get-random-bytes" (func $random (param i64 i32)))"#,

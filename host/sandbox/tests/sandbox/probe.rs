@@ -60,7 +60,8 @@ const OUTPUT: u32 = 40_960;
 
 /// A probe. Its texts are WebAssembly, in which there is: `$hex (param i64)`, which appends 16 digits to what is said;
 /// `$say (result i32)`, a terminal failure of what was said; `$mirror (param i32 i32) (result i32)`, a response whose status
-/// is that text; `$parent` and `$parent_len`; and the constants `scratch` at 49152 and `kind` (three strings: "", "v1",
+/// is that text; `$endless (param i32) (result i32)`, which recurses, and `$down (param i32)`, which does so on a stack of its
+/// own from that address down; `$parent` and `$parent_len`; and the constants `scratch` at 49152 and `kind` (three strings: "", "v1",
 /// "ConfigMap") at 1024.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
@@ -111,6 +112,13 @@ impl Probe {
       (local.set $value (i64.shl (local.get $value) (i64.const 4)))
       (local.set $index (i32.add (local.get $index) (i32.const 1)))
       (br_if $again (i32.lt_u (local.get $index) (i32.const 16)))))
+  (func $endless (param i32) (result i32)
+    (i32.add (call $endless (local.get 0)) (i32.const 1)))
+  (func $down (param $stack i32)
+    (local.set $stack (i32.sub (local.get $stack) (i32.const 1024)))
+    (memory.fill (local.get $stack) (i32.const 0) (i32.const 8))
+    (call $down (local.get $stack))
+    (i32.store (i32.const 49152) (i32.const 1)))
   (func $say (result i32)
     (memory.fill (i32.const {RESULT}) (i32.const 0) (i32.const 128))
     (i32.store8 (i32.const {RESULT}) (i32.const 1))
