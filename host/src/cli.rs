@@ -179,6 +179,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         .enable_all()
         // Each call into a plugin has a thread; a few more are for the resolver and the like.
         .max_blocking_threads(calls as usize + 8)
+        // An idle thread holds on to memory that its calls have freed.
+        .thread_keep_alive(Duration::from_secs(2))
         .build()
         .context("cannot start the threads")?;
     runtime.block_on(async {

@@ -174,7 +174,8 @@ impl Cluster {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(&format!("host-{}-", self.test)) {
                 let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-                let lines: Vec<&str> = text.lines().collect();
+                // Log floods have long lines.
+                let lines: Vec<&str> = text.lines().map(|line| line.get(..300).unwrap_or(line)).collect();
                 logs.push_str(&format!("--- {name}\n{}\n", lines[lines.len().saturating_sub(40)..].join("\n")));
             }
         }

@@ -129,14 +129,9 @@ fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
     }
     echo_works(&cluster, "after");
     cluster.settled(&host);
-    let resident_after = host.resident_bytes();
-    // Slots that were never used before keep their first pages resident (see the sandbox's options); a leak of one call's memory would be more.
-    let allowed = 24 << 20;
-    assert!(
-        resident_after < resident_before + allowed,
-        "the host's memory went from {} to {} MiB",
-        resident_before >> 20,
-        resident_after >> 20
-    );
+    // Threads that ran calls give back what they kept when they have been idle for a while. What stays are first pages of pool slots
+    // and code that had not run before; a leak of one hoarder's memory would be 64 MiB.
+    let allowed = resident_before + (16 << 20);
+    cluster.eventually("the host's memory to return to where it was", || (host.resident_bytes() < allowed).then_some(()));
     assert!(!host.log().contains("panicked at"), "{}", host.log());
 }
