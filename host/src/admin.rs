@@ -35,8 +35,9 @@ pub async fn serve(
     shown: Shown,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<tokio::task::JoinHandle<std::io::Result<()>>> {
-    let listener =
-        TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
     info!(address = %listener.local_addr()?, "serving /healthz, /readyz and /metrics");
     let router = Router::new()
         .route("/healthz", get(async || "ok\n"))

@@ -228,7 +228,8 @@ impl Applier<'_> {
 
     fn api(&self, child: &ObjectRef) -> Result<Api<Received>, Problem> {
         let view = self.views.get(&child.kind);
-        let view = view.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("the API server does not serve {}", child.kind)))?;
+        let view =
+            view.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("the API server does not serve {}", child.kind)))?;
         Ok(view.resource.api(self.client, child.key.namespace.as_deref()))
     }
 }
@@ -243,10 +244,16 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     let conflicts: Vec<String> =
         conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
     let (reason, message) = if !conflicts.is_empty() {
-        let message = format!("{child} has fields that others manage: {}; make them let go of these, or do not set them", conflicts.join(", "));
+        let message = format!(
+            "{child} has fields that others manage: {}; make them let go of these, or do not set them",
+            conflicts.join(", ")
+        );
         (RefusalReason::Conflict, message)
     } else if status.is_invalid() && status.message.contains("immutable") {
-        (RefusalReason::ImmutableField, format!("{child} cannot be changed in place: {}; delete it to have it made anew", status.message))
+        (
+            RefusalReason::ImmutableField,
+            format!("{child} cannot be changed in place: {}; delete it to have it made anew", status.message),
+        )
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
     } else {
@@ -258,7 +265,10 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
 /// The fields that others manage, as the answer to an apply names them.
 fn conflicts(status: &Status) -> Vec<Conflict> {
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.filter(|cause| cause.reason == "FieldManagerConflict").map(|cause| Conflict::parse(&cause.field, &cause.message)).collect()
+    causes
+        .filter(|cause| cause.reason == "FieldManagerConflict")
+        .map(|cause| Conflict::parse(&cause.field, &cause.message))
+        .collect()
 }
 
 /// What a failed request means for the reconcile.
@@ -289,7 +299,9 @@ fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
 
 /// The object in an answer, as the store and as the plan know it.
 fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), Problem> {
-    let odd = |error: &dyn std::fmt::Display| Problem::new(ProblemKind::Other, format!("the API server's answer about {child}: {error}"));
+    let odd = |error: &dyn std::fmt::Display| {
+        Problem::new(ProblemKind::Other, format!("the API server's answer about {child}: {error}"))
+    };
     let object = answer.object.map_err(|error| odd(&error))?;
     let value = serde_json::from_str(object.json()).map_err(|error| odd(&error))?;
     Ok((object, value))

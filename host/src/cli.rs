@@ -123,7 +123,9 @@ impl FromStr for Listen {
         if text == "off" {
             return Ok(Self(None));
         }
-        text.parse().map(|address| Self(Some(address))).map_err(|_| "expected an address and port such as 127.0.0.1:2112, or off".to_owned())
+        text.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(|_| "expected an address and port such as 127.0.0.1:2112, or off".to_owned())
     }
 }
 
@@ -165,7 +167,8 @@ pub fn main() -> ExitCode {
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
     start_logging(&arguments)?;
     let memory_bytes = usize::from(arguments.call_memory) << 20;
-    let calls = u32::from(arguments.workers).saturating_mul(u32::try_from(arguments.plugins.len()).unwrap_or(u32::MAX)).min(MOST_CALLS);
+    let calls =
+        u32::from(arguments.workers).saturating_mul(u32::try_from(arguments.plugins.len()).unwrap_or(u32::MAX)).min(MOST_CALLS);
     let sandbox = Sandbox::new(gyre_sandbox::Options {
         cache_dir: code_cache(&arguments.code),
         concurrent_calls: calls,
@@ -184,8 +187,14 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         .build()
         .context("cannot start the threads")?;
     runtime.block_on(async {
-        let client = Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let options = Options { workers: arguments.workers.into(), max_retries: arguments.max_retries, listen: arguments.listen.0, instance: instance() };
+        let client =
+            Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
+        let options = Options {
+            workers: arguments.workers.into(),
+            max_retries: arguments.max_retries,
+            listen: arguments.listen.0,
+            instance: instance(),
+        };
         host::run(client, mounts, options, told_to_stop()?).await
     })
 }
@@ -218,12 +227,14 @@ fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyho
 }
 
 fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
-    let sandbox = Sandbox::new(gyre_sandbox::Options { cache_dir: code_cache(&arguments.code), ..gyre_sandbox::Options::default() })
-        .context("cannot set up the sandbox")?;
+    let sandbox =
+        Sandbox::new(gyre_sandbox::Options { cache_dir: code_cache(&arguments.code), ..gyre_sandbox::Options::default() })
+            .context("cannot set up the sandbox")?;
     let mut output = std::io::stdout().lock();
     for path in &arguments.plugins {
         for crd in &load(&sandbox, path)?.manifest().crds {
-            let yaml = serde_saphyr::to_string(crd).with_context(|| format!("{}: a CustomResourceDefinition", path.display()))?;
+            let yaml =
+                serde_saphyr::to_string(crd).with_context(|| format!("{}: a CustomResourceDefinition", path.display()))?;
             write!(output, "---\n{yaml}").context("cannot write to standard output")?;
         }
     }
@@ -256,13 +267,17 @@ fn code_cache(arguments: &CodeArguments) -> Option<PathBuf> {
 async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => {
-            let read = Kubeconfig::read_from(path).map_err(|error| anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(&error)))?;
+            let read = Kubeconfig::read_from(path)
+                .map_err(|error| anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(&error)))?;
             Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
                 .await
                 .map_err(|error| anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(&error)))?
         }
         None => Config::infer().await.map_err(|error| {
-            anyhow!("found no cluster to connect to; give --kubeconfig, set KUBECONFIG, or run in a pod: {}", error_chain(&error))
+            anyhow!(
+                "found no cluster to connect to; give --kubeconfig, set KUBECONFIG, or run in a pod: {}",
+                error_chain(&error)
+            )
         })?,
     };
     // The queue retries, with one back-off for an object whatever went wrong, and without holding a worker meanwhile.
@@ -271,9 +286,12 @@ async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
 }
 
 fn start_logging(arguments: &RunArguments) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder()
-        .parse(&arguments.log_level)
-        .map_err(|error| anyhow!("--log-level (or LOG_LEVEL) is {:?}: {error}; use a level such as info, or info,gyre=debug", arguments.log_level))?;
+    let filter = EnvFilter::builder().parse(&arguments.log_level).map_err(|error| {
+        anyhow!(
+            "--log-level (or LOG_LEVEL) is {:?}: {error}; use a level such as info, or info,gyre=debug",
+            arguments.log_level
+        )
+    })?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let result = match arguments.log_format {
         LogFormat::Text => builder.try_init(),
@@ -285,7 +303,8 @@ fn start_logging(arguments: &RunArguments) -> anyhow::Result<()> {
 /// The pod's name, which is its host name.
 fn instance() -> String {
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
-    name.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned())).unwrap_or_else(|| "gyre".to_owned())
+    name.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned()))
+        .unwrap_or_else(|| "gyre".to_owned())
 }
 
 /// Ends at the first SIGTERM or SIGINT. The second one ends the process at once, with exit code 1.

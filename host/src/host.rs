@@ -85,7 +85,12 @@ pub fn check(mounts: &[Mount]) -> Result<(), Error> {
 /// # Errors
 ///
 /// When the mounts do not go together, or the address to listen on is taken. Once it runs, nothing ends it but `shutdown`.
-pub async fn run(client: Client, mounts: Vec<Mount>, options: Options, shutdown: impl Future<Output = ()>) -> anyhow::Result<()> {
+pub async fn run(
+    client: Client,
+    mounts: Vec<Mount>,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     check(&mounts)?;
     let (stop, stopped) = watch::channel(false);
     let metrics = Arc::new(Metrics::default());
@@ -102,7 +107,8 @@ pub async fn run(client: Client, mounts: Vec<Mount>, options: Options, shutdown:
         }
         None => None,
     };
-    let retries = queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
+    let retries =
+        queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let recorder = Recorder::new(client.clone(), options.instance.clone());
     let context = Arc::new(Context { client: client.clone(), metrics, recorder, retries });
@@ -183,7 +189,9 @@ async fn work(context: Arc<Context>, mounts: Arc<[Arc<Mount>]>, queue: Arc<WorkQ
 async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(_) => Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where")),
+        Err(_) => {
+            Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where"))
+        }
     }
 }
 
@@ -195,6 +203,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
     };
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
+        Outcome::Failed(problem) if problem.kind == ProblemKind::Stale => debug!("the cache was behind: {problem}"),
         Outcome::Failed(problem) => {
             error!(reason = problem.reason(), failures, "the reconcile failed: {problem}");
         }

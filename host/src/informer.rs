@@ -17,7 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::kinds::{Resource, error_chain};
 use crate::metrics::Metrics;
-use crate::object::{SharedObject, Received};
+use crate::object::{Received, SharedObject};
 use crate::store::{Change, Mark, Store};
 
 /// What is watched.
@@ -151,9 +151,11 @@ impl Informers {
             subscribers: Mutex::default(),
         });
         let api: Api<Received> = resource.api(&self.client, namespace);
-        let mut config = watcher::Config::default();
-        config.initial_list_strategy = self.list_strategy.clone();
-        config.label_selector = target.label_selector.clone();
+        let config = watcher::Config {
+            initial_list_strategy: self.list_strategy.clone(),
+            label_selector: target.label_selector.clone(),
+            ..watcher::Config::default()
+        };
         let task = tokio::spawn(run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics)));
         let informer = Arc::new(Informer { shared, task });
         running.retain(|_, informer| informer.strong_count() > 0);

@@ -93,7 +93,9 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
                 );
             }
             Ok(None) => {}
-            Err(error) => warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again"),
+            Err(error) => {
+                warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again")
+            }
         }
         looks += 1;
         tokio::time::sleep(delay).await;
@@ -139,10 +141,7 @@ mod tests {
         let status = kube::core::Status::failure("storage is (re)initializing", "TooManyRequests").with_code(429);
         let api = kube::Error::Api(Box::new(status));
         let watch = kube::runtime::watcher::Error::WatchStartFailed(api);
-        assert_eq!(
-            error_chain(&watch),
-            "failed to start watching object: storage is (re)initializing (429 TooManyRequests)"
-        );
+        assert_eq!(error_chain(&watch), "failed to start watching object: storage is (re)initializing (429 TooManyRequests)");
         let io = std::io::Error::other("connection refused");
         assert_eq!(error_chain(&kube::Error::Service(Box::new(io))), "ServiceError: connection refused");
     }

@@ -15,8 +15,8 @@ use crate::informer::Target;
 
 /// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
 const RECONCILE_SECONDS: [f64; 35] = [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0,
-    3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 30.0, 60.0,
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0,
+    2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 30.0, 60.0,
 ];
 /// The buckets of client-go's `workqueue_*_duration_seconds`: powers of ten from 10 ns to 1000 s.
 const QUEUE_SECONDS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
@@ -151,7 +151,12 @@ impl Metrics {
         let registry = self.registry.sub_registry_with_prefix("gyre");
         registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
         registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
-        registry.register_with_unit("plugin_memory_peak", "Most memory that a call took", Unit::Bytes, self.memory_peak.clone());
+        registry.register_with_unit(
+            "plugin_memory_peak",
+            "Most memory that a call took",
+            Unit::Bytes,
+            self.memory_peak.clone(),
+        );
         registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
         registry.register("writes", "Requests that write, by verb", self.writes.clone());

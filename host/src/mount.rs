@@ -159,7 +159,12 @@ impl Mount {
                 Ok(Some(resource)) => self.see_children(&informers, child.kind.clone(), resource),
                 // Whatever is wrong now, the task waits for it to be right.
                 Ok(None) | Err(_) => {
-                    let late = Arc::clone(&self).start_late(client.clone(), Arc::clone(&informers), Arc::clone(&queue), child.kind.clone());
+                    let late = Arc::clone(&self).start_late(
+                        client.clone(),
+                        Arc::clone(&informers),
+                        Arc::clone(&queue),
+                        child.kind.clone(),
+                    );
                     tokio::spawn(late);
                 }
             }
@@ -176,7 +181,13 @@ impl Mount {
         self.subscribe_to_parents(parents, &queue);
     }
 
-    async fn start_late(self: Arc<Self>, client: Client, informers: Arc<Informers>, queue: Arc<WorkQueue>, kind: GroupVersionKind) {
+    async fn start_late(
+        self: Arc<Self>,
+        client: Client,
+        informers: Arc<Informers>,
+        queue: Arc<WorkQueue>,
+        kind: GroupVersionKind,
+    ) {
         let resource = kinds::wait_for(&client, &kind, &self.name).await;
         self.see_children(&informers, kind.clone(), resource);
         let Some(view) = self.children().remove(&kind) else { return };

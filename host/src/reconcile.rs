@@ -50,6 +50,13 @@ struct Progress {
     failures: u32,
 }
 
+impl Progress {
+    /// Whether the cache was behind. The retry that follows sees what is; there is nothing to tell anyone.
+    fn is_stale(&self) -> bool {
+        self.problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Stale)
+    }
+}
+
 /// Brings the cluster to what the plugin wants for one parent.
 ///
 /// # Guarantees
@@ -86,8 +93,13 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     if progress.problem.is_none() {
         carry_out(context, mount, &sight, &response, &mut memory, &mut progress).await;
     }
-    write_status(context, mount, &sight, &response, &mut memory, &mut progress).await;
-    publish_events(context, mount, &sight, &response, &mut memory, &progress).await;
+    if !progress.is_stale() {
+        write_status(context, mount, &sight, &response, &mut memory, &mut progress).await;
+    }
+    count_problems(context, mount, &progress);
+    if !progress.is_stale() {
+        publish_events(context, mount, &sight, &response, &mut memory, &progress).await;
+    }
 
     let outcome = outcome(&response, progress);
     memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
@@ -248,17 +260,20 @@ async fn publish_events(
     let mut events = response.events.clone();
     events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
     events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+    let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
+    for event in to_publish(&events, memory.events.as_deref(), transition) {
+        context.recorder.publish(&mount.name, &mount.manifest().parent, &sight.parent, event).in_current_span().await;
+    }
+    memory.events = Some(events);
+}
+
+fn count_problems(context: &Context, mount: &Mount, progress: &Progress) {
     for refusal in &progress.refusals {
         context.metrics.problem(&mount.name, refusal.reason.as_str());
     }
     if let Some(problem) = &progress.problem {
         context.metrics.problem(&mount.name, problem.reason());
     }
-    let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
-    for event in to_publish(&events, memory.events.as_deref(), transition) {
-        context.recorder.publish(&mount.name, &mount.manifest().parent, &sight.parent, event).in_current_span().await;
-    }
-    memory.events = Some(events);
 }
 
 fn warning(reason: &str, message: &str) -> Event {

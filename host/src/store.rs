@@ -140,7 +140,8 @@ impl Store {
         let mut state = self.write();
         let Some(listing) = state.listing.take() else { return Vec::new() };
         state.lists += 1;
-        let mut listed: std::collections::HashSet<(Option<&str>, &str)> = std::collections::HashSet::with_capacity(listing.len());
+        let mut listed: std::collections::HashSet<(Option<&str>, &str)> =
+            std::collections::HashSet::with_capacity(listing.len());
         listed.extend(listing.iter().map(|object| (object.namespace(), object.name())));
         let gone: Vec<_> =
             state.by_key.iter().filter(|object| !listed.contains(&(object.namespace(), object.name()))).cloned().collect();

@@ -32,9 +32,16 @@ fn without_defaults(mut job: Value) -> Value {
     }
     job.as_object_mut().unwrap().remove("status");
     let spec = job["spec"].as_object_mut().unwrap();
-    for field in
-        ["backoffLimit", "completionMode", "completions", "manualSelector", "parallelism", "podReplacementPolicy", "selector", "suspend"]
-    {
+    for field in [
+        "backoffLimit",
+        "completionMode",
+        "completions",
+        "manualSelector",
+        "parallelism",
+        "podReplacementPolicy",
+        "selector",
+        "suspend",
+    ] {
         spec.remove(field);
     }
     let template = spec["template"]["metadata"].as_object_mut().unwrap();
@@ -163,7 +170,8 @@ fn a_foreign_job_is_left_alone() {
         r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"hello","namespace":"foreign"},
             "spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"mine","image":"mine"}]}}}}"#,
     );
-    let spec_and_metadata = |job: Value| (job["spec"].clone(), job["metadata"]["labels"].clone(), job["metadata"]["ownerReferences"].clone());
+    let spec_and_metadata =
+        |job: Value| (job["spec"].clone(), job["metadata"]["labels"].clone(), job["metadata"]["ownerReferences"].clone());
     let before = spec_and_metadata(cluster.get("foreign", "job", "hello").unwrap());
     let host = cluster.host(&[gyre_artifacts::ECHO], &["foreign"]);
     cluster.apply(&echo("foreign", "hello", "theirs"));
@@ -175,7 +183,9 @@ fn a_foreign_job_is_left_alone() {
     assert_eq!(ready["status"], "False");
     assert!(ready["message"].as_str().unwrap().contains("foreign/hello"), "{ready}");
     assert_eq!(condition(&echo, "Stalled").unwrap()["status"], "True");
-    let events = cluster.eventually("the event", || Some(cluster.events("foreign", "hello", "ForeignObject")).filter(|events| !events.is_empty()));
+    let events = cluster.eventually("the event", || {
+        Some(cluster.events("foreign", "hello", "ForeignObject")).filter(|events| !events.is_empty())
+    });
     assert_eq!((events.len(), &events[0]["type"]), (1, &json!("Warning")));
     assert!(host.metric("gyre_plugin_problems_total", &["echo", "ForeignObject"]) >= 1.0);
     cluster.settled(&host);

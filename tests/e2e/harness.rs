@@ -62,7 +62,12 @@ impl Cluster {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
-        command.arg("run").arg("--kubeconfig").arg(&self.kubeconfig).args(["--listen", "127.0.0.1:0", "--log-level", "info,gyre=debug"]);
+        command.arg("run").arg("--kubeconfig").arg(&self.kubeconfig).args([
+            "--listen",
+            "127.0.0.1:0",
+            "--log-level",
+            "info,gyre=debug",
+        ]);
         command.env("NO_COLOR", "1");
         for plugin in plugins {
             command.args(["--plugin", plugin]);
@@ -131,7 +136,12 @@ impl Cluster {
             if let Some(found) = probe() {
                 return found;
             }
-            assert!(Instant::now() < deadline, "{}: gave up waiting for {what}; the log of its hosts:\n{}", self.test, self.host_logs());
+            assert!(
+                Instant::now() < deadline,
+                "{}: gave up waiting for {what}; the log of its hosts:\n{}",
+                self.test,
+                self.host_logs()
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
     }
@@ -142,7 +152,11 @@ impl Cluster {
         let mut last = String::new();
         self.eventually("the host to be idle", || {
             let busy = host.metrics_sum("workqueue_depth") + host.metrics_sum("controller_runtime_active_workers");
-            let now = format!("{} {}", host.metrics_sum("controller_runtime_reconcile_total"), host.metrics_sum("workqueue_adds_total"));
+            let now = format!(
+                "{} {}",
+                host.metrics_sum("controller_runtime_reconcile_total"),
+                host.metrics_sum("workqueue_adds_total")
+            );
             let idle = busy == 0.0 && now == last;
             last = now;
             idle.then_some(())
@@ -225,7 +239,8 @@ impl Host {
         let lines: Vec<String> = body.lines().map(str::to_owned).collect();
         lines.into_iter().filter_map(move |line| {
             let (series, value) = line.rsplit_once(' ')?;
-            (series == name || series.starts_with(&format!("{name}{{"))).then(|| Some((series.to_owned(), value.parse().ok()?)))?
+            (series == name || series.starts_with(&format!("{name}{{")))
+                .then(|| Some((series.to_owned(), value.parse().ok()?)))?
         })
     }
 

@@ -3,6 +3,14 @@
 //! Each test has namespaces and a host of its own, and its host a user of its own, by whose name the audit log tells what it did.
 //! [`harness`] is the one place that starts things and waits for them.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and so do the functions that it is made of"
+)]
+
 mod command_line;
 mod echo;
 mod harness;

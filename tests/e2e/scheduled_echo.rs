@@ -53,7 +53,16 @@ fn a_hand_edit_to_a_field_that_we_set_is_put_back_and_one_to_another_is_left() {
     cluster.kubectl(&["patch", "-n", "edit", "cronjob", "hourly", "--type=merge", "-p", r#"{"spec":{"suspend":true}}"#]);
     cluster.settled(&host);
     assert_eq!(cluster.get("edit", "cronjob", "hourly").unwrap()["spec"]["suspend"], true, "a field of others is theirs");
-    cluster.kubectl(&["patch", "-n", "edit", "cronjob", "hourly", "--type=merge", "-p", r#"{"spec":{"schedule":"5 5 * * *"}}"#]);
+    cluster.kubectl(&[
+        "patch",
+        "-n",
+        "edit",
+        "cronjob",
+        "hourly",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"schedule":"5 5 * * *"}}"#,
+    ]);
     cluster.eventually("the schedule to be put back", || {
         (cluster.get("edit", "cronjob", "hourly")?["spec"]["schedule"] == "0 * * * *").then_some(())
     });

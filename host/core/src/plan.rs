@@ -206,7 +206,9 @@ impl Step {
     pub fn uid(&self) -> Option<&str> {
         match self {
             Self::Create { .. } => None,
-            Self::Apply { uid, .. } | Self::Label { uid, .. } | Self::Replace { uid, .. } | Self::Delete { uid, .. } => Some(uid),
+            Self::Apply { uid, .. } | Self::Label { uid, .. } | Self::Replace { uid, .. } | Self::Delete { uid, .. } => {
+                Some(uid)
+            }
         }
     }
 

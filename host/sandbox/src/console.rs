@@ -51,7 +51,8 @@ impl Console {
 
     /// Takes a structured line.
     pub(crate) fn line(&mut self, line: LogLine, world: Option<&mut dyn World>) -> Result<(), Error> {
-        let fields: usize = line.fields.iter().map(|(key, value)| key.len() + value.len()).sum();
+        // As text, `key=value ` each: fields cost something even when they are empty.
+        let fields: usize = line.fields.iter().map(|(key, value)| key.len() + value.len() + 2).sum();
         self.count_bytes(line.message.len() + fields)?;
         self.emit(line, world)
     }

@@ -50,8 +50,7 @@ impl Gate {
         let mut room = self.room();
         if room.running >= self.capacity {
             let full = |room: &mut Room| room.running >= self.capacity;
-            let (waited, timeout) =
-                self.left.wait_timeout_while(room, patience, full).unwrap_or_else(PoisonError::into_inner);
+            let (waited, timeout) = self.left.wait_timeout_while(room, patience, full).unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() {
                 return None;
             }
@@ -85,10 +84,8 @@ impl Gate {
             idle = if room.running == 0 { idle + 1 } else { 0 };
             if idle >= IDLE_TICKS && room.ticking == Ticking::On {
                 room.ticking = Ticking::Paused;
-                room = self
-                    .clock
-                    .wait_while(room, |room| room.ticking == Ticking::Paused)
-                    .unwrap_or_else(PoisonError::into_inner);
+                room =
+                    self.clock.wait_while(room, |room| room.ticking == Ticking::Paused).unwrap_or_else(PoisonError::into_inner);
                 idle = 0;
             }
             if room.ticking == Ticking::Ended {

@@ -1,20 +1,52 @@
-//! gyre-sandbox.
+//! Runs plugins: WebAssembly components, each call in a sandbox of its own and within limits.
+//!
+//! ```text
+//!   bytes ──▶ load ──▶ cache ──▶ compile ──▶ link ──▶ describe ──▶ Plugin
+//!
+//!   Input ──▶ gate ──▶ instance, fresh or idle ──▶ plugin ──▶ answer ──▶ Call
+//!               │            │      │                 │  ▲        │
+//!             ticker      limiter  pool            wit│  │wasi    json
+//!           (deadline)    (memory)                    ▼  │
+//!                                                    World, console
+//! ```
+//!
+//! A [`Sandbox`] turns bytes into a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]: the answer or a
+//! [`call::Error`], what it took, and the [`World`] that the host gave for it. Functions are synchronous and block; the
+//! host calls them from threads that may.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `sandbox`, `engine` | what all plugins share: wasmtime's engine with its settings, the linker |
+//! | `load`, `cache` | from bytes to a plugin, and compiled code on disk |
+//! | `plugin`, `idle` | calls, and instances that are reused where a mount allows it |
+//! | `gate` | how many calls run at a time, and the thread that keeps deadlines |
+//! | `state`, `limiter`, `console`, `random` | what belongs to one call: memory, log, clock, random numbers |
+//! | `wit` | one module per version of the contract, which alone knows its types |
+//! | `wasi` | WASI, with nothing in it |
+//! | `verdict` | what a trap means |
+//!
+//! A call is a pure function of its input and of what it read: clocks stand still, random numbers come from the seed, there
+//! are no files, sockets, arguments or environment, and instances are not reused unless a mount says so.
+//!
+//! Whatever a plugin does, a call ends, by an error of its own, soon after its deadline, and gives back what it held.
+//!
+//! What is absent: kube, tokio, async, retries, grants, and any opinion on what a plugin answers beyond its size and shape.
 
-pub mod call;
-mod digest;
-mod limits;
-pub mod load;
-mod plugin;
-mod sandbox;
-pub mod settings;
 mod cache;
+pub mod call;
 mod console;
+mod digest;
 mod engine;
 mod gate;
 mod idle;
 mod json;
 mod limiter;
+mod limits;
+pub mod load;
+mod plugin;
 mod random;
+mod sandbox;
+pub mod settings;
 mod state;
 mod verdict;
 mod wasi;

@@ -19,7 +19,9 @@ pub enum Error {
         begins: String,
     },
     /// It is a core module.
-    #[error("the plugin is a core WebAssembly module, not a component: build it for wasm32-wasip2, or use wasm-tools component new")]
+    #[error(
+        "the plugin is a core WebAssembly module, not a component: build it for wasm32-wasip2, or use wasm-tools component new"
+    )]
     CoreModule,
     /// It is cut short or damaged.
     #[error("the plugin is truncated or corrupt: {message}")]

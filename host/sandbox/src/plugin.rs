@@ -78,8 +78,7 @@ impl Plugin {
     /// What the plugin has against them, or why it gave no answer.
     pub fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<(), settings::Error> {
         let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
-        let outcome =
-            self.0.linked.run(context, limits, |instance, store| instance.validate_settings(store, settings));
+        let outcome = self.0.linked.run(context, limits, |instance, store| instance.validate_settings(store, settings));
         match outcome.result {
             Ok(Ok(())) => Ok(()),
             Ok(Err(message)) => Err(settings::Error::Rejected(message)),

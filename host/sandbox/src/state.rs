@@ -128,11 +128,7 @@ impl State {
 
     /// The world, if this call may look at it and the manifest declares the kind. The outer error ends the call; the inner
     /// one is the plugin's to handle.
-    pub(crate) fn read(
-        &mut self,
-        read: Read,
-        kind: &GroupVersionKind,
-    ) -> Result<Result<&mut dyn World, ReadError>, Error> {
+    pub(crate) fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn World, ReadError>, Error> {
         let Access::Open { world, manifest } = &mut self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });
         };

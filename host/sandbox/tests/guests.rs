@@ -1,5 +1,6 @@
 //! Plugins that misbehave: each ends in an error of its own, and leaves the others be.
 
+#[cfg(test)]
 mod stage;
 
 use gyre_core::response::{Child, Response};
@@ -17,6 +18,7 @@ macro_rules! assert_guest_is_tested {
 gyre_artifacts::for_each_guest!(assert_guest_is_tested);
 
 /// Calls the guest with these limits, which must fail for this reason by its own fault; then the echo plugin, which must not.
+#[cfg(test)]
 fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
     let sandbox = sandbox();
     let echo = load(&sandbox, gyre_artifacts::ECHO);
@@ -29,6 +31,7 @@ fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
 }
 
 /// Calls the guest, which must answer.
+#[cfg(test)]
 fn check_answer(guest: &str) -> Response {
     let (_sandbox, plugin) = loaded(guest);
     reconcile(&plugin, &limits()).result.unwrap()

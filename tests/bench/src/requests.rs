@@ -33,7 +33,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
         Ok(audit.count_since(since, |event| event.user == USER)? == 0)
     })?;
     let converging = audit.matching(start, |event| event.user == USER && event.verb != "watch")?;
-    let per_echo = |keep: &dyn Fn(&str) -> bool| converging.iter().filter(|event| keep(&event.resource)).count() as f64 / ECHOS as f64;
+    let per_echo =
+        |keep: &dyn Fn(&str) -> bool| converging.iter().filter(|event| keep(&event.resource)).count() as f64 / ECHOS as f64;
 
     // A label that means nothing to the plugin: each Echo is reconciled, and nothing has to change.
     let before = plane.audit_barrier()?;
@@ -45,7 +46,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
         mark = plane.audit_barrier()?;
         Ok(audit.count_since(since, |event| event.user == USER)? == 0)
     })?;
-    let touched = audit.count_since(before, |event| event.user != USER && event.resource == "echos" && event.verb == "patch")?;
+    let touched =
+        audit.count_since(before, |event| event.user != USER && event.resource == "echos" && event.verb == "patch")?;
     let caused = audit.count_since(before, |event| event.user == USER && event.verb != "watch")?;
     anyhow::ensure!(touched == ECHOS, "{touched} Echos were touched");
     Ok(vec![

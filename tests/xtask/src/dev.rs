@@ -89,7 +89,8 @@ fn start_host(cluster: &Cluster, gyre: &Path, plugins: &[PathBuf], arguments: &A
     for plugin in plugins {
         command.arg("--plugin").arg(plugin);
     }
-    command.args(&arguments.arguments);
+    // The log goes to a file, and its end to the terminal when something fails.
+    command.args(&arguments.arguments).env("NO_COLOR", "1");
     eprintln!("  $ {}", steps::line(&command));
     Guarded::spawn("gyre", &command, &cluster.folder().join("gyre.log"), GRACE)
 }

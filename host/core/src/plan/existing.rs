@@ -30,13 +30,15 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
     }
     let hand_over = "delete it, or give the child another name";
     match metadata.owner(input) {
-        Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => Existing::Step(Step::Label {
-            child: child.clone(),
-            uid: uid.to_owned(),
-            labels: [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)]
-                .map(|(label, value)| (label.to_owned(), value.to_owned()))
-                .into(),
-        }),
+        Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
+            Existing::Step(Step::Label {
+                child: child.clone(),
+                uid: uid.to_owned(),
+                labels: [(PLUGIN_LABEL, input.plugin), (OWNER_UID_LABEL, &input.parent.uid)]
+                    .map(|(label, value)| (label.to_owned(), value.to_owned()))
+                    .into(),
+            })
+        }
         Owner::Us => {
             let target =
                 Target { desired: desired.clone(), strategy: child_kind.strategy, propagation: child_kind.propagation };

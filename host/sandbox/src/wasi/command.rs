@@ -2,8 +2,7 @@
 
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::bindings::sync::cli::{
-    environment, exit, stderr, stdin, stdout, terminal_input, terminal_output, terminal_stderr, terminal_stdin,
-    terminal_stdout,
+    environment, exit, stderr, stdin, stdout, terminal_input, terminal_output, terminal_stderr, terminal_stdin, terminal_stdout,
 };
 use wasmtime_wasi::p2::bindings::sync::filesystem::{preopens, types::Descriptor};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};

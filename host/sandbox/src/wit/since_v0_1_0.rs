@@ -58,11 +58,7 @@ impl Instance {
     }
 
     /// Calls `validate-settings`.
-    pub(crate) fn validate_settings(
-        &self,
-        store: &mut Store<State>,
-        settings: &[u8],
-    ) -> wasmtime::Result<Result<(), String>> {
+    pub(crate) fn validate_settings(&self, store: &mut Store<State>, settings: &[u8]) -> wasmtime::Result<Result<(), String>> {
         self.0.gyre_plugin_reconciler().call_validate_settings(store, settings)
     }
 
@@ -95,8 +91,9 @@ impl Instance {
         let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
         let mut answer = Answer::new(limits);
         let read = match raw {
-            Ok(raw) => response(&mut answer, raw.response, limits)
-                .map(|response| core_response::Teardown { response, done: raw.done }),
+            Ok(raw) => {
+                response(&mut answer, raw.response, limits).map(|response| core_response::Teardown { response, done: raw.done })
+            }
             Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
         };
         store.data_mut().output_bytes = answer.bytes;
@@ -233,7 +230,11 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
     // All JSON is counted before any is read.
     let objects = raw.children.iter().flatten().map(|child| match child {
         types::Child::Apply(bytes) => bytes.len(),
-        types::Child::Keep(reference) => reference.name.len(),
+        types::Child::Keep(reference) => {
+            let kind = &reference.kind;
+            let namespace = reference.namespace.as_ref().map_or(0, String::len);
+            kind.group.len() + kind.version.len() + kind.kind.len() + namespace + reference.name.len()
+        }
     });
     answer.count(objects.chain(raw.status.iter().map(Vec::len)).fold(0, usize::saturating_add))?;
 
@@ -251,9 +252,7 @@ fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Resul
 
 fn child(answer: &Answer, index: usize, raw: types::Child) -> Result<core_response::Child, Error> {
     match raw {
-        types::Child::Apply(bytes) => {
-            answer.json(&bytes, || format!("children[{index}]")).map(core_response::Child::Apply)
-        }
+        types::Child::Apply(bytes) => answer.json(&bytes, || format!("children[{index}]")).map(core_response::Child::Apply),
         types::Child::Keep(reference) => Ok(core_response::Child::Keep(core_object::ObjectRef {
             kind: core_kind(reference.kind),
             key: core_object::ObjectKey { namespace: reference.namespace, name: reference.name },

@@ -143,3 +143,10 @@ fn reading_an_undeclared_kind_is_an_error_for_the_plugin_and_noted() {
     assert_eq!(call.result.unwrap_err().to_string(), format!("{:016x}{:016x}", 1, 0));
     assert_eq!(call.usage.undeclared_read.unwrap().kind, "ConfigMap");
 }
+
+#[test]
+fn plugins_are_shared_between_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<Sandbox>();
+    check::<Plugin>();
+}

@@ -73,11 +73,8 @@ pub(crate) struct Probe {
     pub(crate) reconcile: &'static str,
 }
 
-pub(crate) const MIRROR: Probe = Probe {
-    imports: "",
-    describe: "",
-    reconcile: "(call $mirror (local.get $parent) (local.get $parent_len))",
-};
+pub(crate) const MIRROR: Probe =
+    Probe { imports: "", describe: "", reconcile: "(call $mirror (local.get $parent) (local.get $parent_len))" };
 
 impl Probe {
     /// As a component.

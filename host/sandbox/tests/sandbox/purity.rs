@@ -152,10 +152,7 @@ fn a_reused_instance_is_retired_after_so_many_calls_or_an_error() {
     }
     assert_eq!(counts, [1, 2, 3, 1, 2, 3, 1]);
     let too_much = Limits { output_bytes: 1, ..limits.clone() };
-    assert!(matches!(
-        call(&plugin, "uid-1", at(1), &too_much, Small::default()).result,
-        Err(Error::OutputTooLarge { .. })
-    ));
+    assert!(matches!(call(&plugin, "uid-1", at(1), &too_much, Small::default()).result, Err(Error::OutputTooLarge { .. })));
     assert_eq!(said(&call(&plugin, "uid-1", at(1), &limits, Small::default())), [1]);
 }
 
