@@ -2,7 +2,7 @@
 //!
 //! A test of guests opens with this, and then does not compile until there is a function for every guest, of its name:
 //!
-//! ```ignore
+//! ```text
 //! macro_rules! assert_guest_is_tested {
 //!     ($name:ident) => {
 //!         #[expect(unused_imports, reason = "it is enough that the test exists")]

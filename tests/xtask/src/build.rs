@@ -48,12 +48,12 @@ fn target_folder() -> anyhow::Result<PathBuf> {
 pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     // A folder of its own, the one that the tests' build uses too: Cargo locks a folder while it builds in it.
     let folder = target_folder()?.join("wasm");
-    let mut command = cargo(&["build", "--locked", "--profile", "plugin", "--target", "wasm32-wasip2", "--target-dir"]);
-    command.arg(&folder);
     for package in packages {
-        command.args(["--package", package]);
+        // As `gyre-artifacts` does it: Cargo does not optimise across crates where one is a library for Rust as well.
+        let mut command = cargo(&["rustc", "--locked", "--lib", "--crate-type", "cdylib", "--profile", "plugin"]);
+        command.args(["--target", "wasm32-wasip2", "--package", package, "--target-dir"]).arg(&folder);
+        steps::run(&mut command)?;
     }
-    steps::run(&mut command)?;
     let built = folder.join("wasm32-wasip2/plugin");
     Ok(packages.iter().map(|package| built.join(format!("{}.wasm", package.replace('-', "_")))).collect())
 }

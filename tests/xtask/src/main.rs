@@ -72,6 +72,8 @@ fn main() -> anyhow::Result<()> {
         Task::Test(arguments) => test::run(&arguments),
         Task::Dev(arguments) => dev::run(&arguments),
         Task::Bench(BenchArguments { arguments }) => {
+            // The benchmarks start it; it lies beside them.
+            build::host(build::Profile::Release)?;
             steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
         }
         Task::Ci => ci::run(),
