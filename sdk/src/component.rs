@@ -144,6 +144,8 @@ impl From<Manifest> for types::Manifest {
 }
 
 impl From<Response> for types::Response {
+    /// Once in a component, not in each of its exports.
+    #[inline(never)]
     fn from(response: Response) -> Self {
         Self {
             children: response.children.map(|children| children.into_iter().map(types::Child::from).collect()),

@@ -13,6 +13,7 @@ const ENDS: &[(&str, Option<&str>)] = &[
     ("huge_memory", Some("OutOfMemory")),
     ("deep_recursion", Some("StackOverflow")),
     ("endless_output", Some("OutputTooLarge")),
+    ("deep_output", Some("OutputTooDeep")),
     ("malformed_output", Some("InvalidOutput")),
     ("log_flood", Some("LogFlood")),
     ("undeclared_kind", Some("UndeclaredKind")),

@@ -120,6 +120,11 @@ impl Sandbox {
         Ok(Plugin::new(linked, manifest, compile))
     }
 
+    /// Whether [`Sandbox::load`] would find this component compiled on disk.
+    pub fn is_compiled(&self, bytes: &[u8]) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.load(&self.shared.engine, &Digest::of(bytes)).is_some())
+    }
+
     fn component(&self, bytes: &[u8], digest: &Digest) -> Result<(Component, CodeSource), load::Error> {
         let Some(cache) = &self.cache else {
             let component = Component::from_binary(&self.shared.engine, bytes);

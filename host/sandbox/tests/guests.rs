@@ -94,6 +94,14 @@ fn endless_output() {
 }
 
 #[test]
+fn deep_output() {
+    let limits = limits();
+    let error = check(gyre_artifacts::guests::DEEP_OUTPUT, &limits, "OutputTooDeep");
+    let Error::OutputTooDeep { at, limit } = error else { panic!("{error:?}") };
+    assert_eq!((at.as_str(), limit), ("children[0]", limits.output_depth));
+}
+
+#[test]
 fn malformed_output() {
     let error = check(gyre_artifacts::guests::MALFORMED_OUTPUT, &limits(), "InvalidOutput");
     let Error::InvalidOutput { at, .. } = error else { panic!("{error:?}") };

@@ -53,6 +53,18 @@ impl serde::de::Error for Error {
 
     #[cold]
     #[inline(never)]
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format_args!("unknown variant `{variant}`, {}", OneOf("variants", expected)))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format_args!("unknown field `{field}`, {}", OneOf("fields", expected)))
+    }
+
+    #[cold]
+    #[inline(never)]
     fn missing_field(field: &'static str) -> Self {
         Self::new(format_args!("missing field `{field}`"))
     }
@@ -89,5 +101,22 @@ impl Display for Found<'_> {
             Unexpected::TupleVariant => "tuple variant",
             Unexpected::StructVariant => "struct variant",
         })
+    }
+}
+
+/// As `serde` words it, but without a panic, which would write into the component where its author keeps the source of `serde`.
+struct OneOf(&'static str, &'static [&'static str]);
+
+impl Display for OneOf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            [] => write!(formatter, "there are no {}", self.0),
+            [only] => write!(formatter, "expected `{only}`"),
+            [one, other] => write!(formatter, "expected `{one}` or `{other}`"),
+            [first, others @ ..] => {
+                write!(formatter, "expected one of `{first}`")?;
+                others.iter().try_for_each(|other| write!(formatter, ", `{other}`"))
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde::ser::{
-    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    Error as _, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
     SerializeTupleVariant, Serializer,
 };
 
@@ -48,13 +48,11 @@ impl<'t> Serializer for &'t mut Text {
     }
 
     fn serialize_f32(self, number: f32) -> Result<(), Error> {
-        self.push(&serde_json::Value::from(number).to_string());
-        Ok(())
+        self.fraction(&number)
     }
 
     fn serialize_f64(self, number: f64) -> Result<(), Error> {
-        self.push(&serde_json::Value::from(number).to_string());
-        Ok(())
+        self.fraction(&number)
     }
 
     fn serialize_bool(self, value: bool) -> Result<(), Error> {
@@ -148,6 +146,14 @@ impl<'t> Serializer for &'t mut Text {
         let mut first = self.open(b'{');
         self.field(&mut first, variant);
         Ok(Fields { first: self.open(b'{'), text: self, form: Form::Variant })
+    }
+}
+
+impl Text {
+    /// `serde_json` finds the shortest digits. Only types with fractions draw it in.
+    fn fraction(&mut self, number: &impl Serialize) -> Result<(), Error> {
+        self.push(&serde_json::to_string(number).map_err(Error::custom)?);
+        Ok(())
     }
 }
 

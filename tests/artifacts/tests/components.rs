@@ -1,4 +1,4 @@
-//! Every artifact is a component, and `for_each_guest` names every guest.
+//! Every artifact is a component, `for_each_guest` names every guest, and a plugin is small and the same wherever it is compiled.
 
 macro_rules! assert_guest_is_listed {
     ($name:ident) => {
@@ -28,4 +28,26 @@ fn is_component(path: &str) -> bool {
 fn plugins_are_components() {
     assert!(is_component(gyre_artifacts::ECHO));
     assert!(is_component(gyre_artifacts::SCHEDULED_ECHO));
+}
+
+/// A plugin of some use fits into 150 KB: it is pulled, compiled and held by every host. The compiler is pinned, so this says the
+/// same every time.
+#[test]
+fn echo_is_small() {
+    const LIMIT: usize = 150_000;
+    let size = std::fs::read(gyre_artifacts::ECHO).unwrap().len();
+    assert!(size <= LIMIT, "echo.wasm has {size} bytes");
+}
+
+/// Panics name source files; those of dependencies lie where this machine's Cargo keeps them, and would give a plugin another
+/// digest on each machine.
+#[test]
+fn plugins_do_not_say_where_they_were_compiled() {
+    for path in [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO] {
+        let component = std::fs::read(path).unwrap();
+        for part in [b"/registry/src/".as_slice(), env!("CARGO_MANIFEST_DIR").as_bytes()] {
+            let found = component.windows(part.len()).any(|window| window == part);
+            assert!(!found, "{path} holds {}", String::from_utf8_lossy(part));
+        }
+    }
 }
