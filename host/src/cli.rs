@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use gyre_sandbox::{Limits, Plugin, Sandbox};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::info;
+use tracing::{debug, info};
 use tracing_subscriber::EnvFilter;
 
 use crate::host::{self, Options};
@@ -35,9 +35,12 @@ enum Command {
     /// Mounts plugins and reconciles their objects until it is told to stop.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArguments),
+    /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
+    #[command(after_help = COMPILE_EXAMPLES)]
+    Compile(PluginArguments),
     /// Prints the CustomResourceDefinitions that plugins bring.
     #[command(after_help = CRDS_EXAMPLES)]
-    Crds(CrdsArguments),
+    Crds(PluginArguments),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -49,6 +52,11 @@ Examples:
 const CRDS_EXAMPLES: &str = "\
 Examples:
   gyre crds echo.wasm | kubectl apply --server-side -f -";
+
+const COMPILE_EXAMPLES: &str = "\
+Examples:
+  gyre compile echo.wasm scheduled_echo.wasm
+  gyre compile --code-cache /var/cache/gyre /plugins/echo.wasm";
 
 #[derive(Debug, Args)]
 struct RunArguments {
@@ -90,7 +98,7 @@ struct RunArguments {
 }
 
 #[derive(Debug, Args)]
-struct CrdsArguments {
+struct PluginArguments {
     /// The plugins.
     #[arg(value_name = "PLUGIN", required = true)]
     plugins: Vec<PathBuf>,
@@ -152,6 +160,7 @@ impl FromStr for Settings {
 pub fn main() -> ExitCode {
     let result = match Gyre::parse().command {
         Command::Run(arguments) => run(arguments),
+        Command::Compile(arguments) => compile(&arguments),
         Command::Crds(arguments) => crds(&arguments),
     };
     match result {
@@ -208,8 +217,10 @@ fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyho
     } else {
         Namespaces::Only(arguments.namespaces.iter().cloned().collect())
     };
+    let cache = code_cache(&arguments.code);
     let mut mounts = Vec::new();
     for path in &arguments.plugins {
+        compile_apart(sandbox, path, cache.as_deref());
         let plugin = load(sandbox, path)?;
         let name = plugin.manifest().name.clone();
         let settings = arguments.settings.iter().rev().find(|settings| settings.plugin == name);
@@ -226,10 +237,32 @@ fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyho
     Ok(mounts)
 }
 
-fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
-    let sandbox =
-        Sandbox::new(gyre_sandbox::Options { cache_dir: code_cache(&arguments.code), ..gyre_sandbox::Options::default() })
-            .context("cannot set up the sandbox")?;
+fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
+    let sandbox = sandbox(&arguments.code)?;
+    for path in &arguments.plugins {
+        load(&sandbox, path)?;
+    }
+    Ok(())
+}
+
+/// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
+/// this one. Whatever is wrong with the plugin, loading it says.
+fn compile_apart(sandbox: &Sandbox, path: &Path, cache: Option<&Path>) {
+    let (Some(cache), Ok(bytes), Ok(gyre)) = (cache, std::fs::read(path), std::env::current_exe()) else { return };
+    if sandbox.is_compiled(&bytes) {
+        return;
+    }
+    let mut command = std::process::Command::new(gyre);
+    command.arg("compile").arg("--code-cache").arg(cache).arg("--").arg(path);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) => debug!(plugin = %path.display(), %status, "compiled in another process"),
+        Err(error) => debug!(plugin = %path.display(), %error, "no other process to compile in"),
+    }
+}
+
+fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
+    let sandbox = sandbox(&arguments.code)?;
     let mut output = std::io::stdout().lock();
     for path in &arguments.plugins {
         for crd in &load(&sandbox, path)?.manifest().crds {
@@ -239,6 +272,12 @@ fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A sandbox for asking plugins what they are.
+fn sandbox(code: &CodeArguments) -> anyhow::Result<Sandbox> {
+    let options = gyre_sandbox::Options { cache_dir: code_cache(code), ..gyre_sandbox::Options::default() };
+    Sandbox::new(options).context("cannot set up the sandbox")
 }
 
 fn load(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {

@@ -69,6 +69,16 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
+fn what_is_compiled_beforehand_is_not_compiled_again() {
+    let cache = tempfile::tempdir().unwrap();
+    let cache = cache.path().display().to_string();
+    assert!(gyre(&["compile", "--code-cache", &cache, gyre_artifacts::ECHO]).status.success());
+    let output = gyre(&["run", "--plugin", gyre_artifacts::ECHO, "--code-cache", &cache, "--kubeconfig", "/nonexistent"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("compiled=Cache"), "{stderr}");
+}
+
+#[test]
 fn crds_are_printed_as_yaml_that_names_them() {
     let output = gyre(&["crds", gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO]);
     let stdout = String::from_utf8(output.stdout).unwrap();

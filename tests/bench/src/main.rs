@@ -35,6 +35,8 @@ enum Part {
     Requests,
 }
 
+type Measure = fn() -> anyhow::Result<Vec<Line>>;
+
 /// A measured ratio or amount, with its target.
 struct Line {
     what: String,
@@ -68,7 +70,7 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let parts: [(Part, &str, fn() -> anyhow::Result<Vec<Line>>); 4] = [
+    let parts: [(Part, &str, Measure); 4] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
         (Part::Store, "memory per cached object", store::measure),
         (Part::Process, "sizes", process::measure),
