@@ -13,16 +13,16 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tracing::info;
 
-use crate::informer::Informers;
 use crate::metrics::Metrics;
+use crate::mount::{Mount, Phase};
 
 /// What the server shows.
 #[derive(Clone)]
 pub struct Shown {
     /// Behind `/metrics`.
     pub metrics: Arc<Metrics>,
-    /// Behind `/readyz`: ready when all are synced.
-    pub informers: Arc<Informers>,
+    /// Behind `/readyz`: ready when none is still starting. One that waits for its CRD does not hold the others up.
+    pub mounts: Arc<[Arc<Mount>]>,
 }
 
 /// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
@@ -48,17 +48,12 @@ pub async fn serve(
 }
 
 async fn ready(State(shown): State<Shown>) -> Response {
-    let waiting: Vec<String> = shown
-        .informers
-        .running()
-        .iter()
-        .filter(|informer| !informer.is_synced())
-        .map(|informer| informer.target().kind.to_string())
-        .collect();
+    let starting = shown.mounts.iter().filter(|mount| mount.phase() == Phase::Starting);
+    let waiting: Vec<&str> = starting.map(|mount| &*mount.name).collect();
     if waiting.is_empty() {
         (StatusCode::OK, "ok\n".to_owned()).into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, format!("not synced yet: {}\n", waiting.join(", "))).into_response()
+        (StatusCode::SERVICE_UNAVAILABLE, format!("still starting: {}\n", waiting.join(", "))).into_response()
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::conflict::{self, Answer, Conflict};
+use gyre_core::conflict::{Answer, Conflict, TakenBack};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
-use gyre_core::outcome::{Problem, ProblemKind, RECHECK};
-use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Refusal, RefusalReason, Settled, Step};
+use gyre_core::outcome::{Problem, ProblemKind};
+use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Ownership, Refusal, RefusalReason, Settled, Step};
+use gyre_core::queue::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
 use kube::{Api, Client};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-use crate::kinds::error_chain;
+use crate::kinds::{answered, error_chain};
 use crate::metrics::Metrics;
 use crate::mount::View;
 use crate::object::{Received, SharedObject};
@@ -34,8 +35,10 @@ pub(crate) enum Done {
     Nothing,
     /// It will not be done.
     Refused(Refusal),
-    /// Something has to happen first, which no watch tells of.
-    LookAgain(Duration),
+    /// Something has to happen first, of which a watch will tell; the message says what.
+    Waits(String),
+    /// As [`Done::Waits`], and no watch tells of it.
+    LookAgain(Duration, String),
 }
 
 /// What the steps of one plan are carried out with.
@@ -46,8 +49,10 @@ pub(crate) struct Applier<'a> {
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
     /// By the UID of a child; see [`Settled`].
     pub(crate) settled: &'a mut BTreeMap<String, Settled>,
-    /// By the UID of a child: since when, and how often, its fields were taken back from those who edited them.
-    pub(crate) taken_back: &'a mut BTreeMap<String, (Instant, u32)>,
+    /// By the UID of a child.
+    pub(crate) taken_back: &'a mut BTreeMap<String, TakenBack>,
+    /// When the host's time began.
+    pub(crate) started: Instant,
 }
 
 impl Applier<'_> {
@@ -79,7 +84,7 @@ impl Applier<'_> {
                 info!(child = %desired.child, ?cause, "replacing");
                 self.delete(&desired.child, uid, *propagation).await?;
                 // The end of the object brings the parent back, and then there is nothing of that name.
-                Ok(Done::Wrote)
+                Ok(Done::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
             }
             Step::Delete { child, uid, propagation } => {
                 info!(%child, "deleting what is not desired any more");
@@ -89,16 +94,17 @@ impl Applier<'_> {
     }
 
     async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<Done, Problem> {
+        let namespaces = (input.parent.key.namespace.as_deref(), desired.child.key.namespace.as_deref());
+        if plan::ownership(namespaces.0, namespaces.1) == Ownership::Labels {
+            return Ok(Done::Refused(cannot_be_owned(&desired.child)));
+        }
         let api = self.api(&desired.child)?;
-        match api.get(&desired.child.key.name).await {
+        match answered(api.get(&desired.child.key.name)).await {
             Ok(live) => {
                 let (_, live) = parsed(live, &desired.child)?;
                 match plan::on_existing(input, desired, &live) {
                     Existing::Nothing => Ok(Done::Nothing),
-                    Existing::Wait(message) => {
-                        debug!(child = %desired.child, message, "waiting");
-                        Ok(Done::LookAgain(LOOK_AGAIN_AFTER))
-                    }
+                    Existing::Wait(message) => Ok(Done::LookAgain(LOOK_AGAIN_AFTER, message)),
                     Existing::Refuse(refusal) => Ok(Done::Refused(refusal)),
                     Existing::Step(step) => Box::pin(self.execute(&step, input)).await,
                 }
@@ -116,14 +122,15 @@ impl Applier<'_> {
         let before = uid.and_then(|_| view?.get(&child.key)).map(|object| object.resource_version());
         self.metrics.wrote(self.plugin, if uid.is_some() { "apply" } else { "create" });
         let patch = Patch::Apply(&desired.object);
-        let mut result = api.patch(&child.key.name, &self.patch_params(), &patch).await;
+        let mut result = answered(api.patch(&child.key.name, &self.patch_params(), &patch)).await;
         if let Err(kube::Error::Api(status)) = &result
             && let Some(uid) = uid
             && self.may_take_back(&conflicts(status), uid)
         {
             info!(%child, "putting back what was edited: {}", status.message);
             self.metrics.wrote(self.plugin, "apply");
-            result = api.patch(&child.key.name, &PatchParams { force: true, ..self.patch_params() }, &patch).await;
+            let forced = PatchParams { force: true, ..self.patch_params() };
+            result = answered(api.patch(&child.key.name, &forced, &patch)).await;
         }
         let answer = match result {
             Ok(answer) => answer,
@@ -144,7 +151,7 @@ impl Applier<'_> {
         let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.plugin, "label");
-        let answer = self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch)).await;
+        let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
         let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
         if let Some(view) = view {
             view.remember(&object, mark);
@@ -154,13 +161,8 @@ impl Applier<'_> {
 
     /// Whether the fields in conflict are to be taken back by force; if so, it counts.
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
-        let now = Instant::now();
-        let (since, count) = self.taken_back.get(uid).copied().filter(|(since, _)| now - *since < RECHECK).unwrap_or((now, 0));
-        let take_back = conflict::answer(conflicts, count) == Answer::TakeBack;
-        if take_back {
-            self.taken_back.insert(uid.to_owned(), (since, count + 1));
-        }
-        take_back
+        let taken_back = self.taken_back.entry(uid.to_owned()).or_default();
+        taken_back.answer(conflicts, Time::from_duration(self.started.elapsed())) == Answer::TakeBack
     }
 
     /// Remembers what the API server made of what was desired, where it spells it otherwise.
@@ -175,7 +177,7 @@ impl Applier<'_> {
     async fn is_only_spelt_otherwise(&mut self, desired: &Desired, uid: &str) -> Result<bool, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
-        let live = match api.get(&child.key.name).await {
+        let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(true),
             Err(error) => return Err(problem(&error, child)),
@@ -185,7 +187,7 @@ impl Applier<'_> {
             metadata.insert("uid".to_owned(), Value::String(uid.to_owned()));
         }
         let params = PatchParams { dry_run: true, ..self.patch_params() };
-        match api.patch(&child.key.name, &params, &Patch::Apply(&body)).await {
+        match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
             Ok(answer) => {
                 let (_, answer) = parsed(answer, child)?;
                 let same = plan::fingerprint(&answer) == plan::fingerprint(&live);
@@ -211,7 +213,7 @@ impl Applier<'_> {
             ..DeleteParams::default()
         };
         self.metrics.wrote(self.plugin, "delete");
-        match api.delete(&child.key.name, &params).await {
+        match answered(api.delete(&child.key.name, &params)).await {
             Ok(_) => {
                 self.settled.remove(uid);
                 Ok(Done::Wrote)
@@ -237,6 +239,14 @@ impl Applier<'_> {
 /// The field manager of a plugin's writes.
 pub(crate) fn field_manager(plugin: &str) -> String {
     format!("gyre/{plugin}")
+}
+
+/// A child that would outlive its parent, since neither the garbage collector nor a finalizer sees to it.
+fn cannot_be_owned(child: &ObjectRef) -> Refusal {
+    let message = format!(
+        "{child} cannot have an owner reference to its parent, as it is outside of the parent's namespace, and this version of gyre does not clean such children up: put it into the parent's namespace"
+    );
+    Refusal { child: Some(child.clone()), reason: RefusalReason::CannotBeOwned, message }
 }
 
 /// What the API server said no to for good, as far as we can tell; what may pass is an error instead.

@@ -1,6 +1,6 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
@@ -76,7 +76,7 @@ struct RunArguments {
     #[arg(long, value_name = "N", env = "NUM_WORKERS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
     /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_retries: Option<u32>,
     /// Where to serve /healthz, /readyz and /metrics; "off" for nowhere.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:2112")]
@@ -331,7 +331,10 @@ fn start_logging(arguments: &RunArguments) -> anyhow::Result<()> {
             arguments.log_level
         )
     })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     let result = match arguments.log_format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),

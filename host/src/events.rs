@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tracing::warn;
 
-use crate::kinds::error_chain;
+use crate::kinds::{answered, error_chain};
 use crate::object::Object;
 
 /// The longest note that the API server takes, in bytes (`noteLengthLimit` of its events validation).
@@ -89,7 +89,7 @@ impl Recorder {
 
     async fn create(&self, namespace: &str, body: &k8s_openapi::api::events::v1::Event) -> Result<(), kube::Error> {
         let api: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), namespace);
-        api.create(&PostParams::default(), body).await.map(|_| ())
+        answered(api.create(&PostParams::default(), body)).await.map(|_| ())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use gyre_core::object::ObjectKey;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Outcome, Problem, ProblemKind};
 use gyre_core::queue::{self, Next, Taken};
 use kube::Client;
@@ -48,6 +48,16 @@ pub enum Error {
     /// Two plugins of one name would own each other's children.
     #[error("two of the plugins are called {0}: a plugin can be mounted once")]
     MountedTwice(MountName),
+    /// Two plugins that say different things of one object would undo each other's status without end.
+    #[error("the plugins {first} and {second} both reconcile {kind}: a kind can have one plugin")]
+    SameParent {
+        /// The one.
+        first: MountName,
+        /// The other.
+        second: MountName,
+        /// The kind.
+        kind: GroupVersionKind,
+    },
     /// The contract has it, and this version of the host does not yet.
     #[error("the plugin {plugin} {what}, which this version of gyre does not support yet")]
     NotSupported {
@@ -64,12 +74,21 @@ pub enum Error {
 ///
 /// The first reason why not.
 pub fn check(mounts: &[Mount]) -> Result<(), Error> {
-    let mut names = std::collections::BTreeSet::new();
+    let mut seen: Vec<&Mount> = Vec::new();
     for mount in mounts {
         let plugin = Arc::clone(&mount.name);
-        if !names.insert(Arc::clone(&plugin)) {
+        if seen.iter().any(|other| other.name == plugin) {
             return Err(Error::MountedTwice(plugin));
         }
+        let kind = &mount.manifest().parent;
+        let same_kind = |other: &&&Mount| {
+            let other = &other.manifest().parent;
+            (&other.group, &other.kind) == (&kind.group, &kind.kind)
+        };
+        if let Some(other) = seen.iter().find(same_kind) {
+            return Err(Error::SameParent { first: Arc::clone(&other.name), second: plugin, kind: kind.clone() });
+        }
+        seen.push(mount);
         if mount.manifest().finalizes {
             return Err(Error::NotSupported { plugin, what: "finalizes its parents" });
         }
@@ -94,26 +113,33 @@ pub async fn run(
     check(&mounts)?;
     let (stop, stopped) = watch::channel(false);
     let metrics = Arc::new(Metrics::default());
+    let mounts: Arc<[Arc<Mount>]> = mounts.into_iter().map(Arc::new).collect();
+    let admin = match options.listen {
+        Some(address) => {
+            let shown = admin::Shown { metrics: Arc::clone(&metrics), mounts: Arc::clone(&mounts) };
+            Some(admin::serve(address, shown, stops(stopped.clone())).await?)
+        }
+        None => None,
+    };
     tokio::pin!(shutdown);
     let list_strategy = tokio::select! {
         strategy = connect(&client) => strategy,
         () = &mut shutdown => return Ok(()),
     };
     let informers = Arc::new(Informers::new(client.clone(), Arc::clone(&metrics), list_strategy));
-    let admin = match options.listen {
-        Some(address) => {
-            let shown = admin::Shown { metrics: Arc::clone(&metrics), informers: Arc::clone(&informers) };
-            Some(admin::serve(address, shown, stops(stopped.clone())).await?)
-        }
-        None => None,
-    };
     let retries =
         queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let recorder = Recorder::new(client.clone(), options.instance.clone());
-    let context = Arc::new(Context { client: client.clone(), metrics, recorder, retries });
+    let context = Arc::new(Context {
+        client: client.clone(),
+        metrics,
+        recorder,
+        retries,
+        queue: Arc::clone(&queue),
+        started: Instant::now(),
+    });
 
-    let mounts: Arc<[Arc<Mount>]> = mounts.into_iter().map(Arc::new).collect();
     let mut starting = JoinSet::new();
     for mount in mounts.iter() {
         queue.add_mount(Arc::clone(&mount.name), options.workers);

@@ -179,19 +179,42 @@ pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrate
     Ok(if release >= (1, 34) { watcher::InitialListStrategy::StreamingList } else { watcher::InitialListStrategy::ListWatch })
 }
 
-async fn run(shared: Arc<Shared>, api: Api<Received>, config: watcher::Config, metrics: Arc<Metrics>) {
-    let events = watch_resource(api, config).default_backoff();
+async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>) {
+    while follow(&shared, api.clone(), &config, &metrics).await == Listing::NotStreamed {
+        info!(kind = %shared.target.kind, "the API server does not stream lists of this kind; listing it in pages");
+        config.initial_list_strategy = watcher::InitialListStrategy::ListWatch;
+    }
+}
+
+/// Why a watch is followed no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listing {
+    /// The server rejects a streaming list, as with its feature gate `WatchList` off.
+    NotStreamed,
+    /// There is nothing more to come.
+    Ended,
+}
+
+async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics) -> Listing {
+    let events = watch_resource(api, config.clone()).default_backoff();
     pin_mut!(events);
     let target = &shared.target;
     while let Some(event) = events.next().await {
         match event {
-            Ok(event) => shared.take(event, &metrics),
+            Ok(event) => shared.take(event, metrics),
+            Err(error) if rejects_streaming(&error, config) => return Listing::NotStreamed,
             Err(error) => {
                 metrics.watch_failed(target);
                 warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; starting it again");
             }
         }
     }
+    Listing::Ended
+}
+
+fn rejects_streaming(error: &watcher::Error, config: &watcher::Config) -> bool {
+    config.initial_list_strategy == watcher::InitialListStrategy::StreamingList
+        && matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
 }
 
 impl Shared {

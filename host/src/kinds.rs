@@ -14,6 +14,21 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After many looks in vain it is asked less often.
 const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
 
+/// How long the API server may take to answer a request that is not a watch: its own limit (`--request-timeout`).
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Waits for an answer, but not for ever: a peer that is gone without a word would keep a worker, and the key that it works on.
+///
+/// # Errors
+///
+/// Those of the request; [`kube::Error::Service`] if there is no answer in time.
+pub(crate) async fn answered<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+    match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        Ok(answer) => answer,
+        Err(_) => Err(kube::Error::Service(format!("no answer within {REQUEST_TIMEOUT:?}").into())),
+    }
+}
+
 /// A kind as the API server serves it.
 #[derive(Clone, Debug)]
 pub struct Resource {
@@ -54,7 +69,7 @@ impl Resource {
 /// When the API server cannot be asked.
 pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Resource>, kube::Error> {
     let wanted = KubeKind::gvk(&kind.group, &kind.version, &kind.kind);
-    match discovery::pinned_kind(client, &wanted).await {
+    match answered(discovery::pinned_kind(client, &wanted)).await {
         Ok((api, capabilities)) => Ok(Some(Resource {
             api,
             scope: match capabilities.scope {
@@ -74,28 +89,36 @@ pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Res
     }
 }
 
+/// Asks the API server for a kind until it answers; none if it does not serve it.
+pub async fn look_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Option<Resource> {
+    loop {
+        match find(client, kind).await {
+            Ok(found) => return found,
+            Err(error) => {
+                warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again");
+            }
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+}
+
 /// Waits until the API server serves a kind.
 pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Resource {
     let mut delay = LOOK_AGAIN_AFTER;
     let mut looks = 0_u32;
     loop {
-        match find(client, kind).await {
-            Ok(Some(resource)) => {
+        match look_for(client, kind, plugin).await {
+            Some(resource) => {
                 if looks > 0 {
                     info!(plugin, %kind, "the API server serves the kind now");
                 }
                 return resource;
             }
-            Ok(None) if looks == 0 => {
-                warn!(
-                    plugin, %kind,
-                    "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin brings)"
-                );
-            }
-            Ok(None) => {}
-            Err(error) => {
-                warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again")
-            }
+            None if looks == 0 => warn!(
+                plugin, %kind,
+                "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin brings)"
+            ),
+            None => {}
         }
         looks += 1;
         tokio::time::sleep(delay).await;

@@ -27,6 +27,7 @@ mod memory;
 pub mod metrics;
 pub mod mount;
 pub mod object;
+mod own_writes;
 mod reconcile;
 mod status;
 pub mod store;

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use gyre_core::conflict::TakenBack;
+use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::Settled;
 use gyre_core::response::Event;
 use serde_json::{Map, Value};
@@ -24,24 +26,30 @@ pub(crate) struct Memory {
     pub(crate) events: Option<Vec<Event>>,
     /// By the UID of a child: what the API server made of what was desired, where it spells it otherwise.
     pub(crate) settled: BTreeMap<String, Settled>,
-    /// By the UID of a child: since when, and how often, its fields were taken back from those who edited them.
-    pub(crate) taken_back: BTreeMap<String, (Instant, u32)>,
+    /// By the UID of a child: how often its fields were taken back from those who edited them.
+    pub(crate) taken_back: BTreeMap<String, TakenBack>,
     /// The status that was sent, and what the API server made of it where that differs (it drops fields that the CRD has no room for).
     pub(crate) settled_status: Option<(u64, u64)>,
 }
 
-/// A fingerprint of all that a reconcile depends on besides the plugin and its settings: the parent, and its children.
+/// A fingerprint of all that a reconcile depends on besides the plugin and its settings: the parent, its children, and which of their
+/// kinds are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inputs(u64, u64);
 
 impl Inputs {
     /// The parent counts without its resource version, which every write moves.
-    pub(crate) fn of(parent: &Object, children: &[SharedObject]) -> Self {
+    pub(crate) fn of<'a>(
+        parent: &Object,
+        children: &[SharedObject],
+        served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
+    ) -> Self {
         // Two hashes with different beginnings: a collision would make the host blind to a change.
         let [first, second] = [1_u8, 2].map(|seed| {
             let mut hasher = DefaultHasher::new();
             seed.hash(&mut hasher);
             hash_without_resource_version(parent.json(), &mut hasher);
+            served.clone().for_each(|kind| kind.hash(&mut hasher));
             for child in children {
                 (child.uid(), child.resource_version()).hash(&mut hasher);
             }

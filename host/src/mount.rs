@@ -10,12 +10,13 @@ use gyre_core::plan::{PLUGIN_LABEL, Parent};
 use gyre_core::queue::Priority;
 use gyre_sandbox::{Limits, Plugin};
 use kube::Client;
-use tracing::{debug, info};
+use tracing::{debug, error, info};
 
 use crate::informer::{Informer, Informers, Notice, Origin};
 use crate::kinds::{self, Resource};
 use crate::memory::Memory;
 use crate::object::{Object, SharedObject};
+use crate::own_writes::OwnWrites;
 use crate::store::Mark;
 use crate::work::{MountName, WorkQueue};
 
@@ -35,6 +36,22 @@ pub struct Mount {
     parents: OnceLock<View>,
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
+    pub(crate) own_writes: OwnWrites,
+    phase: Mutex<Phase>,
+}
+
+/// How far a mount has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Its kinds are looked up, or its caches are filled.
+    #[default]
+    Starting,
+    /// The API server does not serve its parent kind yet.
+    Waiting,
+    /// It reconciles.
+    Running,
+    /// It cannot: the log says why.
+    Refused,
 }
 
 /// What a mount sees of one kind: the caches of all its namespaces.
@@ -116,6 +133,8 @@ impl Mount {
             parents: OnceLock::new(),
             children: RwLock::default(),
             memories: Mutex::default(),
+            own_writes: OwnWrites::default(),
+            phase: Mutex::default(),
         }
     }
 
@@ -132,6 +151,15 @@ impl Mount {
     /// The views of those child kinds that are served.
     pub fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
         self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, phase: Phase) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
     /// What is remembered of a parent from its last reconcile.
@@ -152,20 +180,25 @@ impl Mount {
     /// Waits for the kinds to be served, fills the caches, and from then on queues each parent that something changed about.
     pub async fn start(self: Arc<Self>, client: Client, informers: Arc<Informers>, queue: Arc<WorkQueue>) {
         let manifest = self.manifest();
-        let parents = kinds::wait_for(&client, &manifest.parent, &self.name).await;
+        let parents = self.find_parents(&client).await;
+        if matches!(self.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
+            error!(
+                plugin = %self.name, kind = %manifest.parent,
+                "not mounted: its objects are cluster-scoped, and this host is confined to namespaces (--namespace)"
+            );
+            self.enter(Phase::Refused);
+            return;
+        }
         let parents = self.parents.get_or_init(|| View::new(&informers, parents, &self.namespaces, None));
         for child in &manifest.children {
-            match kinds::find(&client, &child.kind).await {
-                Ok(Some(resource)) => self.see_children(&informers, child.kind.clone(), resource),
-                // Whatever is wrong now, the task waits for it to be right.
-                Ok(None) | Err(_) => {
-                    let late = Arc::clone(&self).start_late(
-                        client.clone(),
-                        Arc::clone(&informers),
-                        Arc::clone(&queue),
-                        child.kind.clone(),
-                    );
-                    tokio::spawn(late);
+            match kinds::look_for(&client, &child.kind, &self.name).await {
+                Some(resource) => {
+                    let view = self.view_of_children(&informers, resource);
+                    self.see_children(child.kind.clone(), view);
+                }
+                None => {
+                    let (client, informers, queue) = (client.clone(), Arc::clone(&informers), Arc::clone(&queue));
+                    tokio::spawn(Arc::clone(&self).start_late(client, informers, queue, child.kind.clone()));
                 }
             }
         }
@@ -179,6 +212,18 @@ impl Mount {
         }
         info!(plugin = %self.name, parent = %manifest.parent, "mounted");
         self.subscribe_to_parents(parents, &queue);
+        self.enter(Phase::Running);
+    }
+
+    async fn find_parents(&self, client: &Client) -> Resource {
+        let kind = &self.manifest().parent;
+        if let Some(resource) = kinds::look_for(client, kind, &self.name).await {
+            return resource;
+        }
+        self.enter(Phase::Waiting);
+        let resource = kinds::wait_for(client, kind, &self.name).await;
+        self.enter(Phase::Starting);
+        resource
     }
 
     async fn start_late(
@@ -189,9 +234,10 @@ impl Mount {
         kind: GroupVersionKind,
     ) {
         let resource = kinds::wait_for(&client, &kind, &self.name).await;
-        self.see_children(&informers, kind.clone(), resource);
-        let Some(view) = self.children().remove(&kind) else { return };
+        let view = self.view_of_children(&informers, resource);
+        // Before its cache is filled, plugins would take it for empty.
         view.synced().await;
+        self.see_children(kind, Arc::clone(&view));
         self.subscribe_to_children(&view, &queue);
         // What was refused while the kind was not served can be done now.
         for informer in self.parents.get().iter().flat_map(|view| &view.informers) {
@@ -201,8 +247,11 @@ impl Mount {
         }
     }
 
-    fn see_children(&self, informers: &Informers, kind: GroupVersionKind, resource: Resource) {
-        let view = Arc::new(View::new(informers, resource, &self.namespaces, Some(PLUGIN_LABEL)));
+    fn view_of_children(&self, informers: &Informers, resource: Resource) -> Arc<View> {
+        Arc::new(View::new(informers, resource, &self.namespaces, Some(PLUGIN_LABEL)))
+    }
+
+    fn see_children(&self, kind: GroupVersionKind, view: Arc<View>) {
         self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);
     }
 
@@ -214,7 +263,10 @@ impl Mount {
                 Notice::Stored { object, origin: Origin::List, .. } => (object, Priority::Low),
                 Notice::Stored { object, origin: Origin::Watch, .. } | Notice::Deleted(object) => (object, Priority::Normal),
             };
-            queue.add(&mount.name, object.key(), priority);
+            let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
+            if !is_held_back {
+                queue.add(&mount.name, object.key(), priority);
+            }
         });
     }
 

@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::mount::{Mount, View};
 use crate::object::SharedObject;
 use crate::status;
+use crate::work::WorkQueue;
 use crate::world::CallWorld;
 
 /// What all reconciles of a host share.
@@ -32,6 +33,9 @@ pub(crate) struct Context {
     pub(crate) recorder: Recorder,
     /// How failing keys are retried: a status says whether its object will be tried again.
     pub(crate) retries: queue::Options,
+    pub(crate) queue: Arc<WorkQueue>,
+    /// When the host's time began.
+    pub(crate) started: Instant,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -45,6 +49,8 @@ struct Sight {
 struct Progress {
     changed: Changed,
     refusals: Vec<Refusal>,
+    /// What some child has to wait for.
+    waits: Option<String>,
     look_again: Option<Duration>,
     problem: Option<Problem>,
     failures: u32,
@@ -76,7 +82,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         memory = Memory { uid: sight.parent.uid().to_owned(), ..Memory::default() };
     }
     let children: Vec<SharedObject> = sight.children.iter().map(|(_, child)| Arc::clone(child)).collect();
-    let inputs = Inputs::of(&sight.parent, &children);
+    let inputs = Inputs::of(&sight.parent, &children, sight.views.keys());
     let due = memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
     if memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
         context.metrics.memo_hit(&mount.name);
@@ -89,7 +95,8 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         Ok(response) => (response, None),
         Err(problem) => (Response { children: None, ..Response::default() }, Some(problem)),
     };
-    let mut progress = Progress { changed: Changed::No, refusals: Vec::new(), look_again: None, problem, failures };
+    let mut progress =
+        Progress { changed: Changed::No, refusals: Vec::new(), waits: None, look_again: None, problem, failures };
     if progress.problem.is_none() {
         carry_out(context, mount, &sight, &response, &mut memory, &mut progress).await;
     }
@@ -101,9 +108,10 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         publish_events(context, mount, &sight, &response, &mut memory, &progress).await;
     }
 
+    let quiet = progress.look_again.is_none();
     let outcome = outcome(&response, progress);
     memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
-    let quiet = matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. });
+    let quiet = quiet && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. });
     if quiet && clock == ClockUse::NotRead {
         memory.inputs = Some(inputs);
     }
@@ -200,6 +208,7 @@ async fn carry_out(
     memory.settled.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
     memory.taken_back.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
     progress.refusals = refusals;
+    progress.waits = waiting.first().map(|child| format!("{child} is being deleted, and will be created once it is gone"));
     let mut applier = Applier {
         client: &context.client,
         metrics: &context.metrics,
@@ -207,13 +216,21 @@ async fn carry_out(
         views: &sight.views,
         settled: &mut memory.settled,
         taken_back: &mut memory.taken_back,
+        started: context.started,
     };
     for step in &steps {
         match applier.execute(step, &input).await {
             Ok(Done::Wrote) => progress.changed = Changed::Yes,
             Ok(Done::Nothing) => {}
             Ok(Done::Refused(refusal)) => progress.refusals.push(refusal),
-            Ok(Done::LookAgain(delay)) => progress.look_again = Some(delay),
+            Ok(Done::Waits(message)) => {
+                progress.changed = Changed::Yes;
+                progress.waits = Some(message);
+            }
+            Ok(Done::LookAgain(delay, message)) => {
+                progress.look_again = Some(delay);
+                progress.waits = Some(message);
+            }
             Err(problem) => {
                 progress.problem.get_or_insert(problem);
             }
@@ -230,14 +247,31 @@ async fn write_status(
     progress: &mut Progress,
 ) {
     let Some(parents) = mount.parents() else { return };
-    let written = status::Writer { client: &context.client, metrics: &context.metrics, plugin: &mount.name, parents };
+    let writer = status::Writer {
+        client: &context.client,
+        metrics: &context.metrics,
+        plugin: &mount.name,
+        parents,
+        own_writes: &mount.own_writes,
+        queue: &context.queue,
+        mount: &mount.name,
+    };
     let verdict = match &progress.problem {
         Some(problem) => problem.verdict(&context.retries, progress.failures),
-        None => Verdict::Refused(&progress.refusals),
+        None if !progress.refusals.is_empty() => Verdict::Refused(&progress.refusals),
+        None => match &progress.waits {
+            Some(message) => Verdict::Failed { reason: "Waiting", message, retry: gyre_core::status::Retry::Later },
+            None => Verdict::Ready,
+        },
     };
-    match written.write(&sight.parent, response, verdict, &mut memory.settled_status).await {
-        Ok(status::Written::Yes) => progress.changed = Changed::Yes,
+    match writer.write(&sight.parent, response, verdict, &mut memory.settled_status).await {
         Ok(status::Written::No) => {}
+        Ok(status::Written::Conditions) => progress.changed = Changed::Yes,
+        Ok(status::Written::PluginStatus) => {
+            progress.changed = Changed::Yes;
+            // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest.
+            progress.look_again = Some(Duration::ZERO);
+        }
         Err(error) => {
             let subject = ObjectRef { kind: mount.manifest().parent.clone(), key: sight.parent.key() };
             // The parent may have been deleted meanwhile: its deletion is on its way to us.
@@ -260,6 +294,13 @@ async fn publish_events(
     let mut events = response.events.clone();
     events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
     events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+    if let Some(problem) = &progress.problem
+        && context.retries.parks(problem.retry(), progress.failures)
+    {
+        let message =
+            format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
+        events.push(warning("RetriesExhausted", &message));
+    }
     let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
     for event in to_publish(&events, memory.events.as_deref(), transition) {
         context.recorder.publish(&mount.name, &mount.manifest().parent, &sight.parent, event).in_current_span().await;

@@ -1,5 +1,6 @@
 //! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
 
+use gyre_core::queue::Priority;
 use gyre_core::response::Response;
 use gyre_core::status::{StatusInput, Verdict, desired_status};
 use jiff::Timestamp;
@@ -8,17 +9,22 @@ use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::apply::field_manager;
-use crate::kinds::StatusSubresource;
+use crate::kinds::{StatusSubresource, answered};
 use crate::memory::status_hash;
 use crate::metrics::Metrics;
 use crate::mount::View;
 use crate::object::{Object, Received};
+use crate::own_writes::{Others, OwnWrites};
+use crate::work::{MountName, WorkQueue};
 
 /// Whether a request changed the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    Yes,
     No,
+    /// The host's part of it: conditions and the like.
+    Conditions,
+    /// What the plugin says, which is an input of its next call.
+    PluginStatus,
 }
 
 /// What statuses are written with.
@@ -27,6 +33,9 @@ pub(crate) struct Writer<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) plugin: &'a str,
     pub(crate) parents: &'a View,
+    pub(crate) own_writes: &'a OwnWrites,
+    pub(crate) queue: &'a WorkQueue,
+    pub(crate) mount: &'a MountName,
 }
 
 impl Writer<'_> {
@@ -73,16 +82,29 @@ impl Writer<'_> {
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.plugin, "status");
         let mark = self.parents.mark(parent.namespace());
+        let key = parent.key();
+        self.own_writes.begin(&key);
         let answer = match self.parents.resource.status {
-            StatusSubresource::Served => api.patch_status(parent.name(), &params, &Patch::Merge(&patch)).await?,
-            StatusSubresource::Absent => api.patch(parent.name(), &params, &Patch::Merge(&patch)).await?,
+            StatusSubresource::Served => answered(api.patch_status(parent.name(), &params, &Patch::Merge(&patch))).await,
+            StatusSubresource::Absent => answered(api.patch(parent.name(), &params, &Patch::Merge(&patch))).await,
         };
-        let Ok(answer) = answer.object else { return Ok(Written::Yes) };
-        self.parents.remember(&answer, mark);
+        let answer = answer.map(|answer| answer.object.ok());
+        if let Ok(Some(answer)) = &answer {
+            self.parents.remember(answer, mark);
+        }
+        let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
+        if self.own_writes.end(&key, version) == Others::Changed {
+            self.queue.add(self.mount, key, Priority::Normal);
+        }
+        let Some(answer) = answer? else { return Ok(Written::Conditions) };
         let made = status_of(&answer);
         let made = made.as_ref().and_then(Value::as_object);
         *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
-        Ok(if made == live { Written::No } else { Written::Yes })
+        Ok(match (made == live, plugins_part(made) == plugins_part(live)) {
+            (true, _) => Written::No,
+            (false, true) => Written::Conditions,
+            (false, false) => Written::PluginStatus,
+        })
     }
 }
 
@@ -92,6 +114,12 @@ fn status_of(object: &Object) -> Option<Value> {
         status: Option<Value>,
     }
     serde_json::from_str::<WithStatus>(object.json()).ok()?.status
+}
+
+/// What of a status is the plugin's own to say.
+fn plugins_part(status: Option<&Map<String, Value>>) -> Vec<(&String, &Value)> {
+    let fields = status.into_iter().flatten();
+    fields.filter(|(field, _)| !matches!(field.as_str(), "conditions" | "observedGeneration")).collect()
 }
 
 /// A JSON merge patch (RFC 7396) that makes `desired` of `live`.

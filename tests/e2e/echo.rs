@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition};
+use crate::harness::{Cluster, condition, guest_crds};
 
 fn echo(namespace: &str, name: &str, message: &str) -> String {
     json!({
@@ -24,77 +24,53 @@ fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
     cluster.patch_status(namespace, "pod", pod["metadata"]["name"].as_str().unwrap(), &json!({ "phase": "Succeeded" }));
 }
 
-/// What the API server adds to a Job by itself, or keeps for its controllers.
-fn without_defaults(mut job: Value) -> Value {
-    let metadata = job["metadata"].as_object_mut().unwrap();
-    for field in ["creationTimestamp", "generation", "resourceVersion", "uid", "managedFields"] {
-        metadata.remove(field);
-    }
-    job.as_object_mut().unwrap().remove("status");
-    let spec = job["spec"].as_object_mut().unwrap();
-    for field in [
-        "backoffLimit",
-        "completionMode",
-        "completions",
-        "manualSelector",
-        "parallelism",
-        "podReplacementPolicy",
-        "selector",
-        "suspend",
-    ] {
-        spec.remove(field);
-    }
-    let template = spec["template"]["metadata"].as_object_mut().unwrap();
-    template.remove("labels");
-    template.remove("creationTimestamp");
-    if template.is_empty() {
-        spec["template"].as_object_mut().unwrap().remove("metadata");
-    }
-    let pod = spec["template"]["spec"].as_object_mut().unwrap();
-    for field in ["dnsPolicy", "schedulerName", "securityContext", "terminationGracePeriodSeconds"] {
-        pod.remove(field);
-    }
-    for container in pod["containers"].as_array_mut().unwrap() {
-        for field in ["resources", "terminationMessagePath", "terminationMessagePolicy"] {
-            container.as_object_mut().unwrap().remove(field);
-        }
-    }
-    job
+/// The fields that the host applied, as the API server keeps them by manager.
+fn applied_fields(cluster: &Cluster, namespace: &str, job: &str) -> Value {
+    let output = cluster.kubectl(&["get", "-n", namespace, "job", job, "--show-managed-fields", "-o", "json"]);
+    let job: Value = serde_json::from_str(&output).unwrap();
+    let entries = job["metadata"]["managedFields"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["manager"] == "gyre/echo" && entry["operation"] == "Apply");
+    entry.unwrap_or_else(|| panic!("no entry of gyre/echo in {entries:?}"))["fieldsV1"].clone()
 }
 
 #[test]
-fn an_echo_gets_its_job_in_its_namespace() {
+fn the_sample_echo_gets_its_job_in_its_namespace() {
     let Some(cluster) = Cluster::for_test("fields", &["fields"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["fields"]);
-    cluster.apply(&echo("fields", "hello", "Hello, world"));
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
+    cluster.kubectl(&["apply", "-n", "fields", "-f", sample]);
     let job = cluster.eventually("the Job", || cluster.get("fields", "job", "hello"));
-    let uid = cluster.get("fields", "echo", "hello").unwrap()["metadata"]["uid"].clone();
-    let digest = job["metadata"]["annotations"]["gyre.dev/desired-digest"].clone();
-    assert_eq!(digest.as_str().map(str::len), Some(32), "{digest}");
+    let parent = cluster.get("fields", "echo", "hello").unwrap();
+    let uid = parent["metadata"]["uid"].as_str().unwrap();
+
+    // Exactly these fields, and nothing that only looks like a default.
     let expected = json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": "hello",
-            "namespace": "fields",
-            "labels": { "gyre.dev/plugin": "echo", "gyre.dev/owner-uid": uid },
-            "annotations": { "gyre.dev/desired-digest": digest },
-            "ownerReferences": [{
-                "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "hello", "uid": uid,
-                "controller": true, "blockOwnerDeletion": true,
-            }],
+        "f:metadata": {
+            "f:annotations": { "f:gyre.dev/desired-digest": {} },
+            "f:labels": { "f:gyre.dev/owner-uid": {}, "f:gyre.dev/plugin": {} },
+            "f:ownerReferences": { format!("k:{{\"uid\":\"{uid}\"}}"): {} },
         },
-        "spec": { "template": { "spec": {
-            "containers": [{
-                "name": "hello",
-                "image": "busybox:1.33.1",
-                "command": ["echo", "Hello, world"],
-                "imagePullPolicy": "IfNotPresent",
-            }],
-            "restartPolicy": "Never",
+        "f:spec": { "f:template": { "f:spec": {
+            "f:containers": { "k:{\"name\":\"hello\"}": {
+                ".": {}, "f:command": {}, "f:image": {}, "f:imagePullPolicy": {}, "f:name": {},
+            } },
+            "f:restartPolicy": {},
         } } },
     });
-    assert_eq!(without_defaults(job), expected);
+    assert_eq!(applied_fields(&cluster, "fields", "hello"), expected);
+
+    let metadata = &job["metadata"];
+    assert_eq!(metadata["labels"]["gyre.dev/plugin"], "echo");
+    assert_eq!(metadata["labels"]["gyre.dev/owner-uid"], uid);
+    let owner = json!([{
+        "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "hello", "uid": uid, "controller": true, "blockOwnerDeletion": true,
+    }]);
+    assert_eq!(metadata["ownerReferences"], owner);
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["restartPolicy"], "Never");
+    let container = &pod["containers"][0];
+    assert_eq!(container["command"], json!(["echo", parent["spec"]["message"]]));
+    assert_eq!((&container["image"], &container["imagePullPolicy"]), (&json!("busybox:1.33.1"), &json!("IfNotPresent")));
 
     let echo = cluster.eventually("the status", || {
         let echo = cluster.get("fields", "echo", "hello")?;
@@ -218,11 +194,38 @@ fn long_and_dotted_names_get_a_job_too() {
 #[test]
 fn a_kind_that_is_not_served_yet_is_waited_for() {
     let Some(cluster) = Cluster::for_test("late", &["late"]) else { return };
-    // A guest's kind, since that of Echo is served already.
+    // A guest's kind, since that of Echo is served already, and nobody else may have it served meanwhile.
+    let _guests = guest_crds();
+    cluster.kubectl(&["delete", "crd", "traps.guests.gyre.dev", "--ignore-not-found"]);
     let host = cluster.host(&[gyre_artifacts::guests::TRAP], &["late"]);
     cluster.eventually("the log line", || host.log().contains("does not serve the kind yet").then_some(()));
+    assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK", "waiting for a CRD holds nothing up");
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
-    cluster.eventually("the mount", || host.log().contains("mounted").then_some(()));
+    cluster.apply(r#"{"apiVersion":"guests.gyre.dev/v1","kind":"Trap","metadata":{"name":"it","namespace":"late"},"spec":{}}"#);
+    cluster.eventually("the object to be reconciled", || {
+        let object = cluster.get("late", "trap.guests.gyre.dev", "it")?;
+        (condition(&object, "Ready")?["reason"] == "Trapped").then_some(())
+    });
+}
+
+#[test]
+fn an_echo_that_is_made_anew_gets_a_job_of_its_own() {
+    let Some(cluster) = Cluster::for_test("anew", &["anew"]) else { return };
+    let _host = cluster.host(&[gyre_artifacts::ECHO], &["anew"]);
+    cluster.apply(&echo("anew", "hello", "first"));
+    let first = cluster.eventually("the Job", || cluster.get("anew", "job", "hello"));
+    // The new one comes at once; the old one's Job is still there, for the garbage collector to find.
+    cluster.kubectl(&["delete", "-n", "anew", "echo", "hello"]);
+    cluster.apply(&echo("anew", "hello", "second"));
+    let second = cluster.eventually("the other Job", || {
+        let job = cluster.get("anew", "job", "hello")?;
+        (job["metadata"]["uid"] != first["metadata"]["uid"]).then_some(job)
+    });
+    assert_eq!(second["spec"]["template"]["spec"]["containers"][0]["command"], json!(["echo", "second"]));
+    cluster.eventually("Ready", || {
+        let echo = cluster.get("anew", "echo", "hello")?;
+        (condition(&echo, "Ready")?["reason"] == "JobCreated").then_some(())
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, shared_or_skip};
@@ -195,6 +195,12 @@ impl Cluster {
         }
         logs
     }
+}
+
+/// Held by tests that depend on which of the guests' CRDs are installed.
+pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
+    static GUEST_CRDS: Mutex<()> = Mutex::new(());
+    GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn user(test: &str) -> String {

@@ -4,11 +4,19 @@
 //! ever. A person's edit is another matter: `kubectl edit` takes a field over too, but nobody stands behind it who would
 //! set it again, and what the plugin wants is put back.
 
+use std::time::Duration;
+
 use serde::Serialize;
+
+use crate::outcome::RECHECK;
+use crate::queue::Time;
 
 /// How often the fields of one object are taken back from editors within a window before they count as contested: by then it is not
 /// a person who edits.
 pub const TAKE_BACKS: u32 = 3;
+
+/// How long it is remembered that fields were taken back.
+pub const WINDOW: Duration = RECHECK;
 
 /// A field that another manager holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,10 +86,26 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What to do about these conflicts over one object, whose fields have been taken back so often within the window.
-pub fn answer(conflicts: &[Conflict], taken_back: u32) -> Answer {
-    let edits_only = conflicts.iter().all(|conflict| conflict.hold == Hold::Updated);
-    if edits_only && !conflicts.is_empty() && taken_back < TAKE_BACKS { Answer::TakeBack } else { Answer::Refuse }
+/// How often the fields of one object were taken back, and since when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenBack {
+    since: Time,
+    count: u32,
+}
+
+impl TakenBack {
+    /// What to do about these conflicts over the object. Taking back counts; after [`WINDOW`] it is forgotten.
+    pub fn answer(&mut self, conflicts: &[Conflict], now: Time) -> Answer {
+        if self.count == 0 || now.saturating_since(self.since) >= WINDOW {
+            *self = Self { since: now, count: 0 };
+        }
+        let edits_only = conflicts.iter().all(|conflict| conflict.hold == Hold::Updated);
+        if !edits_only || conflicts.is_empty() || self.count >= TAKE_BACKS {
+            return Answer::Refuse;
+        }
+        self.count += 1;
+        Answer::TakeBack
+    }
 }
 
 #[cfg(test)]
@@ -104,20 +128,35 @@ mod tests {
         }
     }
 
+    fn conflicts(holds: &[Hold]) -> Vec<Conflict> {
+        let conflict = |hold| Conflict { field: ".spec.a".to_owned(), manager: "other".to_owned(), hold };
+        holds.iter().copied().map(conflict).collect()
+    }
+
     #[test]
     fn edits_are_undone_and_claims_are_respected() {
-        let conflict = |hold| Conflict { field: ".spec.a".to_owned(), manager: "other".to_owned(), hold };
-        for (holds, taken_back, expected) in [
-            (&[Hold::Updated][..], 0, Answer::TakeBack),
-            (&[Hold::Updated, Hold::Updated], TAKE_BACKS - 1, Answer::TakeBack),
-            (&[Hold::Updated], TAKE_BACKS, Answer::Refuse),
-            (&[Hold::Updated, Hold::Applied], 0, Answer::Refuse),
-            (&[Hold::Applied], 0, Answer::Refuse),
-            (&[Hold::Subresource], 0, Answer::Refuse),
-            (&[], 0, Answer::Refuse),
+        for (holds, expected) in [
+            (&[Hold::Updated][..], Answer::TakeBack),
+            (&[Hold::Updated, Hold::Updated], Answer::TakeBack),
+            (&[Hold::Updated, Hold::Applied], Answer::Refuse),
+            (&[Hold::Applied], Answer::Refuse),
+            (&[Hold::Subresource], Answer::Refuse),
+            (&[], Answer::Refuse),
         ] {
-            let conflicts: Vec<Conflict> = holds.iter().copied().map(conflict).collect();
-            assert_eq!(answer(&conflicts, taken_back), expected, "{holds:?} {taken_back}");
+            assert_eq!(TakenBack::default().answer(&conflicts(holds), Time::default()), expected, "{holds:?}");
         }
+    }
+
+    #[test]
+    fn who_edits_again_and_again_is_no_person() {
+        let edit = conflicts(&[Hold::Updated]);
+        let mut taken_back = TakenBack::default();
+        let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
+        for second in 0..u64::from(TAKE_BACKS) {
+            assert_eq!(taken_back.answer(&edit, at(second)), Answer::TakeBack);
+        }
+        assert_eq!(taken_back.answer(&edit, at(100)), Answer::Refuse);
+        assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs() - 1)), Answer::Refuse);
+        assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs())), Answer::TakeBack);
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Everything that can go wrong has one reason, in CamelCase, from [`Problem::reason`] or [`RefusalReason::as_str`]: the metric
 //! labels and the reasons of conditions and events are these and nothing else.
-//!
 
 use std::time::Duration;
 
