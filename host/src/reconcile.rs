@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use gyre_core::grants::Scope;
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::{Changed, Fault, Outcome, Problem, ProblemKind};
-use gyre_core::plan::{self, Input, Observed, Plan, Refusal};
+use gyre_core::plan::{self, Input, Observed, Plan, Refusal, Settled};
 use gyre_core::queue;
 use gyre_core::response::{Event, Response, Severity};
-use gyre_core::status::Verdict;
+use gyre_core::status::{Retry, Verdict};
 use gyre_sandbox::{Call, ClockUse, call};
 use kube::Client;
 use tokio::time::Instant;
@@ -45,6 +44,16 @@ struct Sight {
     views: BTreeMap<GroupVersionKind, Arc<View>>,
 }
 
+/// One reconcile under way.
+struct Run<'a> {
+    context: &'a Context,
+    mount: &'a Arc<Mount>,
+    sight: &'a Sight,
+    response: &'a Response,
+    memory: &'a mut Memory,
+    progress: Progress,
+}
+
 /// How far a call and its plan came.
 struct Progress {
     changed: Changed,
@@ -60,6 +69,53 @@ impl Progress {
     /// Whether the cache was behind. The retry that follows sees what is; there is nothing to tell anyone.
     fn is_stale(&self) -> bool {
         self.problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Stale)
+    }
+
+    /// Takes what came of a step.
+    fn note(&mut self, done: Result<Done, Problem>) {
+        match done {
+            Ok(Done::Wrote) => self.changed = Changed::Yes,
+            Ok(Done::Nothing) => {}
+            Ok(Done::Refused(refusal)) => self.refusals.push(refusal),
+            Ok(Done::Waits(message)) => {
+                self.changed = Changed::Yes;
+                self.waits = Some(message);
+            }
+            Ok(Done::LookAgain(delay, message)) => {
+                self.look_again = Some(delay);
+                self.waits = Some(message);
+            }
+            Err(problem) => {
+                self.problem.get_or_insert(problem);
+            }
+        }
+    }
+
+    /// What the status says of it.
+    fn verdict(&self, retries: &queue::Options) -> Verdict<'_> {
+        match (&self.problem, &self.waits) {
+            (Some(problem), _) => problem.verdict(retries, self.failures),
+            (None, _) if !self.refusals.is_empty() => Verdict::Refused(&self.refusals),
+            (None, Some(message)) => Verdict::Failed { reason: "Waiting", message, retry: Retry::Later },
+            (None, None) => Verdict::Ready,
+        }
+    }
+}
+
+impl Sight {
+    /// The children as the plan knows them.
+    fn observed<'a>(&'a self, keys: &'a [(ObjectKey, String)], settled: &'a BTreeMap<String, Settled>) -> Vec<Observed<'a>> {
+        let children = self.children.iter().zip(keys);
+        children
+            .map(|((kind, child), (key, resource_version))| Observed {
+                kind,
+                key,
+                uid: child.uid(),
+                resource_version,
+                json: child.json().as_bytes(),
+                settled: settled.get(child.uid()),
+            })
+            .collect()
     }
 }
 
@@ -95,26 +151,16 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         Ok(response) => (response, None),
         Err(problem) => (Response { children: None, ..Response::default() }, Some(problem)),
     };
-    let mut progress =
-        Progress { changed: Changed::No, refusals: Vec::new(), waits: None, look_again: None, problem, failures };
-    if progress.problem.is_none() {
-        carry_out(context, mount, &sight, &response, &mut memory, &mut progress).await;
-    }
-    if !progress.is_stale() {
-        write_status(context, mount, &sight, &response, &mut memory, &mut progress).await;
-    }
-    count_problems(context, mount, &progress);
-    if !progress.is_stale() {
-        publish_events(context, mount, &sight, &response, &mut memory, &progress).await;
-    }
+    let progress = Progress { changed: Changed::No, refusals: Vec::new(), waits: None, look_again: None, problem, failures };
+    let run = Run { context, mount, sight: &sight, response: &response, memory: &mut memory, progress };
+    let progress = run.finish().await;
 
-    let quiet = progress.look_again.is_none();
+    let has_settled = progress.look_again.is_none() && clock == ClockUse::NotRead;
     let outcome = outcome(&response, progress);
-    memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
-    let quiet = quiet && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. });
-    if quiet && clock == ClockUse::NotRead {
+    if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
         memory.inputs = Some(inputs);
     }
+    memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
     mount.remember(key, memory);
     outcome
 }
@@ -166,154 +212,118 @@ fn call_problem(error: call::Error) -> Problem {
     }
 }
 
-/// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
-async fn carry_out(
-    context: &Context,
-    mount: &Arc<Mount>,
-    sight: &Sight,
-    response: &Response,
-    memory: &mut Memory,
-    progress: &mut Progress,
-) {
-    let keys: Vec<(ObjectKey, String)> =
-        sight.children.iter().map(|(_, child)| (child.key(), child.resource_version().to_string())).collect();
-    let settled = memory.settled.clone();
-    let observed: Vec<Observed<'_>> = sight
-        .children
-        .iter()
-        .zip(&keys)
-        .map(|((kind, child), (key, resource_version))| Observed {
-            kind,
-            key,
-            uid: child.uid(),
-            resource_version,
-            json: child.json().as_bytes(),
-            settled: settled.get(child.uid()),
-        })
-        .collect();
-    let scopes: BTreeMap<GroupVersionKind, Scope> =
-        sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect();
-    let parent = mount.parent(&sight.parent);
-    let input = Input {
-        plugin: &mount.name,
-        parent: &parent,
-        grants: &mount.grants,
-        scopes: &scopes,
-        desired: response.children.as_deref(),
-        observed: &observed,
-    };
-    let Plan { steps, refusals, waiting, leaving } = plan::plan(&input);
-    debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-    // What is no longer there need not be remembered.
-    memory.settled.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
-    memory.taken_back.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
-    progress.refusals = refusals;
-    progress.waits = waiting.first().map(|child| format!("{child} is being deleted, and will be created once it is gone"));
-    let mut applier = Applier {
-        client: &context.client,
-        metrics: &context.metrics,
-        plugin: &mount.name,
-        views: &sight.views,
-        settled: &mut memory.settled,
-        taken_back: &mut memory.taken_back,
-        started: context.started,
-    };
-    for step in &steps {
-        match applier.execute(step, &input).await {
-            Ok(Done::Wrote) => progress.changed = Changed::Yes,
-            Ok(Done::Nothing) => {}
-            Ok(Done::Refused(refusal)) => progress.refusals.push(refusal),
-            Ok(Done::Waits(message)) => {
-                progress.changed = Changed::Yes;
-                progress.waits = Some(message);
+impl Run<'_> {
+    async fn finish(mut self) -> Progress {
+        if self.progress.problem.is_none() {
+            self.carry_out().await;
+        }
+        if !self.progress.is_stale() {
+            self.write_status().await;
+        }
+        self.count_problems();
+        if !self.progress.is_stale() {
+            self.publish_events().await;
+        }
+        self.progress
+    }
+
+    /// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
+    async fn carry_out(&mut self) {
+        let (mount, sight) = (self.mount, self.sight);
+        let keys: Vec<(ObjectKey, String)> =
+            sight.children.iter().map(|(_, child)| (child.key(), child.resource_version().to_string())).collect();
+        let settled = self.memory.settled.clone();
+        let observed = sight.observed(&keys, &settled);
+        let scopes = sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect();
+        let parent = mount.parent(&sight.parent);
+        let input = Input {
+            plugin: &mount.name,
+            parent: &parent,
+            grants: &mount.grants,
+            scopes: &scopes,
+            desired: self.response.children.as_deref(),
+            observed: &observed,
+        };
+        let Plan { steps, refusals, waiting, leaving } = plan::plan(&input);
+        debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
+        // What is no longer there need not be remembered.
+        self.memory.settled.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
+        self.memory.taken_back.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
+        self.progress.refusals = refusals;
+        self.progress.waits =
+            waiting.first().map(|child| format!("{child} is being deleted, and will be created once it is gone"));
+        let mut applier = Applier {
+            client: &self.context.client,
+            metrics: &self.context.metrics,
+            plugin: &mount.name,
+            views: &sight.views,
+            settled: &mut self.memory.settled,
+            taken_back: &mut self.memory.taken_back,
+            started: self.context.started,
+        };
+        for step in &steps {
+            let done = applier.execute(step, &input).await;
+            self.progress.note(done);
+        }
+    }
+
+    async fn write_status(&mut self) {
+        let (context, mount, parent) = (self.context, self.mount, &self.sight.parent);
+        let Some(parents) = mount.parents() else { return };
+        let writer = status::Writer {
+            client: &context.client,
+            metrics: &context.metrics,
+            plugin: &mount.name,
+            parents,
+            own_writes: &mount.own_writes,
+            queue: &context.queue,
+            mount: &mount.name,
+        };
+        let verdict = self.progress.verdict(&context.retries);
+        let written = writer.write(parent, self.response, verdict, &mut self.memory.settled_status).await;
+        match written {
+            Ok(status::Written::No) => {}
+            Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,
+            Ok(status::Written::PluginStatus) => {
+                self.progress.changed = Changed::Yes;
+                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest.
+                self.progress.look_again = Some(Duration::ZERO);
             }
-            Ok(Done::LookAgain(delay, message)) => {
-                progress.look_again = Some(delay);
-                progress.waits = Some(message);
-            }
-            Err(problem) => {
-                progress.problem.get_or_insert(problem);
+            Err(error) => {
+                let subject = ObjectRef { kind: mount.manifest().parent.clone(), key: parent.key() };
+                // The parent may have been deleted meanwhile: its deletion is on its way to us.
+                let problem = crate::apply::problem(&error, &subject);
+                if problem.kind != ProblemKind::NotFound {
+                    self.progress.problem.get_or_insert(problem);
+                }
             }
         }
     }
-}
 
-async fn write_status(
-    context: &Context,
-    mount: &Arc<Mount>,
-    sight: &Sight,
-    response: &Response,
-    memory: &mut Memory,
-    progress: &mut Progress,
-) {
-    let Some(parents) = mount.parents() else { return };
-    let writer = status::Writer {
-        client: &context.client,
-        metrics: &context.metrics,
-        plugin: &mount.name,
-        parents,
-        own_writes: &mount.own_writes,
-        queue: &context.queue,
-        mount: &mount.name,
-    };
-    let verdict = match &progress.problem {
-        Some(problem) => problem.verdict(&context.retries, progress.failures),
-        None if !progress.refusals.is_empty() => Verdict::Refused(&progress.refusals),
-        None => match &progress.waits {
-            Some(message) => Verdict::Failed { reason: "Waiting", message, retry: gyre_core::status::Retry::Later },
-            None => Verdict::Ready,
-        },
-    };
-    match writer.write(&sight.parent, response, verdict, &mut memory.settled_status).await {
-        Ok(status::Written::No) => {}
-        Ok(status::Written::Conditions) => progress.changed = Changed::Yes,
-        Ok(status::Written::PluginStatus) => {
-            progress.changed = Changed::Yes;
-            // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest.
-            progress.look_again = Some(Duration::ZERO);
+    async fn publish_events(&mut self) {
+        let (context, mount, progress) = (self.context, self.mount, &self.progress);
+        let mut events = self.response.events.clone();
+        events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+        if let Some(problem) = &progress.problem
+            && context.retries.parks(problem.retry(), progress.failures)
+        {
+            let message =
+                format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
+            events.push(warning("RetriesExhausted", &message));
         }
-        Err(error) => {
-            let subject = ObjectRef { kind: mount.manifest().parent.clone(), key: sight.parent.key() };
-            // The parent may have been deleted meanwhile: its deletion is on its way to us.
-            let problem = crate::apply::problem(&error, &subject);
-            if problem.kind != ProblemKind::NotFound {
-                progress.problem.get_or_insert(problem);
-            }
+        let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
+        for event in to_publish(&events, self.memory.events.as_deref(), transition) {
+            context.recorder.publish(&mount.name, &mount.manifest().parent, &self.sight.parent, event).in_current_span().await;
         }
+        self.memory.events = Some(events);
     }
-}
 
-async fn publish_events(
-    context: &Context,
-    mount: &Arc<Mount>,
-    sight: &Sight,
-    response: &Response,
-    memory: &mut Memory,
-    progress: &Progress,
-) {
-    let mut events = response.events.clone();
-    events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
-    events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
-    if let Some(problem) = &progress.problem
-        && context.retries.parks(problem.retry(), progress.failures)
-    {
-        let message =
-            format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
-        events.push(warning("RetriesExhausted", &message));
-    }
-    let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
-    for event in to_publish(&events, memory.events.as_deref(), transition) {
-        context.recorder.publish(&mount.name, &mount.manifest().parent, &sight.parent, event).in_current_span().await;
-    }
-    memory.events = Some(events);
-}
-
-fn count_problems(context: &Context, mount: &Mount, progress: &Progress) {
-    for refusal in &progress.refusals {
-        context.metrics.problem(&mount.name, refusal.reason.as_str());
-    }
-    if let Some(problem) = &progress.problem {
-        context.metrics.problem(&mount.name, problem.reason());
+    fn count_problems(&self) {
+        let refusals = self.progress.refusals.iter().map(|refusal| refusal.reason.as_str());
+        for reason in refusals.chain(self.progress.problem.iter().map(Problem::reason)) {
+            self.context.metrics.problem(&self.mount.name, reason);
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Requests per object, counted in the API server's audit log.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
-use gyre_controlplane::{ControlPlane, Options, tools_or_skip};
+use gyre_controlplane::{AuditReader, ControlPlane, Options, tools_or_skip};
 
 use crate::{Line, process};
 
@@ -24,14 +25,8 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     plane.kubectl_stdout(&["create", "-f", &file.display().to_string()])?;
     let ready = "jsonpath={range .items[?(@.status.job)]}x{end}";
     process::until("all Echos to be ready", || Ok(plane.kubectl_stdout(&["get", "echos", "-o", ready])?.len() == ECHOS))?;
-    // The events come last: wait for silence.
-    let mut mark = plane.audit_barrier()?;
-    process::until("silence", || {
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        let since = mark;
-        mark = plane.audit_barrier()?;
-        Ok(audit.count_since(since, |event| event.user == USER)? == 0)
-    })?;
+    // The events come last.
+    silence(&plane, &audit)?;
     let converging = audit.matching(start, |event| event.user == USER && event.verb != "watch")?;
     let per_echo =
         |keep: &dyn Fn(&str) -> bool| converging.iter().filter(|event| keep(&event.resource)).count() as f64 / ECHOS as f64;
@@ -39,13 +34,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     // A label that means nothing to the plugin: each Echo is reconciled, and nothing has to change.
     let before = plane.audit_barrier()?;
     plane.kubectl_stdout(&["label", "echos", "--all", "touched=yes"])?;
-    let mut mark = before;
-    process::until("silence", || {
-        std::thread::sleep(std::time::Duration::from_secs(2));
-        let since = mark;
-        mark = plane.audit_barrier()?;
-        Ok(audit.count_since(since, |event| event.user == USER)? == 0)
-    })?;
+    silence(&plane, &audit)?;
     let touched =
         audit.count_since(before, |event| event.user != USER && event.resource == "echos" && event.verb == "patch")?;
     let caused = audit.count_since(before, |event| event.user == USER && event.verb != "watch")?;
@@ -57,6 +46,17 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
         Line::new("  of these events", per_echo(&|resource| resource == "events"), "", Some(1.0)),
         Line::new("requests per reconcile that changes nothing", caused as f64 / touched as f64, "", Some(0.0)),
     ])
+}
+
+/// Waits until the host has asked nothing for a while.
+fn silence(plane: &ControlPlane, audit: &AuditReader) -> anyhow::Result<()> {
+    let mut mark = plane.audit_barrier()?;
+    process::until("silence", || {
+        std::thread::sleep(Duration::from_secs(2));
+        let since = mark;
+        mark = plane.audit_barrier()?;
+        Ok(audit.count_since(since, |event| event.user == USER)? == 0)
+    })
 }
 
 fn manifests(message: impl Fn(usize) -> String) -> Result<String, std::fmt::Error> {
