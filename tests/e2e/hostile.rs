@@ -1,6 +1,6 @@
 //! Hostile plugins beside a good one, in one host.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -20,6 +20,8 @@ const ENDS: &[(&str, Option<&str>)] = &[
     ("log_flood", Some("LogFlood")),
     ("undeclared_kind", Some("UndeclaredKind")),
     ("many_children", Some("TooManyChildren")),
+    ("restless_failure", Some("PluginTransient")),
+    ("restless_status", Some("Ready")),
     ("sleeper", Some("Ready")),
     ("lies", None),
 ];
@@ -190,4 +192,28 @@ fn an_object_that_fails_too_often_is_left_alone_and_says_so() {
     cluster.eventually("a change to bring it back", || {
         (host.metric("gyre_plugin_calls_total", &["trap", "Trapped"]) >= 4.0).then_some(())
     });
+}
+
+#[test]
+fn what_never_comes_to_rest_slows_down() {
+    let Some(cluster) = Cluster::for_test("restless", &["restless"]) else { return };
+    let _guests = guest_crds();
+    let plugins = [gyre_artifacts::guests::RESTLESS_FAILURE, gyre_artifacts::guests::RESTLESS_STATUS];
+    cluster.install_crds(&plugins);
+    let host = cluster.host(&plugins, &["restless"]);
+    let start = Instant::now();
+    for kind in ["RestlessFailure", "RestlessStatus"] {
+        let object = json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": { "name": "it", "namespace": "restless" }, "spec": {},
+        });
+        cluster.apply(&object.to_string());
+    }
+    for plugin in ["\"restless-failure\"", "\"restless-status\""] {
+        let calls = cluster.eventually("a dozen calls", || {
+            Some(host.metric("gyre_plugin_calls_total", &[plugin])).filter(|calls| *calls >= 12.0)
+        });
+        // The delays double from 5 ms, and jitter takes half of each at most. Two calls may have had a reason of their own.
+        let least = Duration::from_micros(2500).mul_f64(2_f64.powf(calls - 3.0) - 1.0);
+        assert!(start.elapsed() >= least, "{plugin}: {calls} calls in {:?}", start.elapsed());
+    }
 }

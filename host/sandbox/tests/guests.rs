@@ -136,6 +136,20 @@ fn sleeper() {
     assert!(before.elapsed().as_secs() < 60);
 }
 
+/// A failure of the plugin's own; that its message changes is the host's concern.
+#[test]
+fn restless_failure() {
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::RESTLESS_FAILURE);
+    let error = reconcile(&plugin, &limits()).result.unwrap_err();
+    assert_eq!((error.reason(), error.fault()), ("TransientFailure", Fault::Neither));
+}
+
+/// As good an answer as any; that it changes is the host's concern.
+#[test]
+fn restless_status() {
+    assert!(check_answer(gyre_artifacts::guests::RESTLESS_STATUS).status.unwrap().contains_key("seen"));
+}
+
 /// The plan refuses the child; the sandbox hands it on.
 #[test]
 fn undeclared_kind() {
