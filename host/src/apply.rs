@@ -15,7 +15,6 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPoli
 use kube::core::Status;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::kinds::{answered, error_chain};
@@ -51,8 +50,7 @@ pub(crate) struct Applier<'a> {
     pub(crate) settled: &'a mut BTreeMap<String, Settled>,
     /// By the UID of a child.
     pub(crate) taken_back: &'a mut BTreeMap<String, TakenBack>,
-    /// When the host's time began.
-    pub(crate) started: Instant,
+    pub(crate) now: Time,
 }
 
 impl Applier<'_> {
@@ -162,7 +160,7 @@ impl Applier<'_> {
     /// Whether the fields in conflict are to be taken back by force; if so, it counts.
     fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
         let taken_back = self.taken_back.entry(uid.to_owned()).or_default();
-        taken_back.answer(conflicts, Time::from_duration(self.started.elapsed())) == Answer::TakeBack
+        taken_back.answer(conflicts, self.now) == Answer::TakeBack
     }
 
     /// Remembers what the API server made of what was desired, where it spells it otherwise.

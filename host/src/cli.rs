@@ -220,8 +220,9 @@ fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyho
     let cache = code_cache(&arguments.code);
     let mut mounts = Vec::new();
     for path in &arguments.plugins {
-        compile_apart(sandbox, path, cache.as_deref());
-        let plugin = load(sandbox, path)?;
+        let bytes = read(path)?;
+        compile_apart(sandbox, path, &bytes, cache.as_deref());
+        let plugin = load(sandbox, path, &bytes)?;
         let name = plugin.manifest().name.clone();
         let settings = arguments.settings.iter().rev().find(|settings| settings.plugin == name);
         let settings: Arc<[u8]> = settings.map_or("{}", |settings| settings.json.as_str()).as_bytes().into();
@@ -240,16 +241,16 @@ fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyho
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = sandbox(&arguments.code)?;
     for path in &arguments.plugins {
-        load(&sandbox, path)?;
+        load(&sandbox, path, &read(path)?)?;
     }
     Ok(())
 }
 
 /// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
 /// this one. Whatever is wrong with the plugin, loading it says.
-fn compile_apart(sandbox: &Sandbox, path: &Path, cache: Option<&Path>) {
-    let (Some(cache), Ok(bytes), Ok(gyre)) = (cache, std::fs::read(path), std::env::current_exe()) else { return };
-    if sandbox.is_compiled(&bytes) {
+fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
+    let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
+    if sandbox.is_compiled(bytes) {
         return;
     }
     let mut command = std::process::Command::new(gyre);
@@ -265,7 +266,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = sandbox(&arguments.code)?;
     let mut output = std::io::stdout().lock();
     for path in &arguments.plugins {
-        for crd in &load(&sandbox, path)?.manifest().crds {
+        for crd in &load(&sandbox, path, &read(path)?)?.manifest().crds {
             let yaml =
                 serde_saphyr::to_string(crd).with_context(|| format!("{}: a CustomResourceDefinition", path.display()))?;
             write!(output, "---\n{yaml}").context("cannot write to standard output")?;
@@ -280,9 +281,12 @@ fn sandbox(code: &CodeArguments) -> anyhow::Result<Sandbox> {
     Sandbox::new(options).context("cannot set up the sandbox")
 }
 
-fn load(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))?;
-    let plugin = sandbox.load(&bytes).with_context(|| format!("cannot load the plugin {}", path.display()))?;
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))
+}
+
+fn load(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> anyhow::Result<Plugin> {
+    let plugin = sandbox.load(bytes).with_context(|| format!("cannot load the plugin {}", path.display()))?;
     let manifest = plugin.manifest();
     info!(
         plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),

@@ -3,6 +3,7 @@
 //! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
 
 use gyre_core::object::GroupVersionKind;
+use gyre_core::outcome::Changed;
 use gyre_core::response::{Event, Severity};
 use jiff::Timestamp;
 use kube::api::PostParams;
@@ -20,22 +21,13 @@ const REASON_LIMIT: usize = 128;
 /// An Event's name is that of its object and a time in hexadecimal; both together are at most 253 bytes.
 const NAME_LIMIT: usize = 253 - 1 - 32;
 
-/// Whether the reconcile that the events come from changed something in the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transition {
-    /// It did.
-    Yes,
-    /// It did not.
-    No,
-}
-
 /// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
 /// last time is not known after a restart; then nothing is news, so that a restart writes nothing.
-pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, transition: Transition) -> Vec<&'a Event> {
-    match (transition, last) {
-        (Transition::Yes, None) => events.iter().collect(),
-        (Transition::Yes | Transition::No, Some(last)) => events.iter().filter(|event| !last.contains(event)).collect(),
-        (Transition::No, None) => Vec::new(),
+pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
+    match (changed, last) {
+        (Changed::Yes, None) => events.iter().collect(),
+        (Changed::Yes | Changed::No, Some(last)) => events.iter().filter(|event| !last.contains(event)).collect(),
+        (Changed::No, None) => Vec::new(),
     }
 }
 
@@ -107,21 +99,21 @@ mod tests {
         Event { severity: Severity::Normal, reason: reason.to_owned(), message: String::new() }
     }
 
-    fn check(last: Option<&[&str]>, transition: Transition, expected: &[&str]) {
+    fn check(last: Option<&[&str]>, changed: Changed, expected: &[&str]) {
         let events = [event("A"), event("B")];
         let last: Option<Vec<Event>> = last.map(|reasons| reasons.iter().map(|reason| event(reason)).collect());
         let published: Vec<&str> =
-            to_publish(&events, last.as_deref(), transition).iter().map(|event| event.reason.as_str()).collect();
-        assert_eq!(published, expected, "{last:?} {transition:?}");
+            to_publish(&events, last.as_deref(), changed).iter().map(|event| event.reason.as_str()).collect();
+        assert_eq!(published, expected, "{last:?} {changed:?}");
     }
 
     #[test]
     fn events_are_published_on_transitions_only() {
-        check(None, Transition::Yes, &["A", "B"]);
-        check(None, Transition::No, &[]);
-        check(Some(&["A", "B"]), Transition::No, &[]);
-        check(Some(&["A"]), Transition::No, &["B"]);
-        check(Some(&["A"]), Transition::Yes, &["B"]);
+        check(None, Changed::Yes, &["A", "B"]);
+        check(None, Changed::No, &[]);
+        check(Some(&["A", "B"]), Changed::No, &[]);
+        check(Some(&["A"]), Changed::No, &["B"]);
+        check(Some(&["A"]), Changed::Yes, &["B"]);
     }
 
     #[test]

@@ -131,14 +131,7 @@ pub async fn run(
         queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let recorder = Recorder::new(client.clone(), options.instance.clone());
-    let context = Arc::new(Context {
-        client: client.clone(),
-        metrics,
-        recorder,
-        retries,
-        queue: Arc::clone(&queue),
-        started: Instant::now(),
-    });
+    let context = Arc::new(Context { client: client.clone(), metrics, recorder, retries, queue: Arc::clone(&queue) });
 
     let mut starting = JoinSet::new();
     for mount in mounts.iter() {

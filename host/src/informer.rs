@@ -91,11 +91,6 @@ impl Informer {
         &self.shared.target
     }
 
-    /// Whether the first list is whole.
-    pub fn is_synced(&self) -> bool {
-        *self.shared.synced.borrow()
-    }
-
     /// Waits for the first list to be whole.
     pub async fn synced(&self) {
         // The sender lives as long as this handle, so waiting cannot fail.

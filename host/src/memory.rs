@@ -41,7 +41,7 @@ impl Inputs {
     /// The parent counts without its resource version, which every write moves.
     pub(crate) fn of<'a>(
         parent: &Object,
-        children: &[SharedObject],
+        children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
     ) -> Self {
         // Two hashes with different beginnings: a collision would make the host blind to a change.
@@ -50,7 +50,7 @@ impl Inputs {
             seed.hash(&mut hasher);
             hash_without_resource_version(parent.json(), &mut hasher);
             served.clone().for_each(|kind| kind.hash(&mut hasher));
-            for child in children {
+            for (_, child) in children {
                 (child.uid(), child.resource_version()).hash(&mut hasher);
             }
             hasher.finish()

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, Span, debug};
 
 use crate::apply::{Applier, Done};
-use crate::events::{Recorder, Transition, to_publish};
+use crate::events::{Recorder, to_publish};
 use crate::memory::{Inputs, Memory};
 use crate::metrics::Metrics;
 use crate::mount::{Mount, View};
@@ -33,8 +33,6 @@ pub(crate) struct Context {
     /// How failing keys are retried: a status says whether its object will be tried again.
     pub(crate) retries: queue::Options,
     pub(crate) queue: Arc<WorkQueue>,
-    /// When the host's time began.
-    pub(crate) started: Instant,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -137,8 +135,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     if memory.uid != sight.parent.uid() {
         memory = Memory { uid: sight.parent.uid().to_owned(), ..Memory::default() };
     }
-    let children: Vec<SharedObject> = sight.children.iter().map(|(_, child)| Arc::clone(child)).collect();
-    let inputs = Inputs::of(&sight.parent, &children, sight.views.keys());
+    let inputs = Inputs::of(&sight.parent, &sight.children, sight.views.keys());
     let due = memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
     if memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
         context.metrics.memo_hit(&mount.name);
@@ -259,7 +256,7 @@ impl Run<'_> {
             views: &sight.views,
             settled: &mut self.memory.settled,
             taken_back: &mut self.memory.taken_back,
-            started: self.context.started,
+            now: self.context.queue.now(),
         };
         for step in &steps {
             let done = applier.execute(step, &input).await;
@@ -277,7 +274,6 @@ impl Run<'_> {
             parents,
             own_writes: &mount.own_writes,
             queue: &context.queue,
-            mount: &mount.name,
         };
         let verdict = self.progress.verdict(&context.retries);
         let written = writer.write(parent, self.response, verdict, &mut self.memory.settled_status).await;
@@ -312,8 +308,7 @@ impl Run<'_> {
                 format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
-        let transition = if progress.changed == Changed::Yes { Transition::Yes } else { Transition::No };
-        for event in to_publish(&events, self.memory.events.as_deref(), transition) {
+        for event in to_publish(&events, self.memory.events.as_deref(), progress.changed) {
             context.recorder.publish(&mount.name, &mount.manifest().parent, &self.sight.parent, event).in_current_span().await;
         }
         self.memory.events = Some(events);

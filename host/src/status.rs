@@ -31,11 +31,10 @@ pub(crate) enum Written {
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
-    pub(crate) plugin: &'a str,
+    pub(crate) plugin: &'a MountName,
     pub(crate) parents: &'a View,
     pub(crate) own_writes: &'a OwnWrites,
     pub(crate) queue: &'a WorkQueue,
-    pub(crate) mount: &'a MountName,
 }
 
 impl Writer<'_> {
@@ -94,7 +93,7 @@ impl Writer<'_> {
         }
         let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
         if self.own_writes.end(&key, version) == Others::Changed {
-            self.queue.add(self.mount, key, Priority::Normal);
+            self.queue.add(self.plugin, key, Priority::Normal);
         }
         let Some(answer) = answer? else { return Ok(Written::Conditions) };
         let made = status_of(&answer);

@@ -84,7 +84,8 @@ impl WorkQueue {
         self.metrics.depth(mount, queue.depth_of(mount));
     }
 
-    fn now(&self) -> Time {
+    /// The time that has passed since the queue was made.
+    pub fn now(&self) -> Time {
         Time::from_duration(self.started.elapsed())
     }
 
