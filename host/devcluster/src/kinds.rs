@@ -1,0 +1,249 @@
+//! What a kind is to the server, and which kinds there are.
+//!
+//! Built-in kinds come from the dump of a real server ([`crate::builtin`]), custom ones from CustomResourceDefinitions
+//! ([`crate::custom`]). What differs between the two in the handling of a write is asked of [`Kind`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::schema::RootSchema;
+use crate::status::{FieldError, Status};
+use crate::store::Resource;
+use crate::{builtin, custom};
+
+/// Whether objects of a kind live in namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// They do.
+    Namespaced,
+    /// They do not.
+    Cluster,
+}
+
+/// What of an object a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subresource {
+    /// `status`.
+    Status,
+    /// `scale`.
+    Scale,
+    /// `finalize` of a namespace.
+    Finalize,
+    /// `eviction` of a pod.
+    Eviction,
+    /// `binding` of a pod.
+    Binding,
+    /// `ephemeralcontainers` of a pod.
+    EphemeralContainers,
+    /// `resize` of a pod.
+    Resize,
+    /// `approval` of a certificate signing request.
+    Approval,
+    /// `token` of a service account.
+    Token,
+    /// `log` of a pod.
+    Log,
+}
+
+/// What to do with fields that the schema does not know, and with duplicates: `?fieldValidation=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, with a warning each: the server's default.
+    #[default]
+    Warn,
+    /// They are an error.
+    Strict,
+}
+
+/// One served version of a kind.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Group and plural: where its objects are stored.
+    pub resource: Resource,
+    /// The version, e.g. `v1`.
+    pub version: Arc<str>,
+    /// E.g. `Job`.
+    pub kind: Arc<str>,
+    /// E.g. `JobList`.
+    pub list_kind: Arc<str>,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// Its entry in aggregated discovery, an `APIResourceDiscovery` (`resource`, `responseKind`, `verbs`, `shortNames`,
+    /// `subresources`, …).
+    pub discovery: Arc<Value>,
+    /// The verbs that it serves.
+    pub verbs: Arc<[String]>,
+    /// Its subresources.
+    pub subresources: Arc<[Subresource]>,
+    /// Its shape.
+    pub schema: RootSchema,
+    /// What else there is to know of it.
+    pub origin: Origin,
+}
+
+/// Where a kind comes from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// The real server's dump.
+    Builtin,
+    /// A CustomResourceDefinition.
+    Custom(Arc<custom::Version>),
+}
+
+impl Kind {
+    /// API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        &self.resource.group
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        match self.group() {
+            "" => self.version.to_string(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// Whether it has a subresource.
+    pub fn has(&self, subresource: Subresource) -> bool {
+        self.subresources.contains(&subresource)
+    }
+
+    /// Brings an object that a client sent into the form in which it is stored: what a decode into the server's type and an encode
+    /// back would make of it. Unknown fields are dropped; returns warnings about them.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` when a value is of the wrong type (built-in kinds), or about unknown fields with [`FieldValidation::Strict`].
+    pub fn decode(&self, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
+        match &self.origin {
+            Origin::Builtin => builtin::decode(self, object, validation),
+            Origin::Custom(version) => custom::decode(self, version, object, validation),
+        }
+    }
+
+    /// Puts defaults where fields are absent.
+    pub fn default(&self, object: &mut Value) {
+        match &self.origin {
+            Origin::Builtin => builtin::default(self, object),
+            Origin::Custom(version) => custom::default(version, object),
+        }
+    }
+
+    /// What the kind's strategy does before an object is created: drops the status, sets the generation, generates selectors, …
+    pub fn prepare_for_create(&self, object: &mut Value) {
+        match &self.origin {
+            Origin::Builtin => builtin::prepare_for_create(self, object),
+            Origin::Custom(version) => custom::prepare_for_create(version, object),
+        }
+    }
+
+    /// What the kind's strategy does before an object is replaced: keeps the status (or, for the status, everything else), counts the
+    /// generation.
+    pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
+        match &self.origin {
+            Origin::Builtin => builtin::prepare_for_update(self, subresource, object, old),
+            Origin::Custom(version) => custom::prepare_for_update(version, subresource, object, old),
+        }
+    }
+
+    /// What is wrong with a new object, beyond its metadata.
+    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+        match &self.origin {
+            Origin::Builtin => builtin::validate(self, object),
+            Origin::Custom(version) => custom::validate(version, object),
+        }
+    }
+
+    /// What is wrong with an object that replaces another, beyond its metadata.
+    pub fn validate_update(&self, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
+        match &self.origin {
+            Origin::Builtin => builtin::validate_update(self, subresource, object, old),
+            Origin::Custom(version) => custom::validate_update(version, subresource, object, old),
+        }
+    }
+
+    /// The fields that a write to `subresource` (none: the object itself) cannot change, and so does not own: paths such as `["status"]`.
+    pub fn reset_fields(&self, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
+        match &self.origin {
+            Origin::Builtin => builtin::reset_fields(self, subresource),
+            Origin::Custom(version) => custom::reset_fields(version, subresource),
+        }
+    }
+
+    /// The value of a field that field selectors may name beyond `metadata.name` and `metadata.namespace`; `None` if they may not.
+    pub fn selectable_field(&self, object: &Value, field: &str) -> Option<String> {
+        match &self.origin {
+            Origin::Builtin => builtin::selectable_field(self, object, field),
+            Origin::Custom(version) => custom::selectable_field(version, object, field),
+        }
+    }
+}
+
+/// The kinds that a server serves.
+#[derive(Debug, Default)]
+pub struct Kinds {
+    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Kind>>>>,
+}
+
+impl Kinds {
+    /// The built-in kinds.
+    pub fn builtin() -> Self {
+        let mut kinds = Self::default();
+        for kind in builtin::kinds() {
+            kinds.insert(kind);
+        }
+        kinds
+    }
+
+    /// Serves a kind.
+    pub fn insert(&mut self, kind: Kind) {
+        let (group, version, plural) =
+            (Arc::clone(&kind.resource.group), Arc::clone(&kind.version), Arc::clone(&kind.resource.plural));
+        self.groups.entry(group).or_default().entry(version).or_default().insert(plural, Arc::new(kind));
+    }
+
+    /// Serves no version of a kind any longer.
+    pub fn remove(&mut self, resource: &Resource) {
+        if let Some(versions) = self.groups.get_mut(&resource.group) {
+            for kinds in versions.values_mut() {
+                kinds.remove(&resource.plural);
+            }
+            versions.retain(|_, kinds| !kinds.is_empty());
+            if versions.is_empty() {
+                self.groups.remove(&resource.group);
+            }
+        }
+    }
+
+    /// A kind by the names in its path.
+    pub fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
+        self.groups.get(group)?.get(version)?.get(plural)
+    }
+
+    /// The kinds of a group version, by plural.
+    pub fn of_version(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Kind>> {
+        self.groups.get(group).and_then(|versions| versions.get(version)).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// The group versions, by group, then by name of the version.
+    pub fn versions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.groups.iter().flat_map(|(group, versions)| versions.keys().map(move |version| (&**group, &**version)))
+    }
+
+    /// A kind by its own name, as `apiVersion` and `kind` give it.
+    pub fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.of_version(group, version).find(|candidate| *candidate.kind == *kind)
+    }
+
+    /// The served versions of a kind.
+    pub fn of_resource(&self, resource: &Resource) -> impl Iterator<Item = &Arc<Kind>> {
+        let plural = Arc::clone(&resource.plural);
+        self.groups.get(&resource.group).into_iter().flat_map(BTreeMap::values).filter_map(move |kinds| kinds.get(&plural))
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading and writing the metadata of objects held as JSON.
+
+use serde_json::{Map, Value};
+
+/// The object's `metadata`, made if it is absent. `None` only if `object` is no JSON object, or its metadata is something else.
+pub fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = object.as_object_mut()?.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if metadata.is_null() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut()
+}
+
+/// A text field of `metadata`; empty if it is absent.
+pub fn metadata<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A text field of the object; empty if it is absent.
+pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `metadata.name`.
+pub fn name(object: &Value) -> &str {
+    metadata(object, "name")
+}
+
+/// `metadata.namespace`; empty for a cluster-scoped object.
+pub fn namespace(object: &Value) -> &str {
+    metadata(object, "namespace")
+}
+
+/// `metadata.uid`.
+pub fn uid(object: &Value) -> Option<&str> {
+    Some(metadata(object, "uid")).filter(|uid| !uid.is_empty())
+}
+
+/// `metadata.labels`.
+pub fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let labels = object.get("metadata").and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
+    labels.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+}
+
+/// A label.
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(key)?.as_str()
+}
+
+/// The UIDs of `metadata.ownerReferences`.
+pub fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+    owner_references(object).filter_map(|reference| reference.get("uid")?.as_str())
+}
+
+/// `metadata.ownerReferences`.
+pub fn owner_references(object: &Value) -> impl Iterator<Item = &Value> {
+    object.get("metadata").and_then(|metadata| metadata.get("ownerReferences")).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// `metadata.finalizers`.
+pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    let finalizers = object.get("metadata").and_then(|metadata| metadata.get("finalizers")).and_then(Value::as_array);
+    finalizers.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether its deletion was asked for.
+pub fn is_deleting(object: &Value) -> bool {
+    !metadata(object, "deletionTimestamp").is_empty()
+}
+
+/// Sets a field of `metadata`.
+pub fn set_metadata(object: &mut Value, field: &str, value: Value) {
+    if let Some(metadata) = metadata_mut(object) {
+        metadata.insert(field.to_owned(), value);
+    }
+}
+
+/// Removes a field of `metadata`.
+pub fn remove_metadata(object: &mut Value, field: &str) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove(field)
+}
+
+/// Sets `metadata.resourceVersion`.
+pub fn set_resource_version(object: &mut Value, revision: u64) {
+    set_metadata(object, "resourceVersion", Value::from(revision.to_string()));
+}

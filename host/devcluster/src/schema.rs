@@ -1,0 +1,214 @@
+//! What is known of the shape of objects: types, defaults, list-map keys, merge keys. One form for the OpenAPI documents of built-in
+//! kinds and the structural schemas of custom ones; what only custom ones have (bounds, patterns, rules) lies in [`crate::custom`].
+//!
+//! OpenAPI definitions refer to each other, some to themselves, so the nodes lie in one [`Schemas`] and name each other by number;
+//! [`SchemaRef`] is a number with its arena.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
+
+use serde_json::Value;
+
+/// The nodes of one document.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    nodes: Vec<Schema>,
+}
+
+/// The number of a node in its [`Schemas`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SchemaId(u32);
+
+/// What JSON values a node admits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Type {
+    /// Anything: nothing is said, or `x-kubernetes-preserve-unknown-fields` without a type.
+    #[default]
+    Any,
+    /// A JSON object: a struct if it has properties, a map if it has additional ones.
+    Object,
+    /// A list.
+    Array,
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// `x-kubernetes-int-or-string`, and `IntOrString` of the built-in kinds.
+    IntOrString,
+    /// `resource.Quantity` of the built-in kinds: text or a number on the way in, canonical text on the way out.
+    Quantity,
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListType {
+    /// Replaced as a whole. What is not marked otherwise is this.
+    #[default]
+    Atomic,
+    /// Scalars, each at most once; owned one by one.
+    Set,
+    /// Objects told apart by these fields (`x-kubernetes-list-map-keys`); owned one by one.
+    Map(Vec<String>),
+}
+
+/// `x-kubernetes-map-type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MapType {
+    /// Owned field by field.
+    #[default]
+    Granular,
+    /// Replaced as a whole.
+    Atomic,
+}
+
+/// What is known of one place in an object.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// The OpenAPI definition that this node is, e.g. `io.k8s.api.core.v1.Container`.
+    pub definition: Option<Arc<str>>,
+    /// The values that are admitted.
+    pub kind: Type,
+    /// E.g. `date-time`, `byte`, `int32`.
+    pub format: Option<Arc<str>>,
+    /// Whether `null` is a value of it (custom kinds).
+    pub nullable: bool,
+    /// The fields of a struct.
+    pub properties: BTreeMap<String, SchemaId>,
+    /// The values of a map.
+    pub additional_properties: Option<SchemaId>,
+    /// The items of a list.
+    pub items: Option<SchemaId>,
+    /// The fields that must be there.
+    pub required: Vec<String>,
+    /// What an absent value becomes.
+    pub default: Option<Value>,
+    /// How a list is merged.
+    pub list_type: ListType,
+    /// How an object is merged.
+    pub map_type: MapType,
+    /// `x-kubernetes-preserve-unknown-fields`: fields that are not named stay.
+    pub preserve_unknown_fields: bool,
+    /// `x-kubernetes-embedded-resource`: the value is itself an object with apiVersion, kind and metadata.
+    pub embedded_resource: bool,
+    /// `x-kubernetes-patch-strategy`: how a strategic merge patch treats it, e.g. `merge` and `retainKeys`.
+    pub patch_strategy: Vec<Arc<str>>,
+    /// `x-kubernetes-patch-merge-key`.
+    pub patch_merge_key: Option<Arc<str>>,
+    /// Fields that are dropped when they hold false, 0 or "", as Go's `omitempty` does with what is no pointer (built-in kinds).
+    pub omit_zero: Vec<String>,
+    /// Lists and maps that are dropped when they are empty (built-in kinds).
+    pub omit_empty: Vec<String>,
+    /// What is rendered where a field is absent, since Go has no absent structs (built-in kinds).
+    pub always: BTreeMap<String, Value>,
+    /// What the server's defaulting functions put where a field is absent (built-in kinds).
+    pub defaulted: BTreeMap<String, Value>,
+}
+
+impl Schemas {
+    /// An empty arena.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a node.
+    pub fn add(&mut self, schema: Schema) -> SchemaId {
+        let id = SchemaId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(schema);
+        id
+    }
+
+    /// A node, to be completed: definitions that refer to each other are added empty first.
+    pub fn get_mut(&mut self, id: SchemaId) -> Option<&mut Schema> {
+        self.nodes.get_mut(id.0 as usize)
+    }
+
+    /// A node with its arena; a number of another arena gives one that admits anything.
+    pub fn at(&self, id: SchemaId) -> SchemaRef<'_> {
+        static ANYTHING: LazyLock<Schema> = LazyLock::new(|| Schema { preserve_unknown_fields: true, ..Schema::default() });
+        SchemaRef { schemas: self, schema: self.nodes.get(id.0 as usize).unwrap_or(&ANYTHING) }
+    }
+}
+
+/// A node together with those that it names.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemaRef<'a> {
+    schemas: &'a Schemas,
+    schema: &'a Schema,
+}
+
+impl Deref for SchemaRef<'_> {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        self.schema
+    }
+}
+
+impl<'a> SchemaRef<'a> {
+    /// The node itself, for as long as its arena.
+    pub fn schema(self) -> &'a Schema {
+        self.schema
+    }
+
+    /// The schema of a field of a struct.
+    pub fn property(self, name: &str) -> Option<SchemaRef<'a>> {
+        self.schema.properties.get(name).map(|id| self.schemas.at(*id))
+    }
+
+    /// The schema of a field of a struct or of a value of a map.
+    pub fn field(self, name: &str) -> Option<SchemaRef<'a>> {
+        self.property(name).or_else(|| self.additional_properties())
+    }
+
+    /// The schema of the values of a map.
+    pub fn additional_properties(self) -> Option<SchemaRef<'a>> {
+        self.schema.additional_properties.map(|id| self.schemas.at(id))
+    }
+
+    /// The schema of the items of a list.
+    pub fn items(self) -> Option<SchemaRef<'a>> {
+        self.schema.items.map(|id| self.schemas.at(id))
+    }
+
+    /// The fields of a struct.
+    pub fn properties(self) -> impl Iterator<Item = (&'a str, SchemaRef<'a>)> {
+        let schemas = self.schemas;
+        self.schema.properties.iter().map(move |(name, id)| (name.as_str(), schemas.at(*id)))
+    }
+}
+
+/// A schema that owns its arena: that of one version of a kind. Loaded when it is first asked for.
+#[derive(Clone)]
+pub struct RootSchema(Arc<Lazy>);
+
+type Lazy = LazyLock<Loaded, Box<dyn FnOnce() -> Loaded + Send + Sync>>;
+type Loaded = (Arc<Schemas>, SchemaId);
+
+impl RootSchema {
+    /// The node `root` of `schemas`.
+    pub fn new(schemas: Arc<Schemas>, root: SchemaId) -> Self {
+        Self::lazy(move || (schemas, root))
+    }
+
+    /// What `load` returns.
+    pub fn lazy(load: impl FnOnce() -> (Arc<Schemas>, SchemaId) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(load))))
+    }
+
+    /// The schema of the object as a whole.
+    pub fn root(&self) -> SchemaRef<'_> {
+        let (schemas, root) = &**self.0;
+        schemas.at(*root)
+    }
+}
+
+impl std::fmt::Debug for RootSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RootSchema")
+    }
+}

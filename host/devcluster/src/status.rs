@@ -1,0 +1,297 @@
+//! Errors as the API server says them: a `Status` with reason, code, message and causes.
+//!
+//! The messages are those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, since clients (gyre's host among them)
+//! read them.
+
+use std::fmt;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+/// A failed request. Its `Display` is the message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// HTTP status, and `code`.
+    pub code: StatusCode,
+    /// `reason`: `NotFound`, `Conflict`, `Invalid`, …; empty where the server has none.
+    pub reason: &'static str,
+    /// `message`.
+    pub message: String,
+    /// `details`, without what is empty.
+    pub details: Option<Value>,
+}
+
+/// What a resource is called in messages: `jobs.batch "hello" not found`.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// API group; empty for the core group.
+    pub group: &'a str,
+    /// Plural in most messages, kind in `Invalid`.
+    pub resource: &'a str,
+    /// Name of the object.
+    pub name: &'a str,
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.group {
+            "" => write!(f, "{} {:?}", self.resource, self.name),
+            group => write!(f, "{}.{group} {:?}", self.resource, self.name),
+        }
+    }
+}
+
+impl Named<'_> {
+    fn details(&self) -> Value {
+        let mut details = serde_json::Map::new();
+        for (key, text) in [("name", self.name), ("group", self.group), ("kind", self.resource)] {
+            if !text.is_empty() {
+                details.insert(key.to_owned(), Value::from(text));
+            }
+        }
+        Value::Object(details)
+    }
+}
+
+impl Status {
+    /// An error without details.
+    pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None }
+    }
+
+    /// There is no such object.
+    pub fn not_found(named: Named<'_>) -> Self {
+        let message = format!("{named} not found");
+        Self { details: Some(named.details()), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
+    }
+
+    /// There is no such path.
+    pub fn no_such_path() -> Self {
+        let message = "the server could not find the requested resource";
+        Self { details: Some(json!({})), ..Self::new(StatusCode::NOT_FOUND, "NotFound", message) }
+    }
+
+    /// The name is taken.
+    pub fn already_exists(named: Named<'_>) -> Self {
+        let message = format!("{named} already exists");
+        Self { details: Some(named.details()), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
+    }
+
+    /// `Operation cannot be fulfilled`: a precondition does not hold.
+    pub fn conflict(named: Named<'_>, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {named}: {why}");
+        Self { details: Some(named.details()), ..Self::new(StatusCode::CONFLICT, "Conflict", message) }
+    }
+
+    /// Something in the request is not understood.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// The object may not be so. `named.resource` is the kind.
+    pub fn invalid(named: Named<'_>, errors: &[FieldError]) -> Self {
+        let joined = match errors {
+            [one] => one.to_string(),
+            several => {
+                let mut texts: Vec<String> = Vec::new();
+                for text in several.iter().map(ToString::to_string) {
+                    if !texts.contains(&text) {
+                        texts.push(text);
+                    }
+                }
+                match texts.as_slice() {
+                    [one] => one.clone(),
+                    texts => format!("[{}]", texts.join(", ")),
+                }
+            }
+        };
+        let mut details = named.details();
+        let causes: Vec<Value> = errors.iter().map(FieldError::cause).collect();
+        if let Some(details) = details.as_object_mut()
+            && !causes.is_empty()
+        {
+            details.insert("causes".to_owned(), Value::Array(causes));
+        }
+        let message = format!("{named} is invalid: {joined}");
+        Self { details: Some(details), ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message) }
+    }
+
+    /// The kind can do no such thing.
+    pub fn method_not_allowed() -> Self {
+        Self {
+            details: Some(json!({})),
+            ..Self::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "MethodNotAllowed",
+                "the server does not allow this method on the requested resource",
+            )
+        }
+    }
+
+    /// What was asked for is no longer kept: `410 Gone`.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// The client may not do that now.
+    pub fn forbidden(named: Named<'_>, why: &str) -> Self {
+        let message = format!("{named} is forbidden: {why}");
+        Self { details: Some(named.details()), ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message) }
+    }
+
+    /// A defect of this server.
+    pub fn internal(message: impl fmt::Display) -> Self {
+        let text = message.to_string();
+        Self {
+            details: Some(json!({ "causes": [{ "message": text }] })),
+            ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", format!("Internal error occurred: {text}"))
+        }
+    }
+
+    /// The `Status` object.
+    pub fn to_json(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "code": self.code.as_u16(),
+        });
+        if let Some(status) = status.as_object_mut() {
+            if !self.reason.is_empty() {
+                status.insert("reason".to_owned(), Value::from(self.reason));
+            }
+            if let Some(details) = &self.details {
+                status.insert("details".to_owned(), details.clone());
+            }
+        }
+        status
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Status {}
+
+/// What is wrong with one field, as `field.Error`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// What kind of wrong.
+    pub fault: Fault,
+    /// Path of the field, e.g. `spec.template.spec.containers[0].name`; `<nil>` for the whole.
+    pub field: String,
+    /// The sentence that follows, or nothing.
+    pub detail: String,
+}
+
+/// `field.ErrorType`. Values are shown as the server shows them: see [`shown`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// `Required value`.
+    Required,
+    /// `Invalid value: …`.
+    Invalid(Value),
+    /// `Unsupported value: …: supported values: …`.
+    NotSupported {
+        /// The value.
+        value: Value,
+        /// Those that are supported.
+        supported: Vec<String>,
+    },
+    /// `Duplicate value: …`.
+    Duplicate(Value),
+    /// `Forbidden`.
+    Forbidden,
+    /// `Too long: may not be more than … bytes`: the detail says how long.
+    TooLong,
+    /// `Too many: …`.
+    TooMany {
+        /// How many there are.
+        actual: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// `Not found: …`.
+    NotFound(Value),
+    /// `Invalid value: …`, with the reason `FieldValueTypeInvalid`.
+    TypeInvalid(Value),
+    /// `Internal error`.
+    Internal,
+}
+
+impl FieldError {
+    /// An error at `field`.
+    pub fn new(fault: Fault, field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { fault, field: field.into(), detail: detail.into() }
+    }
+
+    /// `Required value`.
+    pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(Fault::Required, field, detail)
+    }
+
+    /// `Invalid value`.
+    pub fn invalid(field: impl Into<String>, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::new(Fault::Invalid(value.into()), field, detail)
+    }
+
+    /// `Forbidden`.
+    pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(Fault::Forbidden, field, detail)
+    }
+
+    fn reason(&self) -> &'static str {
+        match self.fault {
+            Fault::Required => "FieldValueRequired",
+            Fault::Invalid(_) => "FieldValueInvalid",
+            Fault::NotSupported { .. } => "FieldValueNotSupported",
+            Fault::Duplicate(_) => "FieldValueDuplicate",
+            Fault::Forbidden => "FieldValueForbidden",
+            Fault::TooLong => "FieldValueTooLong",
+            Fault::TooMany { .. } => "FieldValueTooMany",
+            Fault::NotFound(_) => "FieldValueNotFound",
+            Fault::TypeInvalid(_) => "FieldValueTypeInvalid",
+            Fault::Internal => "InternalError",
+        }
+    }
+
+    fn body(&self) -> String {
+        let head = match &self.fault {
+            Fault::Required => "Required value".to_owned(),
+            Fault::Invalid(value) | Fault::TypeInvalid(value) => format!("Invalid value: {}", shown(value)),
+            Fault::NotSupported { value, supported } => {
+                let supported: Vec<String> = supported.iter().map(|text| format!("{text:?}")).collect();
+                return format!("Unsupported value: {}: supported values: {}", shown(value), supported.join(", "));
+            }
+            Fault::Duplicate(value) => format!("Duplicate value: {}", shown(value)),
+            Fault::Forbidden => "Forbidden".to_owned(),
+            Fault::TooLong => "Too long".to_owned(),
+            Fault::TooMany { actual, limit } => {
+                let items = if *limit == 1 { "item" } else { "items" };
+                return format!("Too many: {actual}: must have at most {limit} {items}");
+            }
+            Fault::NotFound(value) => format!("Not found: {}", shown(value)),
+            Fault::Internal => "Internal error".to_owned(),
+        };
+        if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }
+    }
+
+    fn cause(&self) -> Value {
+        json!({ "reason": self.reason(), "message": self.body(), "field": self.field })
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+/// A value as the server shows it in a message: text in quotes, what is larger as JSON.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,314 @@
+//! The objects, their revisions, and the changes that watches follow.
+//!
+//! One counter numbers every change of any kind, as etcd's revision does; an object's `resourceVersion` is the number of its last
+//! change. Each kind has a table of its objects and a bounded history. Reading the past (the pages of a list, a list at an exact
+//! revision) undoes the history; what it has forgotten is [`Forgotten`], which clients know as 410 Gone.
+//!
+//! Pure data: no clock, no randomness, no locks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::object;
+
+/// What a kind's objects are stored under, whatever the version: its group and plural.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resource {
+    /// API group; empty for the core group.
+    pub group: Arc<str>,
+    /// Plural, e.g. `jobs`.
+    pub plural: Arc<str>,
+}
+
+impl Resource {
+    /// The resource `plural` of `group`.
+    pub fn new(group: &str, plural: &str) -> Self {
+        Self { group: group.into(), plural: plural.into() }
+    }
+}
+
+/// Namespace (empty for cluster-scoped kinds) and name. Ordered as lists are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// The object `name` in `namespace`.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+/// An object as of one revision.
+#[derive(Debug)]
+pub struct Stored {
+    /// The object, in its storage version.
+    pub value: Value,
+    /// Its resourceVersion.
+    pub revision: u64,
+    json: OnceLock<Bytes>,
+}
+
+impl Stored {
+    fn new(value: Value, revision: u64) -> Arc<Self> {
+        Arc::new(Self { value, revision, json: OnceLock::new() })
+    }
+
+    /// Its JSON, made once however many lists and watches want it.
+    pub fn json(&self) -> &Bytes {
+        self.json.get_or_init(|| Bytes::from(self.value.to_string()))
+    }
+}
+
+/// What happened to an object.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The number of the change.
+    pub revision: u64,
+    /// Of which object.
+    pub key: Key,
+    /// The object before; none if it was created.
+    pub before: Option<Arc<Stored>>,
+    /// The object after. That of a deletion bears the deletion's revision.
+    pub after: Arc<Stored>,
+    /// Whether it is still there.
+    pub presence: Presence,
+}
+
+/// Whether an object is there after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was created or changed.
+    Present,
+    /// It was deleted.
+    Deleted,
+}
+
+/// The history no longer reaches back to a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too old resource version: {asked} ({oldest})")]
+pub struct Forgotten {
+    /// What was asked for.
+    pub asked: u64,
+    /// The oldest that can be had.
+    pub oldest: u64,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    objects: BTreeMap<Key, Arc<Stored>>,
+    history: VecDeque<Change>,
+    /// Changes up to and including this one may be forgotten.
+    forgotten: u64,
+    /// The number of the last change.
+    changed: u64,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Store {
+    revision: u64,
+    tables: HashMap<Resource, Table>,
+    history_limit: usize,
+    by_uid: HashMap<Arc<str>, (Resource, Key)>,
+    by_owner: HashMap<Arc<str>, BTreeSet<(Resource, Key)>>,
+    /// Changes that the controllers have not seen.
+    unseen: Vec<(Resource, Key)>,
+}
+
+impl Store {
+    /// An empty store that keeps the last `history_limit` changes of each kind.
+    pub fn new(history_limit: usize) -> Self {
+        Self {
+            revision: 1,
+            tables: HashMap::new(),
+            history_limit,
+            by_uid: HashMap::new(),
+            by_owner: HashMap::new(),
+            unseen: Vec::new(),
+        }
+    }
+
+    /// The number of the last change of any kind.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The number of the last change of a kind.
+    pub fn changed(&self, resource: &Resource) -> u64 {
+        self.tables.get(resource).map_or(0, |table| table.changed)
+    }
+
+    /// An object.
+    pub fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Stored>> {
+        self.tables.get(resource)?.objects.get(key)
+    }
+
+    /// All objects of a kind, or those in a namespace, in order.
+    pub fn list<'a>(
+        &'a self,
+        resource: &Resource,
+        namespace: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Stored>)> {
+        let start = namespace.map_or(Bound::Unbounded, |namespace| Bound::Included(Key::new(namespace, "")));
+        let objects = self.tables.get(resource).map(|table| table.objects.range((start, Bound::Unbounded)));
+        objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace))
+    }
+
+    /// The objects of a kind as they were after the change `revision`, in order, after `start` if that is given.
+    ///
+    /// # Errors
+    ///
+    /// When the history does not reach back so far.
+    pub fn list_at(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        revision: u64,
+        start: Option<&Key>,
+    ) -> Result<Vec<(Key, Arc<Stored>)>, Forgotten> {
+        let lower = match (start, namespace) {
+            (Some(start), _) => Bound::Excluded(start.clone()),
+            (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
+            (None, None) => Bound::Unbounded,
+        };
+        let is_inside =
+            |key: &Key| namespace.is_none_or(|namespace| *key.namespace == *namespace) && start.is_none_or(|start| key > start);
+        let Some(table) = self.tables.get(resource) else { return Ok(Vec::new()) };
+        let objects = table
+            .objects
+            .range((lower, Bound::Unbounded))
+            .take_while(|(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace));
+        let objects = objects.map(|(key, object)| (key.clone(), Arc::clone(object)));
+        if revision >= table.changed {
+            return Ok(objects.collect());
+        }
+        let mut objects: BTreeMap<Key, Arc<Stored>> = objects.collect();
+        if revision < table.forgotten {
+            return Err(Forgotten { asked: revision, oldest: table.forgotten });
+        }
+        for change in table.history.iter().rev().take_while(|change| change.revision > revision) {
+            if is_inside(&change.key) {
+                match &change.before {
+                    Some(before) => objects.insert(change.key.clone(), Arc::clone(before)),
+                    None => objects.remove(&change.key),
+                };
+            }
+        }
+        Ok(objects.into_iter().collect())
+    }
+
+    /// The changes of a kind after `revision`, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// When the history does not reach back so far.
+    pub fn changes_since(&self, resource: &Resource, revision: u64) -> Result<impl Iterator<Item = &Change>, Forgotten> {
+        let table = self.tables.get(resource);
+        if let Some(table) = table
+            && revision < table.forgotten
+        {
+            return Err(Forgotten { asked: revision, oldest: table.forgotten });
+        }
+        let changes = table.map(|table| {
+            let first = table.history.partition_point(|change| change.revision <= revision);
+            table.history.range(first..)
+        });
+        Ok(changes.into_iter().flatten())
+    }
+
+    /// Creates or replaces an object. Its `metadata.resourceVersion` becomes the number of this change.
+    pub fn put(&mut self, resource: &Resource, key: &Key, mut value: Value) -> Arc<Stored> {
+        self.revision += 1;
+        object::set_resource_version(&mut value, self.revision);
+        let stored = Stored::new(value, self.revision);
+        let table = self.tables.entry(resource.clone()).or_default();
+        let before = table.objects.insert(key.clone(), Arc::clone(&stored));
+        if let Some(before) = &before {
+            self.forget_indexes(resource, key, &before.value);
+        }
+        if let Some(uid) = object::uid(&stored.value) {
+            self.by_uid.insert(uid.into(), (resource.clone(), key.clone()));
+        }
+        for owner in object::owner_uids(&stored.value) {
+            self.by_owner.entry(owner.into()).or_default().insert((resource.clone(), key.clone()));
+        }
+        self.record(resource, key, before, &stored, Presence::Present);
+        stored
+    }
+
+    /// Deletes an object. Returns its last state, with the number of the deletion.
+    pub fn remove(&mut self, resource: &Resource, key: &Key) -> Option<Arc<Stored>> {
+        let before = self.tables.get_mut(resource)?.objects.remove(key)?;
+        self.revision += 1;
+        let mut value = before.value.clone();
+        object::set_resource_version(&mut value, self.revision);
+        let stored = Stored::new(value, self.revision);
+        self.forget_indexes(resource, key, &before.value);
+        self.record(resource, key, Some(before), &stored, Presence::Deleted);
+        Some(stored)
+    }
+
+    fn record(&mut self, resource: &Resource, key: &Key, before: Option<Arc<Stored>>, after: &Arc<Stored>, presence: Presence) {
+        let table = self.tables.entry(resource.clone()).or_default();
+        table.changed = self.revision;
+        let change = Change { revision: self.revision, key: key.clone(), before, after: Arc::clone(after), presence };
+        table.history.push_back(change);
+        while table.history.len() > self.history_limit {
+            if let Some(change) = table.history.pop_front() {
+                table.forgotten = change.revision;
+            }
+        }
+        self.unseen.push((resource.clone(), key.clone()));
+    }
+
+    fn forget_indexes(&mut self, resource: &Resource, key: &Key, value: &Value) {
+        if let Some(uid) = object::uid(value) {
+            self.by_uid.remove(uid);
+        }
+        for owner in object::owner_uids(value) {
+            if let Some(owned) = self.by_owner.get_mut(owner) {
+                owned.remove(&(resource.clone(), key.clone()));
+                if owned.is_empty() {
+                    self.by_owner.remove(owner);
+                }
+            }
+        }
+    }
+
+    /// Forgets the history of every kind, as etcd's compaction does: watches and pages from before are told 410.
+    pub fn compact(&mut self) {
+        for table in self.tables.values_mut() {
+            table.history.clear();
+            table.forgotten = self.revision;
+        }
+    }
+
+    /// Forgets a kind with its history.
+    pub fn forget(&mut self, resource: &Resource) {
+        self.tables.remove(resource);
+    }
+
+    /// Where the object with this UID is.
+    pub fn find_uid(&self, uid: &str) -> Option<&(Resource, Key)> {
+        self.by_uid.get(uid)
+    }
+
+    /// The objects with an ownerReference to this UID, in order.
+    pub fn owned_by(&self, uid: &str) -> impl Iterator<Item = &(Resource, Key)> {
+        self.by_owner.get(uid).into_iter().flatten()
+    }
+
+    /// What changed since this was last asked; an object may be named several times.
+    pub fn take_unseen(&mut self) -> Vec<(Resource, Key)> {
+        std::mem::take(&mut self.unseen)
+    }
+}
