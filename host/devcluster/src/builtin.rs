@@ -43,3 +43,16 @@ pub(crate) fn reset_fields(_kind: &Kind, _subresource: Option<Subresource>) -> V
 pub(crate) fn selectable_field(_kind: &Kind, _object: &Value, _field: &str) -> Option<String> {
     None
 }
+
+pub(crate) fn convert(value: &Value, _from: &Kind, _to: &Kind) -> Value {
+    value.clone()
+}
+pub(crate) fn json_type(_: &Value) -> &'static str {
+    "string"
+}
+pub(crate) fn version() -> &'static Value {
+    &Value::Null
+}
+pub(crate) fn allocate_address(_: &mut Value, next: u64) -> u64 {
+    next
+}

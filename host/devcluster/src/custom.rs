@@ -62,3 +62,21 @@ pub(crate) fn reset_fields(_version: &Version, _subresource: Option<Subresource>
 pub(crate) fn selectable_field(_version: &Version, _object: &Value, _field: &str) -> Option<String> {
     None
 }
+
+#[derive(Debug)]
+pub(crate) struct Scale {
+    pub(crate) spec_replicas_path: String,
+    pub(crate) status_replicas_path: String,
+    pub(crate) label_selector_path: Option<String>,
+}
+impl Version {
+    pub(crate) fn scale(&self) -> Option<&Scale> {
+        None
+    }
+    pub(crate) fn storage_version(&self) -> &str {
+        ""
+    }
+}
+pub(crate) fn is_established(_: &Value) -> bool {
+    false
+}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::request::options::Propagation;
 use crate::schema::RootSchema;
 use crate::status::{FieldError, Status};
 use crate::store::Resource;
@@ -108,6 +109,94 @@ impl Kind {
         }
     }
 
+    /// Where its objects are stored: `events.k8s.io` shows the events of the core group.
+    pub fn storage(&self) -> Resource {
+        match (self.group(), &*self.resource.plural) {
+            ("events.k8s.io", "events") => Resource::new("", "events"),
+            _ => self.resource.clone(),
+        }
+    }
+
+    /// Whether it is a built-in kind of this name.
+    fn is(&self, group: &str, kind: &str) -> bool {
+        matches!(self.origin, Origin::Builtin) && self.group() == group && &*self.kind == kind
+    }
+
+    /// Whether it is Namespace.
+    pub(crate) fn is_namespace(&self) -> bool {
+        self.is("", "Namespace")
+    }
+
+    /// Whether it is Pod.
+    pub(crate) fn is_pod(&self) -> bool {
+        self.is("", "Pod")
+    }
+
+    /// Whether it is Job.
+    pub(crate) fn is_job(&self) -> bool {
+        self.is("batch", "Job")
+    }
+
+    /// Whether it is CustomResourceDefinition.
+    pub(crate) fn is_definition(&self) -> bool {
+        self.is("apiextensions.k8s.io", "CustomResourceDefinition")
+    }
+
+    /// Whether a PUT of an object that is not there creates it (the strategies' `AllowCreateOnUpdate`).
+    pub(crate) fn is_created_by_update(&self) -> bool {
+        matches!(self.origin, Origin::Builtin)
+            && match self.group() {
+                "rbac.authorization.k8s.io" => true,
+                "coordination.k8s.io" => &*self.kind == "Lease",
+                "" => matches!(&*self.kind, "LimitRange" | "Event" | "Service" | "Endpoints"),
+                "events.k8s.io" => true,
+                _ => false,
+            }
+    }
+
+    /// Whether an update may come without a resourceVersion (the strategies' `AllowUnconditionalUpdate`).
+    pub(crate) fn may_be_updated_blindly(&self) -> bool {
+        matches!(self.origin, Origin::Builtin)
+            && !matches!(
+                &*self.kind,
+                "PodDisruptionBudget"
+                    | "Lease"
+                    | "CustomResourceDefinition"
+                    | "CSIDriver"
+                    | "CSINode"
+                    | "CSIStorageCapacity"
+                    | "VolumeAttachment"
+            )
+    }
+
+    /// Whether a deletion is answered with the object, not a Status (the registries' `ReturnDeletedObject`).
+    pub(crate) fn is_returned_when_deleted(&self) -> bool {
+        matches!(self.origin, Origin::Builtin)
+            && match self.group() {
+                "" => matches!(
+                    &*self.kind,
+                    "Pod"
+                        | "Service"
+                        | "ServiceAccount"
+                        | "PersistentVolume"
+                        | "PersistentVolumeClaim"
+                        | "PodTemplate"
+                        | "ResourceQuota"
+                ),
+                "storage.k8s.io" => &*self.kind != "CSIStorageCapacity",
+                _ => false,
+            }
+    }
+
+    /// What becomes of the dependents of a deleted object when its client does not say; none if the garbage collector leaves the kind alone.
+    pub(crate) fn default_propagation(&self) -> Option<Propagation> {
+        match (&self.origin, self.group(), &*self.kind) {
+            (Origin::Builtin, "" | "events.k8s.io", "Event") => None,
+            (Origin::Builtin, "batch", "Job") | (Origin::Builtin, "", "ReplicationController") => Some(Propagation::Orphan),
+            _ => Some(Propagation::Background),
+        }
+    }
+
     /// Whether it has a subresource.
     pub fn has(&self, subresource: Subresource) -> bool {
         self.subresources.contains(&subresource)
@@ -187,8 +276,11 @@ impl Kind {
 /// The kinds that a server serves.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Kind>>>>,
+    /// By group, version and plural.
+    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ByPlural>>,
 }
+
+type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
 
 impl Kinds {
     /// The built-in kinds.
@@ -239,6 +331,16 @@ impl Kinds {
     pub fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         self.of_version(group, version).find(|candidate| *candidate.kind == *kind)
+    }
+
+    /// The version in which a kind's objects are stored.
+    pub(crate) fn storage_version(&self, kind: &Kind) -> Option<Arc<Kind>> {
+        let storage = kind.storage();
+        let mut versions = self.of_resource(&storage);
+        match &kind.origin {
+            Origin::Custom(custom) => versions.find(|candidate| *candidate.version == *custom.storage_version()).cloned(),
+            Origin::Builtin => versions.last().cloned(),
+        }
     }
 
     /// The served versions of a kind.

@@ -13,14 +13,27 @@
 
 pub mod answer;
 mod builtin;
+mod controllers;
 mod custom;
+mod discovery;
+mod fields;
+mod go;
 pub mod kinds;
 pub mod object;
+mod openapi;
+mod patch;
+mod random;
+mod render;
+mod request;
 pub mod schema;
+mod selection;
+mod selector;
 pub mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+mod validation;
+mod verbs;
 pub mod watch;
 
 pub use server::{Controllers, Options, Server};

@@ -19,6 +19,8 @@ pub struct Status {
     pub message: String,
     /// `details`, without what is empty.
     pub details: Option<Value>,
+    /// `metadata.continue`: how a list can be gone on with although its start is forgotten.
+    pub continue_token: Option<String>,
 }
 
 /// What a resource is called in messages: `jobs.batch "hello" not found`.
@@ -56,7 +58,7 @@ impl Named<'_> {
 impl Status {
     /// An error without details.
     pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, continue_token: None }
     }
 
     /// There is no such object.
@@ -139,6 +141,22 @@ impl Status {
         Self { details: Some(named.details()), ..Self::new(StatusCode::FORBIDDEN, "Forbidden", message) }
     }
 
+    /// The body of the request is larger than `limit` bytes.
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    /// The name that was generated is taken.
+    pub fn generate_name_conflict(named: Named<'_>) -> Self {
+        let message = format!("{named} already exists, the server was not able to generate a unique name for the object");
+        let mut details = named.details();
+        if let Some(details) = details.as_object_mut() {
+            details.insert("retryAfterSeconds".to_owned(), Value::from(1));
+        }
+        Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
+    }
+
     /// A defect of this server.
     pub fn internal(message: impl fmt::Display) -> Self {
         let text = message.to_string();
@@ -157,6 +175,9 @@ impl Status {
         if let Some(status) = status.as_object_mut() {
             if !self.reason.is_empty() {
                 status.insert("reason".to_owned(), Value::from(self.reason));
+            }
+            if let Some(token) = &self.continue_token {
+                status.insert("metadata".to_owned(), json!({ "continue": token }));
             }
             if let Some(details) = &self.details {
                 status.insert("details".to_owned(), details.clone());
@@ -218,6 +239,13 @@ pub enum Fault {
     TypeInvalid(Value),
     /// `Internal error`.
     Internal,
+    /// A sentence of the server's own, in the place of all this.
+    Worded {
+        /// The reason of the cause, e.g. `FieldValueNotSupported`.
+        reason: &'static str,
+        /// What follows the field.
+        text: String,
+    },
 }
 
 impl FieldError {
@@ -253,6 +281,7 @@ impl FieldError {
             Fault::NotFound(_) => "FieldValueNotFound",
             Fault::TypeInvalid(_) => "FieldValueTypeInvalid",
             Fault::Internal => "InternalError",
+            Fault::Worded { reason, .. } => reason,
         }
     }
 
@@ -273,6 +302,7 @@ impl FieldError {
             }
             Fault::NotFound(value) => format!("Not found: {}", shown(value)),
             Fault::Internal => "Internal error".to_owned(),
+            Fault::Worded { text, .. } => text.clone(),
         };
         if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }
     }

@@ -102,6 +102,19 @@ pub struct Forgotten {
     pub oldest: u64,
 }
 
+/// A part of a kind's objects.
+#[derive(Debug)]
+pub struct Page {
+    /// The objects, in order.
+    pub objects: Vec<(Key, Arc<Stored>)>,
+    /// Whether there are none after them.
+    pub is_last: bool,
+}
+
+fn pair<'a>(entry: Option<(&'a Key, &'a Arc<Stored>)>) -> (Option<&'a Key>, Option<&'a Arc<Stored>>) {
+    entry.map_or((None, None), |(key, object)| (Some(key), Some(object)))
+}
+
 #[derive(Debug, Default)]
 struct Table {
     objects: BTreeMap<Key, Arc<Stored>>,
@@ -163,47 +176,72 @@ impl Store {
         objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace))
     }
 
-    /// The objects of a kind as they were after the change `revision`, in order, after `start` if that is given.
+    /// At most `limit` objects of a kind as they were after the change `revision`, in order, after the key `start` if one is given.
+    /// Costs as much as the page and the changes since.
     ///
     /// # Errors
     ///
     /// When the history does not reach back so far.
-    pub fn list_at(
+    pub fn page_at(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         revision: u64,
         start: Option<&Key>,
-    ) -> Result<Vec<(Key, Arc<Stored>)>, Forgotten> {
+        limit: usize,
+    ) -> Result<Page, Forgotten> {
+        let Some(table) = self.tables.get(resource) else { return Ok(Page { objects: Vec::new(), is_last: true }) };
         let lower = match (start, namespace) {
             (Some(start), _) => Bound::Excluded(start.clone()),
             (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
             (None, None) => Bound::Unbounded,
         };
-        let is_inside =
-            |key: &Key| namespace.is_none_or(|namespace| *key.namespace == *namespace) && start.is_none_or(|start| key > start);
-        let Some(table) = self.tables.get(resource) else { return Ok(Vec::new()) };
-        let objects = table
-            .objects
-            .range((lower, Bound::Unbounded))
-            .take_while(|(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace));
-        let objects = objects.map(|(key, object)| (key.clone(), Arc::clone(object)));
-        if revision >= table.changed {
-            return Ok(objects.collect());
-        }
-        let mut objects: BTreeMap<Key, Arc<Stored>> = objects.collect();
-        if revision < table.forgotten {
-            return Err(Forgotten { asked: revision, oldest: table.forgotten });
-        }
-        for change in table.history.iter().rev().take_while(|change| change.revision > revision) {
-            if is_inside(&change.key) {
-                match &change.before {
-                    Some(before) => objects.insert(change.key.clone(), Arc::clone(before)),
-                    None => objects.remove(&change.key),
-                };
+        let is_in_namespace = |key: &Key| namespace.is_none_or(|namespace| *key.namespace == *namespace);
+        let mut past: BTreeMap<&Key, Option<&Arc<Stored>>> = BTreeMap::new();
+        if revision < table.changed {
+            if revision < table.forgotten {
+                return Err(Forgotten { asked: revision, oldest: table.forgotten });
+            }
+            let is_inside = |key: &Key| is_in_namespace(key) && start.is_none_or(|start| key > start);
+            for change in table.history.iter().rev().take_while(|change| change.revision > revision) {
+                if is_inside(&change.key) {
+                    past.insert(&change.key, change.before.as_ref());
+                }
             }
         }
-        Ok(objects.into_iter().collect())
+        let mut present = table.objects.range((lower, Bound::Unbounded)).take_while(|(key, _)| is_in_namespace(key)).peekable();
+        let mut past = past.into_iter().peekable();
+        let mut page = Page { objects: Vec::new(), is_last: false };
+        loop {
+            let (key, object) = match (present.peek(), past.peek()) {
+                (None, None) => {
+                    page.is_last = true;
+                    return Ok(page);
+                }
+                (Some((now, _)), Some((then, _))) if now < then => pair(present.next()),
+                (Some((now, _)), Some((then, _))) => {
+                    if now == then {
+                        present.next();
+                    }
+                    past.next().map_or((None, None), |(key, object)| (Some(key), object))
+                }
+                (Some(_), None) => pair(present.next()),
+                (None, Some(_)) => past.next().map_or((None, None), |(key, object)| (Some(key), object)),
+            };
+            let (Some(key), Some(object)) = (key, object) else { continue };
+            if page.objects.len() == limit {
+                return Ok(page);
+            }
+            page.objects.push((key.clone(), Arc::clone(object)));
+        }
+    }
+
+    /// How many objects of a kind there are, or in a namespace of it.
+    pub fn count(&self, resource: &Resource, namespace: Option<&str>) -> usize {
+        match namespace {
+            None => self.tables.get(resource).map_or(0, |table| table.objects.len()),
+            Some(_) => self.list(resource, namespace).count(),
+        }
     }
 
     /// The changes of a kind after `revision`, oldest first.
@@ -247,9 +285,14 @@ impl Store {
 
     /// Deletes an object. Returns its last state, with the number of the deletion.
     pub fn remove(&mut self, resource: &Resource, key: &Key) -> Option<Arc<Stored>> {
+        let last = self.get(resource, key)?.value.clone();
+        self.remove_as(resource, key, last)
+    }
+
+    /// Deletes an object whose last state is `value`.
+    pub fn remove_as(&mut self, resource: &Resource, key: &Key, mut value: Value) -> Option<Arc<Stored>> {
         let before = self.tables.get_mut(resource)?.objects.remove(key)?;
         self.revision += 1;
-        let mut value = before.value.clone();
         object::set_resource_version(&mut value, self.revision);
         let stored = Stored::new(value, self.revision);
         self.forget_indexes(resource, key, &before.value);

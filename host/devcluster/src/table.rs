@@ -54,3 +54,7 @@ pub(crate) fn render(
 ) -> Value {
     Value::Null
 }
+
+pub(crate) fn partial(value: &Value) -> Value {
+    value.clone()
+}

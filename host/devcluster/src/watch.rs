@@ -1,15 +1,67 @@
 //! Following the changes of a kind.
 
-use bytes::Bytes;
-use jiff::Timestamp;
+use std::sync::Arc;
 
-use crate::store::Resource;
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::kinds::{Kind, Kinds};
+use crate::render::{Rendering, convert};
+use crate::selection::Selection;
+use crate::status::Status;
+use crate::store::{Change, Forgotten, Key, Presence, Resource, Store, Stored};
+
+/// How much is sent at a time, in bytes: enough to fill packets, and little to hold for a client that is slow.
+const FRAME: usize = 64 * 1024;
+/// How many objects are looked at for one frame, so that a watch that selects few does not hold up the others.
+const STEP: usize = 1_000;
+/// How often a watch that wants bookmarks gets one, as kube-apiserver's `bookmarkFrequency`.
+const BOOKMARK_EVERY: SignedDuration = SignedDuration::from_secs(60);
+/// The annotation of the bookmark after the initial events (KEP-3157).
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Where one client's watch stands. It holds no events: it is a place in the history of its kind, so a client that does not read costs
 /// nothing, and one that falls behind the history is told `410 Gone`.
 #[derive(Debug)]
 pub struct Watch {
+    pub(crate) kind: Arc<Kind>,
     pub(crate) resource: Resource,
+    pub(crate) namespace: Option<String>,
+    pub(crate) selection: Selection,
+    pub(crate) rendering: Rendering,
+    pub(crate) stage: Stage,
+    pub(crate) bookmarks: Bookmarks,
+    pub(crate) until: Timestamp,
+}
+
+/// What is sent next.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// The objects as of `revision`, after the key `after`.
+    Initial { revision: u64, after: Option<Key>, then: InitialEnd },
+    /// The changes after `revision`.
+    Changes { revision: u64 },
+    /// Nothing.
+    Over,
+}
+
+/// What follows the initial objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InitialEnd {
+    /// A bookmark that says that they have ended.
+    Bookmark,
+    /// The changes.
+    Changes,
+}
+
+/// When bookmarks are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bookmarks {
+    /// Never.
+    Unwanted,
+    /// At this time.
+    At(Timestamp),
 }
 
 /// What to do for a watch next.
@@ -21,4 +73,165 @@ pub enum Next {
     Wait(Option<Timestamp>),
     /// Close the connection.
     End,
+}
+
+impl Watch {
+    /// What it follows.
+    pub fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Next {
+        if now >= self.until {
+            return Next::End;
+        }
+        let step = match &self.stage {
+            Stage::Initial { .. } => self.initial(store, kinds, now),
+            Stage::Changes { .. } => self.changes(store, kinds, now),
+            Stage::Over => return Next::End,
+        };
+        match step {
+            Ok(frame) if !frame.is_empty() => Next::Send(frame.into()),
+            Ok(_) => self.bookmark_or_wait(store, now),
+            Err(forgotten) => {
+                self.stage = Stage::Over;
+                let status = Status::expired(forgotten.to_string());
+                Next::Send(event("ERROR", status.to_json().to_string().as_bytes()).into())
+            }
+        }
+    }
+
+    fn initial(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Vec<u8>, Forgotten> {
+        let Stage::Initial { revision, after, then } = &mut self.stage else { return Ok(Vec::new()) };
+        let page = store.page_at(&self.resource, self.namespace.as_deref(), *revision, after.as_ref(), STEP)?;
+        let (revision, then, is_last) = (*revision, *then, page.is_last);
+        let mut frame = Vec::new();
+        let mut last = None;
+        let mut is_cut = false;
+        for (key, object) in page.objects {
+            if frame.len() >= FRAME {
+                is_cut = true;
+                break;
+            }
+            if self.selection.matches(&self.kind, &object.value) {
+                self.write(&mut frame, "ADDED", &object, None, kinds, now);
+            }
+            last = Some(key);
+        }
+        if is_cut || !is_last {
+            if let (Some(last), Stage::Initial { after, .. }) = (last, &mut self.stage) {
+                *after = Some(last);
+            }
+            // Objects that are not selected give an empty frame; the next ones may be.
+            return if frame.is_empty() { self.initial(store, kinds, now) } else { Ok(frame) };
+        }
+        self.stage = Stage::Changes { revision };
+        if then == InitialEnd::Bookmark {
+            frame.extend(self.bookmark(revision, true));
+        }
+        if frame.is_empty() { self.changes(store, kinds, now) } else { Ok(frame) }
+    }
+
+    fn changes(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Vec<u8>, Forgotten> {
+        let Stage::Changes { revision } = self.stage else { return Ok(Vec::new()) };
+        let mut frame = Vec::new();
+        let mut reached = revision;
+        let resource = self.resource.clone();
+        for change in store.changes_since(&resource, revision)? {
+            if frame.len() >= FRAME {
+                break;
+            }
+            reached = change.revision;
+            self.write_change(&mut frame, change, kinds, now);
+        }
+        self.stage = Stage::Changes { revision: reached };
+        Ok(frame)
+    }
+
+    fn write_change(&mut self, frame: &mut Vec<u8>, change: &Change, kinds: &Kinds, now: Timestamp) {
+        if self.namespace.as_deref().is_some_and(|namespace| *change.key.namespace != *namespace) {
+            return;
+        }
+        let matches = |object: &Arc<Stored>| self.selection.matches(&self.kind, &object.value);
+        let before = change.before.as_ref().is_some_and(&matches);
+        let after = change.presence == Presence::Present && matches(&change.after);
+        match (before, after) {
+            (false, false) => {}
+            (false, true) => self.write(frame, "ADDED", &change.after, None, kinds, now),
+            (true, true) => self.write(frame, "MODIFIED", &change.after, None, kinds, now),
+            // A client that selects sees the object leave as it last saw it, with the number of the change.
+            (true, false) => {
+                let last = change.before.as_ref().unwrap_or(&change.after);
+                self.write(frame, "DELETED", last, Some(change.revision), kinds, now);
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        frame: &mut Vec<u8>,
+        kind: &str,
+        object: &Arc<Stored>,
+        revision: Option<u64>,
+        kinds: &Kinds,
+        now: Timestamp,
+    ) {
+        let body = match revision {
+            None => self.rendering.watched(kinds, &self.kind, object, now),
+            Some(revision) => {
+                let mut value = convert(kinds, &self.kind, &object.value).into_owned();
+                crate::object::set_resource_version(&mut value, revision);
+                self.rendering.watched_value(&self.kind, &value, now)
+            }
+        };
+        frame.extend(event(kind, &body));
+    }
+
+    fn bookmark_or_wait(&mut self, store: &Store, now: Timestamp) -> Next {
+        match self.bookmarks {
+            Bookmarks::At(at) if now >= at => {
+                let Stage::Changes { revision } = self.stage else { return Next::Wait(Some(self.until)) };
+                // Nothing of this kind has changed since: the client may go on from the newest change of any kind.
+                let newest = revision.max(store.revision());
+                self.stage = Stage::Changes { revision: newest };
+                self.bookmarks = Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX));
+                Next::Send(self.bookmark(newest, false).into())
+            }
+            Bookmarks::At(at) => Next::Wait(Some(at.min(self.until))),
+            Bookmarks::Unwanted => Next::Wait(Some(self.until)),
+        }
+    }
+
+    fn bookmark(&mut self, revision: u64, is_end_of_initial: bool) -> Vec<u8> {
+        let mut object = json!({
+            "apiVersion": self.kind.api_version(),
+            "kind": &*self.kind.kind,
+            "metadata": { "resourceVersion": revision.to_string() },
+        });
+        if is_end_of_initial && let Some(metadata) = crate::object::metadata_mut(&mut object) {
+            metadata.insert("annotations".to_owned(), json!({ INITIAL_EVENTS_END: "true" }));
+        }
+        // The server's types have no absent structs: what is decoded is what it would send.
+        let _ = self.kind.decode(&mut object, crate::kinds::FieldValidation::Ignore);
+        let body = self.rendering.bookmark(&self.kind, object);
+        event("BOOKMARK", &body)
+    }
+
+    pub(crate) fn first_bookmark(now: Timestamp, are_wanted: bool) -> Bookmarks {
+        if are_wanted {
+            Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX))
+        } else {
+            Bookmarks::Unwanted
+        }
+    }
+}
+
+fn event(kind: &str, object: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(object.len() + 40);
+    frame.extend_from_slice(b"{\"type\":\"");
+    frame.extend_from_slice(kind.as_bytes());
+    frame.extend_from_slice(b"\",\"object\":");
+    frame.extend_from_slice(object);
+    frame.extend_from_slice(b"}\n");
+    frame
 }

@@ -1,0 +1,117 @@
+//! Values as Go's `fmt` prints them: the API server's messages and printer columns show them so.
+
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+
+/// What `%v` makes of a decoded value, e.g. `map[name:a ports:[1 2]]`.
+pub(crate) fn print(value: &Value) -> String {
+    let mut text = String::new();
+    write_value(&mut text, value);
+    text
+}
+
+/// What `%v` makes of a number.
+pub(crate) fn print_number(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => print_float(float),
+        _ => number.to_string(),
+    }
+}
+
+/// What `%s` makes of the type of a decoded value, e.g. `map[string]interface {}`.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "%!s(<nil>)",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// What a JSON decoder calls a value in `cannot unmarshal … into Go value`.
+pub(crate) fn json_type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn write_value(text: &mut String, value: &Value) {
+    match value {
+        Value::Null => text.push_str("<nil>"),
+        Value::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) => text.push_str(&print_number(number)),
+        Value::String(value) => text.push_str(value),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                write_value(text, item);
+            }
+            text.push(']');
+        }
+        Value::Object(fields) => {
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort();
+            text.push_str("map[");
+            for (index, name) in names.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(' ');
+                }
+                text.push_str(name);
+                text.push(':');
+                write_value(text, fields.get(name).unwrap_or(&Value::Null));
+            }
+            text.push(']');
+        }
+    }
+}
+
+/// `%v` of a float64 is `%g` with the shortest digits, but with an exponent only from 21 on.
+fn print_float(float: f64) -> String {
+    let scientific = format!("{float:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..21).contains(&exponent) {
+        return format!("{float}");
+    }
+    let mut text = mantissa.to_owned();
+    let sign = if exponent < 0 { '-' } else { '+' };
+    // Writing to a String cannot fail.
+    let _ = write!(text, "e{sign}{:02}", exponent.unsigned_abs());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_printed_as_go_prints_them() {
+        for (value, printed) in [
+            (json!(null), "<nil>"),
+            (json!({ "b": [1, "x", null, true], "a": {} }), "map[a:map[] b:[1 x <nil> true]]"),
+            (json!(1.5), "1.5"),
+            (json!(1.0), "1"),
+            (json!(-7), "-7"),
+            (json!(1e20), "100000000000000000000"),
+            (json!(1e21), "1e+21"),
+            (json!(0.0001), "0.0001"),
+            (json!(0.000_012), "1.2e-05"),
+        ] {
+            assert_eq!(print(&value), printed);
+        }
+    }
+}

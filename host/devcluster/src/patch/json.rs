@@ -1,0 +1,258 @@
+//! JSON Patch, RFC 6902, with what the API server's library makes of its gaps: negative indices count from the end, `replace` of an
+//! absent field adds it, and `test` and `copy` take an absent field for null.
+
+use std::io;
+
+use http::StatusCode;
+use serde_json::{Map, Value};
+
+use super::{rejected, undecodable};
+use crate::go;
+use crate::status::Status;
+
+/// The API server's `maxJSONPatchOperations`.
+const OPERATIONS_LIMIT: usize = 10_000;
+
+/// The API server's `JSONPatchMaxCopyBytes`: operations that copy could otherwise double the object with each.
+const COPIED_BYTES_LIMIT: usize = 3 << 20;
+
+/// How deep a patched object may be nested: as deep as JSON text is decoded. Copies into themselves would double it with each operation.
+const DEPTH_LIMIT: usize = 128;
+
+/// The object after all operations of the patch.
+///
+/// # Errors
+///
+/// `BadRequest` if the patch is no list of operations, `RequestEntityTooLarge` if they are more than 10,000, `Invalid` if one of them
+/// does not apply.
+pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
+    let operations = operations(patch)?;
+    if operations.len() > OPERATIONS_LIMIT {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {OPERATIONS_LIMIT}, got {}",
+            operations.len()
+        );
+        return Err(Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message));
+    }
+    let mut document = Document { root: object.clone(), copied_bytes: 0 };
+    for operation in operations {
+        operation.as_object().and_then(|operation| document.run(operation)).ok_or_else(rejected)?;
+    }
+    Ok(document.root)
+}
+
+/// What field validation says of fields that operations do not have, e.g. `json patch unknown field "[0].foo"`.
+pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
+    let operations = patch.as_array().into_iter().flatten().enumerate();
+    operations
+        .flat_map(|(index, operation)| {
+            let names = operation.as_object().into_iter().flat_map(Map::keys);
+            names.filter(|name| !matches!(name.as_str(), "op" | "path" | "from" | "value")).map(move |name| (index, name))
+        })
+        .map(|(index, name)| format!("json patch unknown field \"[{index}].{name}\""))
+        .collect()
+}
+
+fn operations(patch: &Value) -> Result<&[Value], Status> {
+    let operations = match patch {
+        Value::Null => &[],
+        Value::Array(operations) => operations.as_slice(),
+        other => return Err(not_decoded(&undecodable(other, "[]handlers.jsonPatchOp"))),
+    };
+    for operation in operations {
+        let fields = match operation {
+            Value::Null => continue,
+            Value::Object(fields) => fields,
+            other => return Err(not_decoded(&undecodable(other, "handlers.jsonPatchOp"))),
+        };
+        for name in ["op", "path", "from"] {
+            match fields.get(name) {
+                None | Some(Value::Null | Value::String(_)) => {}
+                Some(other) => {
+                    let found = go::json_type_name(other);
+                    let why = format!("json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string");
+                    return Err(not_decoded(&why));
+                }
+            }
+        }
+    }
+    Ok(operations)
+}
+
+fn not_decoded(why: &str) -> Status {
+    Status::bad_request(format!("error decoding patch: {why}"))
+}
+
+/// The object between operations.
+struct Document {
+    root: Value,
+    copied_bytes: usize,
+}
+
+impl Document {
+    /// Nothing if the operation does not apply.
+    fn run(&mut self, operation: &Map<String, Value>) -> Option<()> {
+        let path = operation.get("path")?.as_str()?;
+        let value = operation.get("value");
+        match operation.get("op")?.as_str()? {
+            "add" => self.add(path, value.cloned().unwrap_or_default()),
+            "remove" => self.remove(path).map(drop),
+            "replace" => self.replace(path, value.cloned()),
+            "move" => {
+                let moved = self.remove(operation.get("from")?.as_str()?)?;
+                self.add(path, moved)
+            }
+            "copy" => {
+                let copied = self.read(operation.get("from")?.as_str()?)?.cloned().unwrap_or_default();
+                self.copied_bytes = self.copied_bytes.saturating_add(size(&copied));
+                if self.copied_bytes > COPIED_BYTES_LIMIT {
+                    return None;
+                }
+                self.add(path, copied)
+            }
+            "test" => {
+                let found = if path.is_empty() { Some(&self.root) } else { self.read(path)? };
+                (found.unwrap_or(&Value::Null) == value.unwrap_or(&Value::Null)).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, path: &str, value: Value) -> Option<()> {
+        within_depth(path, &value)?;
+        match self.place(path)? {
+            (Value::Object(fields), key) => {
+                fields.insert(key, value);
+            }
+            (Value::Array(items), key) => {
+                // One past the last is a place to add to, also when counted from the end.
+                let index = if key == "-" { items.len() } else { index(&key, items.len() + 1)? };
+                items.insert(index, value);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn remove(&mut self, path: &str) -> Option<Value> {
+        match self.place(path)? {
+            (Value::Object(fields), key) => fields.remove(&key),
+            (Value::Array(items), key) => {
+                let index = index(&key, items.len())?;
+                Some(items.remove(index))
+            }
+            _ => None,
+        }
+    }
+
+    fn replace(&mut self, path: &str, value: Option<Value>) -> Option<()> {
+        if path.is_empty() {
+            self.root = value.filter(|value| value.is_object() || value.is_array())?;
+            return Some(());
+        }
+        let value = value.unwrap_or_default();
+        within_depth(path, &value)?;
+        match self.place(path)? {
+            (Value::Object(fields), key) => {
+                fields.insert(key, value);
+            }
+            (Value::Array(items), key) => {
+                let index = index(&key, items.len())?;
+                *items.get_mut(index)? = value;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The value at a path: `Some(None)` if only its last step leads nowhere, and that in an object.
+    fn read(&mut self, path: &str) -> Option<Option<&Value>> {
+        match self.place(path)? {
+            (Value::Object(fields), key) => Some(fields.get(&key)),
+            (Value::Array(items), key) => {
+                let index = index(&key, items.len())?;
+                Some(items.get(index))
+            }
+            _ => None,
+        }
+    }
+
+    /// The object or list that the path's last step leads from, and that step.
+    fn place(&mut self, path: &str) -> Option<(&mut Value, String)> {
+        // What is before the first slash is not looked at.
+        let (_, steps) = path.split_once('/')?;
+        let (parents, last) = steps.rsplit_once('/').map_or((None, steps), |(parents, last)| (Some(parents), last));
+        let mut at = &mut self.root;
+        for step in parents.into_iter().flat_map(|parents| parents.split('/')) {
+            let key = unescaped(step);
+            at = match at {
+                Value::Object(fields) => fields.get_mut(&key)?,
+                Value::Array(items) => {
+                    let index = index(&key, items.len())?;
+                    items.get_mut(index)?
+                }
+                _ => return None,
+            };
+        }
+        Some((at, unescaped(last)))
+    }
+}
+
+/// A place among `length`; negative ones count from the end.
+fn index(key: &str, length: usize) -> Option<usize> {
+    let index: i64 = key.parse().ok()?;
+    let index = match u64::try_from(index) {
+        Ok(index) => usize::try_from(index).ok()?,
+        Err(_) => length.checked_sub(usize::try_from(index.unsigned_abs()).ok()?)?,
+    };
+    (index < length).then_some(index)
+}
+
+/// Whether the value may stand at the path.
+fn within_depth(path: &str, value: &Value) -> Option<()> {
+    fn depth(value: &Value) -> usize {
+        match value {
+            Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+            Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    (path.matches('/').count() + depth(value) <= DEPTH_LIMIT).then_some(())
+}
+
+/// A step as RFC 6901 writes it. Both replacements are made in one pass, as `~01` is `~1`.
+fn unescaped(step: &str) -> String {
+    let mut text = String::with_capacity(step.len());
+    let mut rest = step;
+    while let Some((before, after)) = rest.split_once('~') {
+        text.push_str(before);
+        (text, rest) = match (after.strip_prefix('0'), after.strip_prefix('1')) {
+            (Some(after), _) => (text + "~", after),
+            (_, Some(after)) => (text + "/", after),
+            _ => (text + "~", after),
+        };
+    }
+    text + rest
+}
+
+/// The length of a value as JSON text.
+fn size(value: &Value) -> usize {
+    struct Count(usize);
+
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.saturating_add(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}

@@ -1,0 +1,56 @@
+//! JSON Merge Patch, RFC 7386.
+
+use serde_json::{Map, Value};
+
+use super::undecodable;
+use crate::status::Status;
+
+/// The object with the patch merged into it.
+///
+/// # Errors
+///
+/// `BadRequest` if the patch is no JSON object.
+pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
+    let patch = match patch {
+        Value::Object(patch) => patch,
+        Value::Null => return Err(Status::bad_request("Invalid JSON Patch")),
+        other => {
+            let why = undecodable(other, "map[string]interface {}");
+            return Err(Status::bad_request(format!("error decoding patch: {why}")));
+        }
+    };
+    let mut merged = object.clone();
+    match &mut merged {
+        Value::Object(fields) => merge(fields, patch),
+        other => *other = without_nulls(&Value::Object(patch.clone())),
+    }
+    Ok(merged)
+}
+
+fn merge(fields: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (name, value) in patch {
+        match (fields.get_mut(name), value) {
+            (_, Value::Null) => {
+                fields.remove(name);
+            }
+            (Some(Value::Object(old)), Value::Object(patch)) => merge(old, patch),
+            // The server's library prunes what it puts in place of anything but an object, where the patch is taken as it is.
+            (Some(old @ Value::Object(_)), value) => *old = value.clone(),
+            (_, value) => {
+                fields.insert(name.clone(), without_nulls(value));
+            }
+        }
+    }
+}
+
+/// A value without the fields that are null; null items of lists stay.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::status::Status;
+
+/// The largest body that the server reads, as kube-apiserver's `MaxRequestBodyBytes`.
+pub(crate) const LIMIT: usize = 3 * 1024 * 1024;
+
+/// The content type of a body, without its parameters.
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
+    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim()
+}
+
+/// A body and the fields that appear more than once in it.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    pub(crate) value: Value,
+    /// Paths such as `spec.replicas`.
+    pub(crate) duplicates: Vec<String>,
+}
+
+/// Reads the object in the body of a POST, PUT or DELETE.
+///
+/// # Errors
+///
+/// `UnsupportedMediaType`, or `BadRequest` where it is not what it says.
+pub(crate) fn object(headers: &HeaderMap, body: &Bytes) -> Result<Decoded, Status> {
+    match content_type(headers) {
+        "" | "application/json" => json(body),
+        "application/yaml" => yaml(body),
+        _ => Err(unsupported(&["application/json", "application/yaml"])),
+    }
+}
+
+/// The content type is none of these.
+pub(crate) fn unsupported(accepted: &[&str]) -> Status {
+    let message =
+        format!("the body of the request was in an unknown format - accepted media types include: {}", accepted.join(", "));
+    Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+}
+
+/// Reads JSON.
+///
+/// # Errors
+///
+/// `BadRequest` when it is none, or nested too deeply.
+pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
+    let mut decoded = Decoded::default();
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let seed = Checked { path: &mut String::new(), duplicates: &mut decoded.duplicates };
+    let read = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    decoded.value = read.map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))?;
+    Ok(decoded)
+}
+
+/// Reads YAML, of which JSON is a part.
+///
+/// # Errors
+///
+/// `BadRequest` when it is none.
+pub(crate) fn yaml(body: &[u8]) -> Result<Decoded, Status> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return json(body);
+    }
+    let text = std::str::from_utf8(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let value = serde_saphyr::from_str(text).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    Ok(Decoded { value, duplicates: Vec::new() })
+}
+
+/// Builds a `Value` and notes the fields that come twice; the last one counts, as in Go.
+struct Checked<'a> {
+    path: &'a mut String,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Checked<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        let length = self.path.len();
+        loop {
+            self.path.push_str(&format!("[{}]", list.len()));
+            let item = items.next_element_seed(Checked { path: self.path, duplicates: self.duplicates })?;
+            self.path.truncate(length);
+            match item {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        let length = self.path.len();
+        while let Some(key) = entries.next_key::<String>()? {
+            if length > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(&key);
+            if map.contains_key(&key) && !self.duplicates.contains(self.path) {
+                self.duplicates.push(self.path.clone());
+            }
+            let value = entries.next_value_seed(Checked { path: self.path, duplicates: self.duplicates })?;
+            self.path.truncate(length);
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_are_named_and_the_last_counts() {
+        let decoded = json(br#"{"a":1,"b":{"c":[{"d":1,"d":2,"d":3}]},"a":4}"#).unwrap();
+        assert_eq!(decoded.duplicates, ["b.c[0].d", "a"]);
+        assert_eq!(decoded.value, serde_json::json!({ "a": 4, "b": { "c": [{ "d": 3 }] } }));
+    }
+
+    #[test]
+    fn what_is_no_json_is_an_error() {
+        for text in ["", "{", "{}{}", "nonsense", &"[".repeat(100_000)] {
+            assert_eq!(json(text.as_bytes()).unwrap_err().code, StatusCode::BAD_REQUEST);
+        }
+    }
+}

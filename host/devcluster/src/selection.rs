@@ -1,0 +1,54 @@
+//! Which objects a list or a watch is about.
+
+use serde_json::Value;
+
+use crate::kinds::Kind;
+use crate::object;
+use crate::request::options::ListOptions;
+use crate::selector::{FieldSelector, LabelSelector};
+use crate::status::Status;
+
+/// A label selector and a field selector together, and perhaps the one object that the path names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    labels: LabelSelector,
+    fields: FieldSelector,
+    name: Option<String>,
+}
+
+impl Selection {
+    /// Reads the selectors of a request about `kind`; one about the object `name` selects that.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` about what is no selector, or names a field that cannot be selected by.
+    pub(crate) fn parse(kind: &Kind, options: &ListOptions, name: Option<&str>) -> Result<Self, Status> {
+        let labels = LabelSelector::parse(&options.label_selector)?;
+        let fields = FieldSelector::parse(&options.field_selector)?;
+        fields.check(kind)?;
+        if let Some(name) = name
+            && !fields.is_empty()
+            && fields.required("metadata.name") != Some(name)
+        {
+            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+        }
+        Ok(Self { labels, fields, name: name.map(str::to_owned) })
+    }
+
+    /// Whether it selects everything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
+    }
+
+    /// Whether it selects an object.
+    pub(crate) fn matches(&self, kind: &Kind, value: &Value) -> bool {
+        self.name.as_ref().is_none_or(|name| object::name(value) == name)
+            && (self.labels.is_empty() || self.labels.matches(value))
+            && (self.fields.is_empty()
+                || self.fields.matches(|field| match field {
+                    "metadata.name" => Some(object::name(value).to_owned()),
+                    "metadata.namespace" => Some(object::namespace(value).to_owned()),
+                    field => kind.selectable_field(value, field),
+                }))
+    }
+}

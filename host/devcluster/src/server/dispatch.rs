@@ -1,0 +1,279 @@
+//! From a request to the verb that answers it.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, header};
+use jiff::Timestamp;
+
+use crate::answer::Answer;
+use crate::kinds::{Scope, Subresource};
+use crate::render::{ListMetadata, Rendering};
+use crate::request::accept::{Accept, Offer};
+use crate::request::body::{self, Decoded};
+use crate::request::options::{DeleteOptions, ListOptions, Query, WriteOptions};
+use crate::request::{ResourcePath, Target};
+use crate::server::Server;
+use crate::status::Status;
+use crate::verbs::patch::{Created, PatchType};
+use crate::verbs::{Call, Written};
+use crate::{discovery, openapi};
+
+/// A request, read as far as all verbs need it.
+struct Incoming<'a> {
+    method: &'a Method,
+    headers: &'a HeaderMap,
+    body: &'a Bytes,
+    query: Query,
+    rendering: Rendering,
+}
+
+impl Server {
+    pub(super) fn dispatch(&mut self, now: Timestamp, request: &Request<Bytes>) -> Result<Answer, Status> {
+        if request.body().len() > body::LIMIT {
+            return Err(Status::too_large(body::LIMIT));
+        }
+        let target = Target::parse(request.uri().path());
+        if !matches!(target, Target::Resource(_)) && !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Ok(match target {
+                Target::Unknown | Target::Root => Answer::no_such_page(),
+                _ => method_not_allowed(),
+            });
+        }
+        let headers = request.headers();
+        let discovery = |headers| Accept::of(headers, Offer::Discovery);
+        Ok(match target {
+            Target::CoreVersions => discovery::core(&self.kinds, discovery(headers)?),
+            Target::Groups => discovery::groups(&self.kinds, discovery(headers)?),
+            Target::Group(group) => discovery::group(&self.kinds, &group).unwrap_or_else(Answer::no_such_page),
+            Target::Version { group, version } => {
+                discovery::version(&self.kinds, &group, &version).unwrap_or_else(Answer::no_such_page)
+            }
+            Target::Resource(path) => return self.resource(now, request, &path),
+            Target::OpenApiIndex => openapi::index(&self.kinds),
+            Target::OpenApi(path) => openapi::document(&self.kinds, &path).unwrap_or_else(Answer::no_such_page),
+            Target::ServerVersion => Answer::json(StatusCode::OK, crate::builtin::version()),
+            Target::Health(path) => health(&path, &Query::parse(request.uri().query())),
+            Target::Root => Answer::json(StatusCode::OK, &discovery::paths(&self.kinds)),
+            Target::Unknown => Answer::no_such_page(),
+        })
+    }
+
+    fn resource(&mut self, now: Timestamp, request: &Request<Bytes>, path: &ResourcePath) -> Result<Answer, Status> {
+        let Some(kind) = self.kinds.get(&path.group, &path.version, &path.plural).cloned() else {
+            return Ok(Answer::no_such_page());
+        };
+        // A namespace in the path of a cluster-scoped kind names nothing; namespaces themselves are below their own path.
+        if kind.scope == Scope::Cluster && path.namespace.is_some() {
+            return Ok(Answer::no_such_page());
+        }
+        let subresource = match path.subresource.as_deref() {
+            None => None,
+            Some(name) => match Subresource::of(name).filter(|subresource| kind.has(*subresource)) {
+                Some(subresource) => Some(subresource),
+                None => return Ok(Answer::no_such_page()),
+            },
+        };
+        let query = Query::parse(request.uri().query());
+        let accept = Accept::of(request.headers(), Offer::Resource)?;
+        let rendering = Rendering::new(accept, Rendering::include(query.get("includeObject"))?);
+        let incoming =
+            Incoming { method: request.method(), headers: request.headers(), body: request.body(), query, rendering };
+        let call = Call::internal(
+            kind,
+            path.namespace.as_deref().unwrap_or_default(),
+            path.name.as_deref().unwrap_or_default(),
+            "",
+            now,
+        )
+        .about(subresource);
+        // An object of a namespaced kind is reached through its namespace.
+        let is_across = call.kind.scope == Scope::Namespaced && path.namespace.is_none();
+        match (path.name.is_some(), subresource) {
+            (false, _) => self.collection(call, incoming, path.is_watch, is_across),
+            (true, _) if is_across => Ok(Answer::no_such_page()),
+            (true, None) => self.object(call, incoming, path.is_watch),
+            (true, Some(Subresource::Scale)) => self.scale(call, &incoming),
+            (true, Some(_)) => self.part(call, &incoming),
+        }
+    }
+
+    fn collection(
+        &mut self,
+        mut call: Call,
+        incoming: Incoming<'_>,
+        is_watch: bool,
+        is_across: bool,
+    ) -> Result<Answer, Status> {
+        let (query, rendering) = (&incoming.query, incoming.rendering);
+        match *incoming.method {
+            Method::GET | Method::HEAD => {
+                let mut options = ListOptions::parse(query)?;
+                options.watch |= is_watch;
+                if options.watch {
+                    self.start_watch(&call, &options, rendering)
+                } else {
+                    self.list(&call, &options, &rendering)
+                }
+            }
+            Method::POST if !is_across => {
+                let options = WriteOptions::parse(query, "CreateOptions", false)?;
+                let decoded = body::object(incoming.headers, incoming.body)?;
+                call.take(&options, incoming.headers);
+                let value = self.decode(&mut call, decoded, &options)?;
+                let written = self.create(&mut call, value)?;
+                Ok(self.written(&call, &rendering, StatusCode::CREATED, &written))
+            }
+            Method::DELETE if call.kind.verbs.iter().any(|verb| verb == "deletecollection") && !is_across => {
+                let list = ListOptions::parse(query)?;
+                let options = delete_options(&incoming.query, incoming.headers, incoming.body)?;
+                call.dry_run = options.dry_run;
+                let deleted = self.delete_collection(&mut call, &options, &list)?;
+                let metadata = ListMetadata { resource_version: self.store.revision(), ..ListMetadata::default() };
+                Ok(rendering.list(&self.kinds, &call.kind, &metadata, &deleted, call.now))
+            }
+            _ => Ok(method_not_allowed()),
+        }
+    }
+
+    fn object(&mut self, mut call: Call, incoming: Incoming<'_>, is_watch: bool) -> Result<Answer, Status> {
+        let (query, rendering) = (&incoming.query, incoming.rendering);
+        match *incoming.method {
+            Method::GET | Method::HEAD if is_watch || ListOptions::parse(query).is_ok_and(|options| options.watch) => {
+                let mut options = ListOptions::parse(query)?;
+                options.watch = true;
+                self.start_watch(&call, &options, rendering)
+            }
+            Method::GET | Method::HEAD => {
+                let live = call.live(&self.store)?;
+                Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
+            }
+            Method::PUT | Method::PATCH => {
+                let Incoming { method, headers, body, query, .. } = incoming;
+                let incoming = Incoming { method, headers, body, query, rendering };
+                self.part(call, &incoming)
+            }
+            Method::DELETE => {
+                let options = delete_options(query, incoming.headers, incoming.body)?;
+                call.dry_run = options.dry_run;
+                let deleted = self.delete(&mut call, &options)?;
+                let answer = match self.deletion_body(&call, deleted) {
+                    Ok(value) => rendering.one(StatusCode::OK, &call.kind, &value, call.now),
+                    Err(status) => rendering.answer(StatusCode::OK, &status),
+                };
+                Ok(answer.with_warnings(&call.warnings))
+            }
+            _ => Ok(method_not_allowed()),
+        }
+    }
+
+    /// Reads or changes an object, or a part of it that looks like the whole: its status, a namespace's finalizers.
+    fn part(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
+        let rendering = &incoming.rendering;
+        match *incoming.method {
+            Method::GET | Method::HEAD => {
+                let live = call.live(&self.store)?;
+                Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
+            }
+            Method::PUT => {
+                let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
+                let decoded = body::object(incoming.headers, incoming.body)?;
+                call.take(&options, incoming.headers);
+                let value = self.decode(&mut call, decoded, &options)?;
+                let was_there = call.live(&self.store).is_ok();
+                let written = self.update(&mut call, value)?;
+                let code = if was_there { StatusCode::OK } else { StatusCode::CREATED };
+                Ok(self.written(&call, rendering, code, &written))
+            }
+            Method::PATCH => {
+                let kind = PatchType::of(body::content_type(incoming.headers), &call.kind.origin)?;
+                let options = WriteOptions::parse(&incoming.query, "PatchOptions", kind == PatchType::Apply)?;
+                call.take(&options, incoming.headers);
+                let (written, created) = self.patch(&mut call, kind, incoming.body, &options)?;
+                let code = if created == Created::Yes { StatusCode::CREATED } else { StatusCode::OK };
+                Ok(self.written(&call, rendering, code, &written))
+            }
+            _ => Ok(method_not_allowed()),
+        }
+    }
+
+    fn scale(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
+        let rendering = &incoming.rendering;
+        let scale = match *incoming.method {
+            Method::GET | Method::HEAD => self.get_scale(&call)?,
+            Method::PUT => {
+                let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
+                call.take(&options, incoming.headers);
+                let decoded = body::object(incoming.headers, incoming.body)?;
+                self.set_scale(&mut call, None, incoming.body, decoded, &options)?
+            }
+            Method::PATCH => {
+                let kind = PatchType::of(body::content_type(incoming.headers), &call.kind.origin)?;
+                let options = WriteOptions::parse(&incoming.query, "PatchOptions", kind == PatchType::Apply)?;
+                call.take(&options, incoming.headers);
+                self.set_scale(&mut call, Some(kind), incoming.body, Decoded::default(), &options)?
+            }
+            _ => return Ok(method_not_allowed()),
+        };
+        Ok(rendering.one(StatusCode::OK, &call.kind, &scale, call.now).with_warnings(&call.warnings))
+    }
+
+    fn written(&self, call: &Call, rendering: &Rendering, code: StatusCode, written: &Written) -> Answer {
+        let answer = match written {
+            Written::Stored(stored) => rendering.stored(code, &self.kinds, &call.kind, stored, call.now),
+            Written::Tried(value) => {
+                let served = crate::render::convert(&self.kinds, &call.kind, value);
+                rendering.one(code, &call.kind, &served, call.now)
+            }
+        };
+        answer.with_warnings(&call.warnings)
+    }
+}
+
+impl Call {
+    /// Takes over who writes, and whether it is tried only.
+    fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
+        let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        self.manager = options.manager(agent).to_owned();
+        self.dry_run = options.dry_run;
+    }
+}
+
+impl Subresource {
+    fn of(name: &str) -> Option<Self> {
+        let all = [
+            Self::Status,
+            Self::Scale,
+            Self::Finalize,
+            Self::Eviction,
+            Self::Binding,
+            Self::EphemeralContainers,
+            Self::Resize,
+            Self::Approval,
+            Self::Token,
+            Self::Log,
+        ];
+        all.into_iter().find(|subresource| subresource.name() == name)
+    }
+}
+
+fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<DeleteOptions, Status> {
+    if bytes.is_empty() {
+        return DeleteOptions::parse(query, None);
+    }
+    let decoded = body::object(headers, bytes)?;
+    DeleteOptions::parse(query, Some(&decoded.value))
+}
+
+fn method_not_allowed() -> Answer {
+    Status::method_not_allowed().into()
+}
+
+fn health(path: &str, query: &Query) -> Answer {
+    let (check, rest) = path.split_once('/').unwrap_or((path, ""));
+    if !matches!(rest, "" | "ping" | "log" | "etcd") {
+        return Answer::no_such_page();
+    }
+    if query.has("verbose") && rest.is_empty() {
+        return Answer::text(StatusCode::OK, format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n{check} check passed\n"));
+    }
+    Answer::text(StatusCode::OK, "ok")
+}

@@ -1,0 +1,117 @@
+//! What requests about objects do, verb by verb.
+
+pub(crate) mod delete;
+pub(crate) mod list;
+pub(crate) mod patch;
+pub(crate) mod scale;
+pub(crate) mod write;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::kinds::{Kind, Kinds, Scope, Subresource};
+use crate::object;
+use crate::render::convert;
+use crate::request::options::DryRun;
+use crate::status::{Named, Status};
+use crate::store::{Key, Store, Stored};
+
+/// A request about objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) now: Timestamp,
+    pub(crate) kind: Arc<Kind>,
+    /// Empty for cluster-scoped kinds, and across namespaces.
+    pub(crate) namespace: String,
+    /// Empty for collections.
+    pub(crate) name: String,
+    pub(crate) subresource: Option<Subresource>,
+    /// The field manager of what is written.
+    pub(crate) manager: String,
+    pub(crate) dry_run: DryRun,
+    /// What the client is told beside the answer.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An object after a write.
+#[derive(Clone, Debug)]
+pub(crate) enum Written {
+    /// As it is stored now.
+    Stored(Arc<Stored>),
+    /// As it would be, had this been no dry run.
+    Tried(Value),
+}
+
+impl Written {
+    pub(crate) fn value(&self) -> &Value {
+        match self {
+            Self::Stored(stored) => &stored.value,
+            Self::Tried(value) => value,
+        }
+    }
+}
+
+impl Call {
+    pub(crate) fn key(&self) -> Key {
+        Key::new(&self.namespace, &self.name)
+    }
+
+    /// The resource as most messages name it.
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named { group: self.kind.group(), resource: &self.kind.resource.plural, name: &self.name }
+    }
+
+    /// The kind as validation names it.
+    pub(crate) fn named_by_kind(&self) -> Named<'_> {
+        Named { group: self.kind.group(), resource: &self.kind.kind, name: &self.name }
+    }
+
+    /// `status` and the like; empty for the object itself.
+    pub(crate) fn subresource_name(&self) -> &'static str {
+        self.subresource.map_or("", Subresource::name)
+    }
+
+    /// The object that the request is about.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`.
+    pub(crate) fn live(&self, store: &Store) -> Result<Arc<Stored>, Status> {
+        let live = store.get(&self.kind.storage(), &self.key());
+        live.cloned().ok_or_else(|| Status::not_found(self.named()))
+    }
+
+    /// An object in the version of the request.
+    pub(crate) fn served(&self, kinds: &Kinds, stored: &Stored) -> Value {
+        convert(kinds, &self.kind, &stored.value).into_owned()
+    }
+
+    /// Makes the object's namespace that of the request.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` when it has another.
+    pub(crate) fn settle_namespace(&self, value: &mut Value) -> Result<(), Status> {
+        let of_object = object::namespace(value);
+        if self.kind.scope == Scope::Cluster {
+            if !of_object.is_empty() {
+                object::remove_metadata(value, "namespace");
+            }
+            return Ok(());
+        }
+        if of_object.is_empty() {
+            object::set_metadata(value, "namespace", Value::from(self.namespace.as_str()));
+        } else if of_object != self.namespace {
+            let message = "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(Status::bad_request(message));
+        }
+        Ok(())
+    }
+}
+
+/// A time as the metadata of objects has it: whole seconds, UTC.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
+}

@@ -1,0 +1,241 @@
+//! Getting, listing and watching.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::StatusCode;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::answer::Answer;
+use crate::render::{ListMetadata, Rendering};
+use crate::request::options::{ListOptions, VersionMatch};
+use crate::selection::Selection;
+use crate::server::Server;
+use crate::status::Status;
+use crate::store::{Forgotten, Key, Stored};
+use crate::verbs::Call;
+use crate::watch::{InitialEnd, Stage, Watch};
+
+/// How long a watch goes on at least when its client does not say, as kube-apiserver's `--min-request-timeout`; at most it is twice that.
+const WATCH_TIMEOUT_SECONDS: u64 = 1800;
+/// How many objects are looked at for a page whose selector finds few.
+const SCAN: usize = 1_000;
+
+/// The past that a list is of.
+#[derive(Clone, Debug)]
+struct Place {
+    revision: u64,
+    after: Option<Key>,
+    /// What a client hears whose place is forgotten.
+    expired: Expired,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expired {
+    List,
+    Continue,
+}
+
+impl Server {
+    /// Lists objects.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to come.
+    pub(crate) fn list(&self, call: &Call, options: &ListOptions, rendering: &Rendering) -> Result<Answer, Status> {
+        let selection = Selection::parse(&call.kind, options, None)?;
+        let place = self.place(options)?;
+        let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+        let (objects, next) = self.page(call, &selection, &place, limit)?;
+        let mut metadata = ListMetadata { resource_version: place.revision, ..ListMetadata::default() };
+        if let Some(next) = next {
+            metadata.r#continue = token(call, place.revision, &next);
+            if selection.is_empty() {
+                metadata.remaining = Some(self.remaining(call, &place, &next)?);
+            }
+        }
+        Ok(rendering.list(&self.kinds, &call.kind, &metadata, &objects, call.now))
+    }
+
+    /// At most `limit` objects that are selected, and the last key looked at if there are more.
+    fn page(
+        &self,
+        call: &Call,
+        selection: &Selection,
+        place: &Place,
+        limit: usize,
+    ) -> Result<(Vec<Arc<Stored>>, Option<Key>), Status> {
+        let (resource, namespace) = (call.kind.storage(), namespace_of(call));
+        let expired = |forgotten| self.expired(call, place, forgotten);
+        let mut objects = Vec::new();
+        let mut after = place.after.clone();
+        loop {
+            let size = limit.saturating_sub(objects.len()).saturating_add(1).max(SCAN.min(limit.saturating_add(1)));
+            let page = self.store.page_at(&resource, namespace, place.revision, after.as_ref(), size).map_err(expired)?;
+            for (key, object) in page.objects {
+                if selection.matches(&call.kind, &object.value) {
+                    if objects.len() == limit {
+                        return Ok((objects, after));
+                    }
+                    objects.push(object);
+                }
+                after = Some(key);
+            }
+            if page.is_last {
+                return Ok((objects, None));
+            }
+        }
+    }
+
+    fn remaining(&self, call: &Call, place: &Place, after: &Key) -> Result<usize, Status> {
+        let (resource, namespace) = (call.kind.storage(), namespace_of(call));
+        let rest = self.store.page_at(&resource, namespace, place.revision, Some(after), usize::MAX);
+        rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired(call, place, forgotten))
+    }
+
+    fn place(&self, options: &ListOptions) -> Result<Place, Status> {
+        let now = self.store.revision();
+        if !options.r#continue.is_empty() {
+            if !matches!(options.resource_version.as_str(), "" | "0") {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(Status::bad_request(message));
+            }
+            let (revision, after) = read_token(&options.r#continue)?;
+            return Ok(Place { revision: revision.unwrap_or(now), after: Some(after), expired: Expired::Continue });
+        }
+        let asked = revision(&options.resource_version)?;
+        if asked > now {
+            return Err(too_large(asked, now));
+        }
+        // A limit with a resourceVersion has always meant exactly that one.
+        let is_exact = match options.version_match {
+            Some(how) => how == VersionMatch::Exact,
+            None => options.limit > 0 && asked > 0,
+        };
+        Ok(Place { revision: if is_exact { asked } else { now }, after: None, expired: Expired::List })
+    }
+
+    fn expired(&self, call: &Call, place: &Place, _forgotten: Forgotten) -> Status {
+        match (place.expired, &place.after) {
+            (Expired::Continue, Some(after)) => {
+                let mut status = Status::expired(
+                    "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
+                     the continue parameter, or use the continue token in this response to retrieve the remainder of the results. \
+                     Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
+                     deleted between the time the first chunk was returned and now may show up in the list.",
+                );
+                status.continue_token = Some(encode_token(json!(-1), &start(call, after)));
+                status
+            }
+            _ => Status::expired("The resourceVersion for the provided list is too old."),
+        }
+    }
+
+    /// Watches objects; `call.name` is that of one, or empty.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` about selectors and numbers. What is forgotten is told within the stream.
+    pub(crate) fn start_watch(&mut self, call: &Call, options: &ListOptions, rendering: Rendering) -> Result<Answer, Status> {
+        let name = Some(call.name.as_str()).filter(|name| !name.is_empty());
+        let selection = Selection::parse(&call.kind, options, name)?;
+        let asked = revision(&options.resource_version)?;
+        let now = self.store.revision();
+        let wants_initial = options.send_initial_events.unwrap_or(asked == 0);
+        let stage = if wants_initial {
+            if asked > now {
+                return Err(too_large(asked, now));
+            }
+            let is_marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
+            let then = if is_marked { InitialEnd::Bookmark } else { InitialEnd::Changes };
+            Stage::Initial { revision: now, after: None, then }
+        } else {
+            Stage::Changes { revision: if asked == 0 { now } else { asked } }
+        };
+        let seconds = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
+            Some(seconds) if seconds > 0 => seconds,
+            _ => WATCH_TIMEOUT_SECONDS + self.random.below(WATCH_TIMEOUT_SECONDS),
+        };
+        let timeout = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        Ok(Answer::watch(Watch {
+            kind: Arc::clone(&call.kind),
+            resource: call.kind.storage(),
+            namespace: namespace_of(call).map(str::to_owned),
+            selection,
+            rendering,
+            stage,
+            bookmarks: Watch::first_bookmark(call.now, options.allow_bookmarks),
+            until: call.now.saturating_add(timeout).unwrap_or(jiff::Timestamp::MAX),
+        }))
+    }
+}
+
+fn namespace_of(call: &Call) -> Option<&str> {
+    Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty())
+}
+
+fn revision(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        Status::bad_request(format!("invalid resource version: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+    })
+}
+
+fn too_large(asked: u64, now: u64) -> Status {
+    let message = format!("Timeout: Too large resource version: {asked}, current: {now}");
+    Status {
+        details: Some(json!({
+            "causes": [{ "reason": "ResourceVersionTooLarge", "message": "Too large resource version" }],
+            "retryAfterSeconds": 1,
+        })),
+        ..Status::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message)
+    }
+}
+
+/// Where a list goes on: the key after the last one, as etcd orders them.
+fn start(call: &Call, last: &Key) -> String {
+    if call.namespace.is_empty() && !last.namespace.is_empty() {
+        format!("{}/{}\0", last.namespace, last.name)
+    } else {
+        format!("{}\0", last.name)
+    }
+}
+
+fn token(call: &Call, revision: u64, last: &Key) -> String {
+    let namespace = if call.namespace.is_empty() { "" } else { &call.namespace };
+    let start = start(call, last);
+    let start = if namespace.is_empty() { start } else { format!("{namespace}/{start}") };
+    encode_token(json!(revision), &start)
+}
+
+fn encode_token(revision: Value, start: &str) -> String {
+    URL_SAFE_NO_PAD.encode(json!({ "v": "meta.k8s.io/v1", "rv": revision, "start": start }).to_string())
+}
+
+/// The revision (none: the newest) and the last key of a token.
+fn read_token(token: &str) -> Result<(Option<u64>, Key), Status> {
+    let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(&error.to_string()))?;
+    let token: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    if token.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
+        return Err(invalid("server does not recognize this encoded version"));
+    }
+    let revision = match token.get("rv").and_then(Value::as_i64) {
+        Some(-1) => None,
+        Some(revision) if revision > 0 => u64::try_from(revision).ok(),
+        _ => return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
+    };
+    let start = token.get("start").and_then(Value::as_str).unwrap_or_default().trim_end_matches('\0');
+    if start.is_empty() {
+        return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
+    }
+    if start.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        return Err(invalid(start));
+    }
+    let (namespace, name) = start.rsplit_once('/').unwrap_or(("", start));
+    Ok((revision, Key::new(namespace, name)))
+}

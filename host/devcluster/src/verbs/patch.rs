@@ -1,0 +1,143 @@
+//! Patching: JSON patch, merge patch, strategic merge patch and apply.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::fields::{self, Force, Manager};
+use crate::kinds::{FieldValidation, Origin};
+use crate::object;
+use crate::patch;
+use crate::request::body::{self, Decoded};
+use crate::request::options::WriteOptions;
+use crate::server::Server;
+use crate::status::Status;
+use crate::verbs::write::strict_error;
+use crate::verbs::{Call, Written};
+
+/// The kinds of patch, by their content types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchType {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchType {
+    /// What a content type says.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedMediaType`; strategic merge patches are for built-in kinds only.
+    pub(crate) fn of(content_type: &str, origin: &Origin) -> Result<Self, Status> {
+        let of_custom = ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+        let of_builtin = [
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+        ];
+        match (content_type, origin) {
+            ("application/json-patch+json", _) => Ok(Self::Json),
+            ("application/merge-patch+json", _) => Ok(Self::Merge),
+            ("application/strategic-merge-patch+json", Origin::Builtin) => Ok(Self::Strategic),
+            ("application/apply-patch+yaml", _) => Ok(Self::Apply),
+            (_, Origin::Builtin) => Err(body::unsupported(&of_builtin)),
+            (_, Origin::Custom(_)) => Err(body::unsupported(&of_custom)),
+        }
+    }
+}
+
+impl Server {
+    /// Patches an object. Returns it, and whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `BadRequest` and `Invalid` about the patch, `Conflict`.
+    pub(crate) fn patch(
+        &mut self,
+        call: &mut Call,
+        kind: PatchType,
+        patch: &Bytes,
+        options: &WriteOptions,
+    ) -> Result<(Written, Created), Status> {
+        if kind == PatchType::Apply {
+            return self.apply(call, patch, options);
+        }
+        let live = call.live(&self.store)?;
+        let served = call.served(&self.kinds, &live);
+        let decoded = body::json(patch)?;
+        let patched = match kind {
+            PatchType::Json => patch::json::apply(&served, &decoded.value)?,
+            PatchType::Merge => patch::merge::apply(&served, &decoded.value)?,
+            PatchType::Strategic | PatchType::Apply => {
+                patch::strategic::apply(&served, &decoded.value, call.kind.schema.root())?
+            }
+        };
+        let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
+        let mut value = self.decode(call, Decoded { value: patched, duplicates }, options)?;
+        call.settle_namespace(&mut value)?;
+        check_unchanged_name(call, &value)?;
+        self.record_update(call, &served, &mut value);
+        Ok((self.replace(call, &live, &served, value)?, Created::No))
+    }
+
+    /// Applies what a field manager wants, creating the object if it is not there.
+    fn apply(&mut self, call: &mut Call, patch: &Bytes, options: &WriteOptions) -> Result<(Written, Created), Status> {
+        let kind = Arc::clone(&call.kind);
+        let Decoded { value: mut applied, duplicates } = body::yaml(patch)?;
+        if !applied.is_object() {
+            return Err(Status::bad_request("error decoding YAML: the patch is not an object"));
+        }
+        call.settle_namespace(&mut applied)?;
+        let live = match call.live(&self.store) {
+            Err(status) if call.subresource.is_some() => return Err(status),
+            live => live.ok(),
+        };
+        let served = live.as_ref().map(|live| call.served(&self.kinds, live));
+        let api_version = kind.api_version();
+        let manager = Manager { name: &call.manager, api_version: &api_version, subresource: call.subresource_name() };
+        let force = if options.force == Some(true) { Force::Yes } else { Force::No };
+        let reset = kind.reset_fields(call.subresource);
+        let merged = fields::apply(served.as_ref(), &applied, kind.schema.root(), &manager, force, &reset, call.now)
+            .map_err(|error| error.into_status())?;
+        let duplicates: Vec<String> = duplicates.iter().map(|field| format!("duplicate field {field:?}")).collect();
+        match options.field_validation {
+            FieldValidation::Strict if !duplicates.is_empty() => return Err(strict_error(&kind, &duplicates)),
+            FieldValidation::Ignore => {}
+            _ => call.warnings.extend(duplicates),
+        }
+        let mut value = self.decode(call, Decoded { value: merged, duplicates: Vec::new() }, options)?;
+        if let (None, Some(uid)) = (&live, object::uid(&value)) {
+            let why = format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+            return Err(Status::conflict(call.named(), &why));
+        }
+        call.settle_namespace(&mut value)?;
+        check_unchanged_name(call, &value)?;
+        match (live, served) {
+            (Some(live), Some(served)) => Ok((self.replace(call, &live, &served, value)?, Created::No)),
+            _ => Ok((self.create_owned(call, value)?, Created::Yes)),
+        }
+    }
+}
+
+/// Whether a write made an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Created {
+    Yes,
+    No,
+}
+
+fn check_unchanged_name(call: &Call, value: &Value) -> Result<(), Status> {
+    let name = object::name(value);
+    if name == call.name {
+        return Ok(());
+    }
+    Err(Status::bad_request(if name.is_empty() {
+        format!("the name of the object ({} based on URL) was undeterminable: name must be provided", call.name)
+    } else {
+        format!("the name of the object ({name}) does not match the name on the URL ({})", call.name)
+    }))
+}

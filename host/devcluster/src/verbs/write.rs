@@ -1,0 +1,411 @@
+//! Creating and replacing objects: what is the same for POST, PUT and every kind of patch.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::fields::{self, Manager};
+use crate::kinds::{Kind, Subresource};
+use crate::object;
+use crate::request::body::Decoded;
+use crate::request::options::{DryRun, WriteOptions};
+use crate::server::Server;
+use crate::status::{FieldError, Named, Status};
+use crate::store::{Key, Resource, Stored};
+use crate::validation;
+use crate::verbs::{Call, Written, seconds};
+
+/// The longest part of a generated name that the client chooses, so that the whole is a DNS label.
+const GENERATE_NAME_LIMIT: usize = 58;
+/// How many characters follow it.
+const SUFFIX: usize = 5;
+/// The namespaces that cannot be deleted.
+const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+impl Server {
+    /// Brings what a client sent into the form of its kind: checks what it says it is, drops what the kind does not know, and defaults.
+    ///
+    /// # Errors
+    ///
+    /// `BadRequest` when it is something else, of wrong types, or has unknown or duplicate fields that are to be errors.
+    pub(crate) fn decode(&self, call: &mut Call, decoded: Decoded, options: &WriteOptions) -> Result<Value, Status> {
+        use crate::kinds::FieldValidation::{Ignore, Strict, Warn};
+        let Decoded { mut value, duplicates } = decoded;
+        let kind = Arc::clone(&call.kind);
+        let Some(map) = value.as_object_mut() else {
+            return Err(Status::bad_request(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion \
+                 string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                crate::builtin::json_type(&value)
+            )));
+        };
+        for (field, default) in [("apiVersion", kind.api_version()), ("kind", kind.kind.to_string())] {
+            let is_absent = map.get(field).is_none_or(|value| value.is_null() || value == "");
+            if is_absent {
+                if matches!(kind.origin, crate::kinds::Origin::Custom(_)) {
+                    return Err(missing_type(map, field, &value_summary(&decoded_text(map))));
+                }
+                map.insert(field.to_owned(), Value::from(default));
+            }
+        }
+        let (api_version, name) = (object::text(&value, "apiVersion"), object::text(&value, "kind"));
+        if api_version != kind.api_version() && !self.accepts(&kind, api_version) {
+            let expected = kind.api_version();
+            return Err(Status::bad_request(if self.kinds.by_kind(api_version, name).is_some() || name == &*kind.kind {
+                format!("the API version in the data ({api_version}) does not match the expected API version ({expected})")
+            } else {
+                let version = api_version.rsplit('/').next().unwrap_or_default();
+                format!(
+                    "{name} in version {version:?} cannot be handled as a {}: no kind {name:?} is registered for version \
+                     {api_version:?} in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\"",
+                    kind.kind
+                )
+            }));
+        }
+        if name != &*kind.kind {
+            let version = api_version.rsplit('/').next().unwrap_or_default();
+            return Err(Status::bad_request(format!(
+                "{name} in version {version:?} cannot be handled as a {}: no kind {name:?} is registered for version {api_version:?} in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\"",
+                kind.kind
+            )));
+        }
+        let duplicates = duplicates.iter().map(|field| format!("duplicate field {field:?}"));
+        match options.field_validation {
+            Ignore => {}
+            Warn => call.warnings.extend(duplicates),
+            Strict => {
+                let mut faults: Vec<String> = duplicates.collect();
+                if !faults.is_empty() {
+                    let mut probe = value.clone();
+                    faults.extend(kind.decode(&mut probe, Warn)?);
+                    return Err(strict_error(&kind, &faults));
+                }
+            }
+        }
+        let warnings = kind.decode(&mut value, options.field_validation)?;
+        call.warnings.extend(warnings);
+        kind.default(&mut value);
+        Ok(value)
+    }
+
+    /// Whether an object of this version may be sent where `kind` is expected: the other versions of the same kind, which differ in
+    /// nothing but the name.
+    fn accepts(&self, kind: &Kind, api_version: &str) -> bool {
+        let _ = (kind, api_version);
+        false
+    }
+
+    /// Creates an object that was decoded.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists`, `Invalid`, `Forbidden` or `NotFound` (its namespace).
+    pub(crate) fn create(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
+        for field in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+            object::remove_metadata(&mut value, field);
+        }
+        call.settle_namespace(&mut value)?;
+        let kind = Arc::clone(&call.kind);
+        let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
+        let reset = kind.reset_fields(call.subresource);
+        fields::record_update(None, &mut value, kind.schema.root(), &manager, &reset, call.now);
+        self.create_owned(call, value)
+    }
+
+    /// Creates an object whose managedFields are there already.
+    pub(crate) fn create_owned(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
+        let kind = Arc::clone(&call.kind);
+        let generated = self.generate_name(&mut value);
+        if call.name.is_empty() {
+            call.name = object::name(&value).to_owned();
+        }
+        if !object::metadata(&value, "resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
+        }
+        self.admit_to_namespace(call)?;
+        object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
+        object::set_metadata(&mut value, "creationTimestamp", Value::from(seconds(call.now)));
+        kind.prepare_for_create(&mut value);
+        self.allocate(&kind, &mut value);
+        let mut errors = validation::validate_metadata(&kind, &value);
+        errors.extend(kind.validate(&value));
+        if !errors.is_empty() {
+            return Err(Status::invalid(call.named_by_kind(), &errors));
+        }
+        let resource = kind.storage();
+        if self.store.get(&resource, &call.key()).is_some() {
+            return Err(if generated {
+                Status::generate_name_conflict(call.named())
+            } else {
+                Status::already_exists(call.named())
+            });
+        }
+        let key = call.key();
+        Ok(self.commit(call, &resource, &key, value))
+    }
+
+    /// Writes an object, unless this is a dry run.
+    pub(crate) fn commit(&mut self, call: &Call, resource: &Resource, key: &Key, value: Value) -> Written {
+        let value = self.stored_form(&call.kind, value);
+        match call.dry_run {
+            DryRun::All => Written::Tried(value),
+            DryRun::No => Written::Stored(self.store.put(resource, key, value)),
+        }
+    }
+
+    /// An object in the version in which its kind is stored.
+    fn stored_form(&self, kind: &Kind, value: Value) -> Value {
+        match self.kinds.storage_version(kind) {
+            Some(storage) if storage.version != kind.version || storage.resource != kind.resource => {
+                crate::render::convert(&self.kinds, &storage, &value).into_owned()
+            }
+            _ => value,
+        }
+    }
+
+    fn generate_name(&mut self, value: &mut Value) -> bool {
+        let prefix = object::metadata(value, "generateName");
+        if prefix.is_empty() || !object::name(value).is_empty() {
+            return false;
+        }
+        let end = prefix.char_indices().map(|(index, character)| index + character.len_utf8());
+        let end = end.take_while(|end| *end <= GENERATE_NAME_LIMIT).last().unwrap_or(0);
+        let name = format!("{}{}", prefix.get(..end).unwrap_or_default(), self.random.suffix(SUFFIX));
+        object::set_metadata(value, "name", Value::from(name));
+        true
+    }
+
+    /// The NamespaceLifecycle admission: what is created goes into a namespace that is there to stay.
+    fn admit_to_namespace(&self, call: &Call) -> Result<(), Status> {
+        if call.namespace.is_empty() {
+            return Ok(());
+        }
+        let namespaces = Resource::new("", "namespaces");
+        let Some(namespace) = self.store.get(&namespaces, &Key::new("", &call.namespace)) else {
+            return Err(Status::not_found(Named { group: "", resource: "namespaces", name: &call.namespace }));
+        };
+        let phase = namespace.value.pointer("/status/phase").and_then(Value::as_str);
+        if phase != Some("Terminating") && !object::is_deleting(&namespace.value) {
+            return Ok(());
+        }
+        let why = format!("unable to create new content in namespace {} because it is being terminated", call.namespace);
+        let mut status = Status::forbidden(call.named(), &why);
+        if let Some(details) = status.details.as_mut().and_then(Value::as_object_mut) {
+            let message = format!("namespace {} is being terminated", call.namespace);
+            let cause = json!({ "reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace" });
+            details.insert("causes".to_owned(), json!([cause]));
+        }
+        Err(status)
+    }
+
+    /// Replaces an object, or what the call's subresource is of it, by one that was decoded.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, `Conflict` or `Invalid`.
+    pub(crate) fn update(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
+        call.settle_namespace(&mut value)?;
+        check_name(call, &value)?;
+        let live = match call.live(&self.store) {
+            Err(_) if call.kind.is_created_by_update() && call.subresource.is_none() => {
+                return self.create(call, value);
+            }
+            live => live?,
+        };
+        let uid = object::uid(&value);
+        if let (Some(asked), Some(real)) = (uid, object::uid(&live.value))
+            && asked != real
+        {
+            return Err(uid_mismatch(call, asked, real));
+        }
+        let served = call.served(&self.kinds, &live);
+        self.record_update(call, &served, &mut value);
+        self.replace(call, &live, &served, value)
+    }
+
+    /// Notes in `value` which of its fields the call's manager owns now.
+    pub(crate) fn record_update(&self, call: &Call, served: &Value, value: &mut Value) {
+        let kind = &call.kind;
+        let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
+        fields::record_update(
+            Some(served),
+            value,
+            kind.schema.root(),
+            &manager,
+            &kind.reset_fields(call.subresource),
+            call.now,
+        );
+    }
+
+    /// Puts `value` in the place of `live` (`served` in the version of the request), if it may be there.
+    pub(crate) fn replace(
+        &mut self,
+        call: &mut Call,
+        live: &Arc<Stored>,
+        served: &Value,
+        mut value: Value,
+    ) -> Result<Written, Status> {
+        let kind = Arc::clone(&call.kind);
+        check_version(call, live, &mut value)?;
+        keep_metadata(served, &mut value);
+        kind.prepare_for_update(call.subresource, &mut value, served);
+        keep_deletion(served, &mut value);
+        let mut errors = validation::validate_metadata(&kind, &value);
+        errors.extend(validation::validate_metadata_update(&value, served));
+        errors.extend(kind.validate_update(call.subresource, &value, served));
+        if !errors.is_empty() {
+            return Err(Status::invalid(call.named_by_kind(), &errors));
+        }
+        if fields::same_but_for_times(served, &value) {
+            return Ok(Written::Stored(Arc::clone(live)));
+        }
+        let (resource, key) = (kind.storage(), call.key());
+        if is_gone_after(&kind, &value, served) {
+            return match call.dry_run {
+                DryRun::All => Ok(Written::Tried(value)),
+                DryRun::No => {
+                    // The deletion is one change, of the object without its last finalizer.
+                    let removed = self.store.remove_as(&resource, &key, self.stored_form(&kind, value));
+                    removed.map(Written::Stored).ok_or_else(|| Status::not_found(call.named()))
+                }
+            };
+        }
+        Ok(self.commit(call, &resource, &key, value))
+    }
+}
+
+/// Whether an update took the last thing away that kept a deleted object.
+fn is_gone_after(kind: &Kind, value: &Value, old: &Value) -> bool {
+    let grace = value.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    let keeps_itself = kind.is_namespace() && value.pointer("/spec/finalizers").is_some_and(|list| list != &json!([]));
+    let had_something = object::finalizers(old).next().is_some() || kind.is_namespace();
+    object::is_deleting(value) && object::finalizers(value).next().is_none() && grace == 0 && !keeps_itself && had_something
+}
+
+fn check_name(call: &Call, value: &Value) -> Result<(), Status> {
+    let name = object::name(value);
+    if name.is_empty() {
+        let message = format!("the name of the object ({} based on URL) was undeterminable: name must be provided", call.name);
+        return Err(Status::bad_request(message));
+    }
+    if name != call.name {
+        let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+pub(crate) fn uid_mismatch(call: &Call, asked: &str, real: &str) -> Status {
+    let key = match call.namespace.as_str() {
+        "" => call.name.clone(),
+        namespace => format!("{namespace}/{}", call.name),
+    };
+    let prefix = match call.kind.group() {
+        "" => call.kind.resource.plural.to_string(),
+        group => format!("{group}/{}", call.kind.resource.plural),
+    };
+    let prefix = match &call.kind.origin {
+        crate::kinds::Origin::Custom(_) => prefix,
+        crate::kinds::Origin::Builtin => call.kind.resource.plural.to_string(),
+    };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{prefix}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {asked}, UID in object meta: {real}"
+    );
+    Status::conflict(call.named(), &why)
+}
+
+fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), Status> {
+    let asked = object::metadata(value, "resourceVersion");
+    if asked.is_empty() || asked == "0" {
+        if !call.kind.may_be_updated_blindly() {
+            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
+            let named = Named { resource: &call.kind.resource.plural, ..call.named() };
+            return Err(Status::invalid(named, &[error]));
+        }
+        object::set_resource_version(value, live.revision);
+    } else if asked != live.revision.to_string() {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        return Err(Status::conflict(call.named(), why));
+    }
+    Ok(())
+}
+
+/// What an update cannot change is taken from the old object.
+fn keep_metadata(old: &Value, value: &mut Value) {
+    match old.pointer("/metadata/generation") {
+        Some(generation) => object::set_metadata(value, "generation", generation.clone()),
+        None => {
+            object::remove_metadata(value, "generation");
+        }
+    }
+}
+
+fn keep_deletion(old: &Value, value: &mut Value) {
+    let Some(metadata) = old.get("metadata") else { return };
+    for field in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(time) = metadata.get(field) {
+            object::set_metadata(value, field, time.clone());
+        }
+    }
+    for field in ["uid", "deletionGracePeriodSeconds"] {
+        if let Some(kept) = metadata.get(field)
+            && value.pointer(&format!("/metadata/{field}")).is_none_or(|value| value.is_null() || value == "")
+        {
+            object::set_metadata(value, field, kept.clone());
+        }
+    }
+}
+
+/// The NamespaceLifecycle admission, for deletions.
+pub(crate) fn admit_deletion(call: &Call) -> Result<(), Status> {
+    if call.kind.is_namespace() && ETERNAL_NAMESPACES.contains(&call.name.as_str()) {
+        return Err(Status::forbidden(call.named(), "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+pub(crate) fn strict_error(kind: &Kind, faults: &[String]) -> Status {
+    let listed = faults.join(", ");
+    Status::bad_request(match &kind.origin {
+        crate::kinds::Origin::Builtin => format!(
+            "{} in version {:?} cannot be handled as a {}: strict decoding error: {listed}",
+            kind.kind, &*kind.version, kind.kind
+        ),
+        crate::kinds::Origin::Custom(_) => format!("strict decoding error: {listed}"),
+    })
+}
+
+fn decoded_text(map: &serde_json::Map<String, Value>) -> String {
+    Value::Object(map.clone()).to_string()
+}
+
+/// The first 30 characters, as apiserver's `summarizeData` shows what it does not understand.
+fn value_summary(text: &str) -> String {
+    if text.chars().count() > 30 { format!("{} ...", text.chars().take(30).collect::<String>()) } else { text.to_owned() }
+}
+
+fn missing_type(map: &serde_json::Map<String, Value>, field: &str, summary: &str) -> Status {
+    let what = if field == "kind" { "Kind" } else { "apiVersion" };
+    let _ = map;
+    Status::bad_request(format!("the object provided is unrecognized (must be of type {what}): {summary}"))
+}
+
+impl Subresource {
+    /// What it is called in paths.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Finalize => "finalize",
+            Self::Eviction => "eviction",
+            Self::Binding => "binding",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Approval => "approval",
+            Self::Token => "token",
+            Self::Log => "log",
+        }
+    }
+}
