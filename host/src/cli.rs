@@ -203,6 +203,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             max_retries: arguments.max_retries,
             listen: arguments.listen.0,
             instance: instance(),
+            ..Options::default()
         };
         host::run(client, mounts, options, told_to_stop()?).await
     })

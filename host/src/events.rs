@@ -5,12 +5,12 @@
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
 use gyre_core::response::{Event, Severity};
-use jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
 use tracing::warn;
 
+use crate::clock::Clock;
 use crate::kinds::{answered, error_chain};
 use crate::object::Object;
 
@@ -37,18 +37,19 @@ pub(crate) struct Recorder {
     client: Client,
     /// Who reports: the pod's name, where there is one.
     instance: String,
+    clock: Clock,
 }
 
 impl Recorder {
-    pub(crate) fn new(client: Client, instance: String) -> Self {
-        Self { client, instance }
+    pub(crate) fn new(client: Client, instance: String, clock: Clock) -> Self {
+        Self { client, instance, clock }
     }
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
     pub(crate) async fn publish(&self, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
         // Events of cluster-scoped objects live in the namespace "default", by convention.
         let namespace = parent.namespace().unwrap_or("default");
-        let now = Timestamp::now();
+        let now = self.clock.now();
         let name = format!("{}.{:x}", truncated(parent.name(), NAME_LIMIT).trim_end_matches(['-', '.']), now.as_nanosecond());
         let body = json!({
             "apiVersion": "events.k8s.io/v1",

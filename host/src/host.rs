@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info, info_span, warn};
 
 use crate::admin;
+use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::informer::{Informers, list_strategy};
 use crate::kinds::error_chain;
@@ -40,6 +41,34 @@ pub struct Options {
     pub max_retries: Option<u32>,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
+    /// The time of day.
+    pub clock: Clock,
+    /// Where plugins are called.
+    pub calls: Calls,
+}
+
+impl Default for Options {
+    /// Four workers, endless retries, no server, the system's clock.
+    fn default() -> Self {
+        Self {
+            workers: 4,
+            listen: None,
+            max_retries: None,
+            instance: "gyre".to_owned(),
+            clock: Clock::default(),
+            calls: Calls::default(),
+        }
+    }
+}
+
+/// Where plugins are called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// On threads that may block, so that a slow plugin holds up no other work.
+    #[default]
+    OnThreads,
+    /// Where the reconcile runs: simulations have but one thread, whose order of events a seed decides.
+    Inline,
 }
 
 /// Why a host does not start.
@@ -123,15 +152,24 @@ pub async fn run(
     };
     tokio::pin!(shutdown);
     let list_strategy = tokio::select! {
-        strategy = connect(&client) => strategy,
+        biased;
         () = &mut shutdown => return Ok(()),
+        strategy = connect(&client) => strategy,
     };
-    let informers = Arc::new(Informers::new(client.clone(), Arc::clone(&metrics), list_strategy));
+    let informers = Arc::new(Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance)));
     let retries =
         queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
-    let recorder = Recorder::new(client.clone(), options.instance.clone());
-    let context = Arc::new(Context { client: client.clone(), metrics, recorder, retries, queue: Arc::clone(&queue) });
+    let recorder = Recorder::new(client.clone(), options.instance.clone(), options.clock.clone());
+    let context = Arc::new(Context {
+        client: client.clone(),
+        metrics,
+        recorder,
+        retries,
+        queue: Arc::clone(&queue),
+        clock: options.clock,
+        calls: options.calls,
+    });
 
     let mut starting = JoinSet::new();
     for mount in mounts.iter() {

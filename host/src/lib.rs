@@ -19,6 +19,7 @@
 pub mod admin;
 mod apply;
 pub mod cli;
+pub mod clock;
 mod events;
 pub mod host;
 pub mod informer;

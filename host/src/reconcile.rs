@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
 use gyre_core::outcome::{Changed, Fault, Outcome, Problem, ProblemKind};
@@ -16,7 +16,9 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, Span, debug};
 
 use crate::apply::{Applier, Done};
+use crate::clock::Clock;
 use crate::events::{Recorder, to_publish};
+use crate::host::Calls;
 use crate::memory::{Inputs, Memory};
 use crate::metrics::Metrics;
 use crate::mount::{Mount, View};
@@ -33,6 +35,8 @@ pub(crate) struct Context {
     /// How failing keys are retried: a status says whether its object will be tried again.
     pub(crate) retries: queue::Options,
     pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) clock: Clock,
+    pub(crate) calls: Calls,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -172,21 +176,21 @@ fn look(mount: &Mount, key: &ObjectKey) -> Option<Sight> {
     Some(Sight { parent, children, views })
 }
 
-/// Calls the plugin on a thread where it may block.
+/// Calls the plugin.
 async fn call_plugin(context: &Context, mount: &Arc<Mount>, sight: &Sight) -> (Result<Response, Problem>, ClockUse) {
     let (plugin, limits, settings) = (mount.plugin.clone(), mount.limits.clone(), Arc::clone(&mount.settings));
     let parent = Arc::clone(&sight.parent);
     let world = CallWorld::new(Span::current(), &sight.children, sight.views.keys());
+    let now = context.clock.now().into();
     let call = move || {
-        let input = gyre_sandbox::Input {
-            parent: parent.json().as_bytes(),
-            settings: &settings,
-            seed: parent.uid(),
-            now: SystemTime::now(),
-        };
+        let input = gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &settings, seed: parent.uid(), now };
         plugin.reconcile(&input, &limits, Box::new(world))
     };
-    let Call { result, usage, .. } = match tokio::task::spawn_blocking(call).await {
+    let called = match context.calls {
+        Calls::OnThreads => tokio::task::spawn_blocking(call).await,
+        Calls::Inline => Ok(call()),
+    };
+    let Call { result, usage, .. } = match called {
         Ok(call) => call,
         Err(error) => {
             let kind = ProblemKind::Sandbox { reason: "SandboxFailed", fault: Fault::Host };
@@ -274,6 +278,7 @@ impl Run<'_> {
             parents,
             own_writes: &mount.own_writes,
             queue: &context.queue,
+            clock: &context.clock,
         };
         let verdict = self.progress.verdict(&context.retries);
         let written = writer.write(parent, self.response, verdict, &mut self.memory.settled_status).await;

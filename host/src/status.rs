@@ -3,12 +3,12 @@
 use gyre_core::queue::Priority;
 use gyre_core::response::Response;
 use gyre_core::status::{StatusInput, Verdict, desired_status};
-use jiff::Timestamp;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
 use crate::apply::field_manager;
+use crate::clock::Clock;
 use crate::kinds::{StatusSubresource, answered};
 use crate::memory::status_hash;
 use crate::metrics::Metrics;
@@ -35,6 +35,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) parents: &'a View,
     pub(crate) own_writes: &'a OwnWrites,
     pub(crate) queue: &'a WorkQueue,
+    pub(crate) clock: &'a Clock,
 }
 
 impl Writer<'_> {
@@ -57,7 +58,7 @@ impl Writer<'_> {
         settled: &mut Option<(u64, u64)>,
     ) -> Result<Written, kube::Error> {
         let live = status_of(parent);
-        let now = format!("{:.0}", Timestamp::now());
+        let now = format!("{:.0}", self.clock.now());
         let input = StatusInput {
             live: live.as_ref(),
             generation: (parent.generation() > 0).then_some(parent.generation()),

@@ -61,6 +61,7 @@ impl WorkQueue {
             };
             match next {
                 Some(delay) => tokio::select! {
+                    biased;
                     () = self.ready.notified() => {}
                     () = tokio::time::sleep(delay) => {}
                 },

@@ -87,6 +87,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// How long `key` waits after that many failures in a row, with its jitter.
+    pub fn delay(&self, key: &impl Hash, failures: u32) -> Duration {
+        backoff::delay(self, key, failures)
+    }
+
     /// Whether a run that ends like this parks its key, which had failed `failures` times in a row before, unless the key changed
     /// meanwhile. It is known before [`Queue::done`], so that the status can say it while the key is still in progress.
     pub fn parks(&self, retry: Retry, failures: u32) -> bool {
