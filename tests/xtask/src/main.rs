@@ -15,6 +15,7 @@ mod ci;
 mod cluster;
 mod control_plane;
 mod dev;
+mod dump_kinds;
 mod interrupt;
 mod steps;
 mod test;
@@ -55,6 +56,11 @@ enum Task {
     Dev(dev::Arguments),
     /// Runs the benchmarks, optimised.
     Bench(BenchArguments),
+    /// Asks a real API server what the embedded one must know of the built-in kinds, and writes it into the source tree.
+    ///
+    /// Run it after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit what it changes in
+    /// host/devcluster/src/builtin/dump. It starts a control plane of its own and needs Go. Running it again changes nothing.
+    DumpKinds,
     /// Checks formatting, lints and documentation, and runs every test.
     Ci,
 }
@@ -76,6 +82,7 @@ fn main() -> anyhow::Result<()> {
             build::host(build::Profile::Release)?;
             steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
         }
+        Task::DumpKinds => dump_kinds::run(),
         Task::Ci => ci::run(),
     }
 }

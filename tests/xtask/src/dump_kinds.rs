@@ -1,0 +1,142 @@
+//! `cargo xtask dump-kinds`: asks the real API server what the embedded one must know of the built-in kinds.
+//!
+//! ```text
+//! kube-apiserver ◀─ kubectl proxy ◀─ discovery, OpenAPI, version ─┐
+//!                                                                 ├──▶ host/devcluster/src/builtin/dump/
+//! kinds (Go, with the server's own types and defaults) ◀─ kinds ──┘
+//! ```
+//!
+//! Thousands of fields with their types, merge keys and defaults cannot be typed by hand without mistakes, and change with
+//! every release. So they are asked for, and what was answered is committed: nobody needs Go or a control plane to build the
+//! embedded server, and a new release shows as a difference that can be read.
+//!
+//! For a new version of Kubernetes: raise it in `tests/controlplane/go.mod`, run the command, look at the difference, and
+//! commit both. A test fails as long as the two say different versions. Running it twice gives the same bytes.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `version.json` | `/version`, without what tells of the machine that built it |
+//! | `discovery.json` | `api`, `apis`: the aggregated discovery as served; `storageVersionHashes`: all that only the plain one tells, by group version and resource |
+//! | `openapi/PATH.json.gz` | `/openapi/v3/PATH` as served, with `.` for `/` in the name |
+//! | `types.json`, `defaults.json` | see `tests/controlplane/kinds`, which makes them |
+//!
+//! Not here: what is decided by code alone, like validation, and like defaults that depend on other fields.
+
+mod discovery;
+mod proxy;
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use anyhow::{Context as _, ensure};
+use flate2::{Compression, GzBuilder};
+use gyre_controlplane::{ControlPlane, Controllers, Options, Tools};
+use serde_json::Value;
+
+use crate::build::root;
+use crate::steps::Steps;
+use proxy::Proxy;
+
+/// Where the dump lies, relative to the root of the checkout.
+const FOLDER: &str = "host/devcluster/src/builtin/dump";
+
+/// The groups and versions that the embedded API server has; the core group has no name.
+const GROUP_VERSIONS: [(&str, &str); 14] = [
+    ("", "v1"),
+    ("apiextensions.k8s.io", "v1"),
+    ("apps", "v1"),
+    ("autoscaling", "v1"),
+    ("autoscaling", "v2"),
+    ("batch", "v1"),
+    ("coordination.k8s.io", "v1"),
+    ("discovery.k8s.io", "v1"),
+    ("events.k8s.io", "v1"),
+    ("networking.k8s.io", "v1"),
+    ("policy", "v1"),
+    ("rbac.authorization.k8s.io", "v1"),
+    ("scheduling.k8s.io", "v1"),
+    ("storage.k8s.io", "v1"),
+];
+
+/// What `/version` says of the release; the rest is about the build.
+const VERSION_FIELDS: [&str; 7] =
+    ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor", "gitVersion"];
+
+/// Files of the dump, by path in its folder.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// Writes the dump. Errors: nothing was changed, unless a file could not be written.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let mut steps = Steps::new(3);
+    let plane = steps.step("control plane", || {
+        let tools = Tools::find_or_build(&mut |line| eprintln!("  {line}"))?;
+        ControlPlane::start(&tools, Options { controllers: Controllers::Absent, ..Options::default() })
+    })?;
+    let mut files = Files::new();
+    steps.step("discovery and schemas", || {
+        let proxy = Proxy::start(&plane)?;
+        files.insert("version.json".to_string(), pretty(&version(&proxy)?)?);
+        files.insert("discovery.json".to_string(), pretty(&discovery::dump(&proxy)?)?);
+        for path in GROUP_VERSIONS.map(path_of) {
+            let document = proxy.text(&format!("/openapi/v3{path}"))?;
+            files.insert(format!("openapi/{}.json.gz", path.trim_start_matches('/').replace('/', ".")), gzip(&document)?);
+        }
+        Ok(())
+    })?;
+    steps.step("files", || write(&files))?;
+    eprintln!("done in {}", steps.elapsed());
+    Ok(())
+}
+
+/// Where a group version is served, e.g. `/apis/batch/v1`.
+fn path_of((group, version): (&str, &str)) -> String {
+    if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
+}
+
+fn version(proxy: &Proxy) -> anyhow::Result<Value> {
+    let version = proxy.json("/version", "application/json")?;
+    let field = |name: &str| Some((name.to_string(), version.get(name)?.clone()));
+    VERSION_FIELDS.iter().map(|name| field(name).with_context(|| format!("/version has no {name}"))).collect()
+}
+
+fn pretty(value: &Value) -> anyhow::Result<Vec<u8>> {
+    Ok((serde_json::to_string_pretty(value)? + "\n").into_bytes())
+}
+
+/// Compresses without a time or a name, so that the same document gives the same file.
+fn gzip(document: &str) -> anyhow::Result<Vec<u8>> {
+    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
+    encoder.write_all(document.trim_end().as_bytes())?;
+    Ok(encoder.finish()?)
+}
+
+/// Makes the folder hold `files` and nothing else.
+fn write(files: &Files) -> anyhow::Result<()> {
+    let folder = root().join(FOLDER);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(&folder);
+        std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        eprintln!("  {:>7} {FOLDER}/{name}", bytes.len());
+    }
+    ensure!(!files.is_empty(), "there is nothing to write");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_dump_is_of_the_control_planes_version() {
+        let text = std::fs::read_to_string(root().join(FOLDER).join("version.json")).unwrap();
+        let version: Value = serde_json::from_str(&text).unwrap();
+        let module = std::fs::read_to_string(root().join("tests/controlplane/go.mod")).unwrap();
+        let wanted = format!("k8s.io/kubernetes {} ", version["gitVersion"].as_str().unwrap());
+        assert!(module.contains(&wanted), "`cargo xtask dump-kinds` brings the dump to the version that go.mod has");
+    }
+}
