@@ -297,7 +297,7 @@ fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
 
 fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
     // The module is written out rather than used in place: what is built is what the cache is keyed on, even when the
-    // checkout changes meanwhile. It has no packages of its own.
+    // checkout changes meanwhile. None of its own packages is among the programs.
     for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
         std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
     }
@@ -314,6 +314,11 @@ fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error>
     }
     progress(&format!("built the control plane in {:.0} s", start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// `go` in the folder of the module, as the programs are built, e.g. to run its own packages.
+pub fn go_in_module() -> Command {
+    go(Path::new(env!("CARGO_MANIFEST_DIR")))
 }
 
 fn go(folder: &Path) -> Command {
