@@ -17,7 +17,8 @@ import (
 const randomProbes = 40
 
 // defaults are what the server sets where nothing was: all of it, whether OpenAPI tells it or not. A field's default applies
-// wherever an object of its definition is present, those included that a default brought.
+// wherever an object of its definition is present, those included that a default or a record's Always brought, and the field
+// is absent or holds what Always renders for it: Go cannot tell these apart.
 type defaults struct {
 	// By definition and field, where it is the same wherever the definition is used.
 	Definitions map[string]map[string]json.RawMessage `json:"definitions"`
@@ -54,12 +55,12 @@ type observation struct {
 
 type learner struct {
 	seen map[spot]*observation
-	// Set fields that have another value afterwards.
-	changed map[spot]bool
+	// Set fields that have another value afterwards, and these values.
+	changed map[spot]map[string]bool
 }
 
 func learnDefaults(roots map[schema.GroupVersionKind]reflect.Type, schemas map[string]openAPISchema) (*defaults, error) {
-	learner := learner{seen: map[spot]*observation{}, changed: map[spot]bool{}}
+	learner := learner{seen: map[spot]*observation{}, changed: map[spot]map[string]bool{}}
 	byName := map[string]schema.GroupVersionKind{}
 	for gvk := range roots {
 		byName[strings.TrimPrefix(gvk.GroupVersion().String()+"/"+gvk.Kind, "/")] = gvk
@@ -145,19 +146,16 @@ func (p prober) compare(before, after reflect.Value, path string, outcomes map[s
 			p.compare(was, is, here.path, outcomes)
 			continue
 		}
-		if was.IsZero() {
+		if field.isType && path == "" {
+			// The codec sets these; it is not a default of the definition.
 			outcomes[here] = unset
-			if !is.IsZero() {
-				isEmpty := (is.Kind() == reflect.Slice || is.Kind() == reflect.Map) && is.Len() == 0
-				if rendered, err := json.Marshal(is.Interface()); err == nil && !(isEmpty && field.omitEmpty) {
-					outcomes[here] = string(rendered)
-				}
-			}
 			continue
 		}
 		switch {
+		case was.IsZero():
+			outcomes[here] = render(is, field)
 		case is.IsZero():
-			p.changed[here] = true
+			p.change(here, unset)
 		case was.Kind() == reflect.Pointer && isObject(was.Type().Elem()):
 			p.compare(was.Elem(), is.Elem(), here.path, outcomes)
 		case was.Kind() == reflect.Slice && isObject(was.Type().Elem()):
@@ -165,9 +163,30 @@ func (p prober) compare(before, after reflect.Value, path string, outcomes map[s
 				p.compare(was.Index(i), is.Index(i), here.path+"[]", outcomes)
 			}
 		case !reflect.DeepEqual(was.Interface(), is.Interface()):
-			p.changed[here] = true
+			p.change(here, render(is, field))
 		}
 	}
+}
+
+// render is the value as JSON, or unset where it would be left out.
+func render(value reflect.Value, field field) string {
+	isContainer := value.Kind() == reflect.Slice || value.Kind() == reflect.Map
+	if value.IsZero() || (isContainer && value.Len() == 0 && field.omitEmpty) {
+		return unset
+	}
+	rendered, err := json.Marshal(value.Interface())
+	if err != nil {
+		// Every type here is one that the server renders.
+		panic(err)
+	}
+	return string(rendered)
+}
+
+func (l *learner) change(spot spot, outcome string) {
+	if l.changed[spot] == nil {
+		l.changed[spot] = map[string]bool{}
+	}
+	l.changed[spot][outcome] = true
 }
 
 // note adds outcomes; where one is not what it was alone, the field that the label names is a cause.
@@ -223,15 +242,17 @@ func (l *learner) conclude() *defaults {
 	return learnt
 }
 
-// constant is the one outcome of all these spots, if there is only one. What values are replaced by as well is none: there
-// is code behind it that looks at more than whether the field is there.
+// constant is the one outcome of all these spots, if there is only one. Where values that were there are replaced by others
+// than that, it is none: there is code behind it that looks at more than whether the field is there.
 func (l *learner) constant(spots []spot) (string, bool) {
 	values := map[string]bool{}
 	for _, spot := range spots {
 		for value := range l.seen[spot].outcomes {
 			values[value] = true
-			if value != unset && l.changed[spot] {
-				return unset, false
+			for instead := range l.changed[spot] {
+				if value != unset && value != instead {
+					return unset, false
+				}
 			}
 		}
 	}

@@ -8,12 +8,13 @@ import (
 	"sort"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // record says what decoding an object of one definition and encoding it again does to its fields. Everywhere null counts as
-// absent, and fields that are not named are left as they are. Not named: apiVersion and kind of root objects.
+// absent, and fields that are not named are left as they are. Never named: apiVersion and kind.
 type record struct {
 	// Dropped when they hold "", 0, false, or a struct of which nothing is left.
 	OmitZero []string `json:"omitZero,omitempty"`
@@ -31,10 +32,11 @@ type field struct {
 	goType    reflect.Type
 	omitEmpty bool
 	omitZero  bool
+	// It is apiVersion or kind.
+	isType bool
 }
 
-// fieldsOf lists the fields that an object of the struct has in JSON, those of embedded structs included, without apiVersion
-// and kind.
+// fieldsOf lists the fields that an object of the struct has in JSON, those of embedded structs included.
 func fieldsOf(structType reflect.Type) []field {
 	var fields []field
 	for i := range structType.NumField() {
@@ -44,10 +46,8 @@ func fieldsOf(structType reflect.Type) []field {
 			continue
 		}
 		if goField.Anonymous && name == "" {
-			if goField.Type.Name() == "TypeMeta" {
-				continue
-			}
 			for _, inner := range fieldsOf(goField.Type) {
+				inner.isType = inner.isType || goField.Type == reflect.TypeFor[metav1.TypeMeta]()
 				inner.index = append([]int{i}, inner.index...)
 				fields = append(fields, inner)
 			}
@@ -67,7 +67,7 @@ func fieldsOf(structType reflect.Type) []field {
 			}
 			return false
 		}
-		fields = append(fields, field{name, []int{i}, goField.Type, has("omitempty"), has("omitzero")})
+		fields = append(fields, field{name, []int{i}, goField.Type, has("omitempty"), has("omitzero"), false})
 	}
 	return fields
 }
@@ -145,6 +145,7 @@ func describe(structType reflect.Type) (record, error) {
 	var described record
 	for _, field := range fieldsOf(structType) {
 		switch kind := field.goType.Kind(); {
+		case field.isType:
 		case field.omitZero:
 			if kind == reflect.Slice || kind == reflect.Map {
 				return described, fmt.Errorf("%s: omitzero of a list or map has no place in the format", field.name)
