@@ -12,13 +12,19 @@
 //! randomness of its own. What is around it only carries bytes and time.
 
 pub mod answer;
+pub mod attributes;
+pub mod audit;
 mod builtin;
+pub mod cluster;
 mod controllers;
 mod custom;
 mod discovery;
+pub mod faults;
 mod fields;
 mod go;
+pub mod http;
 pub mod kinds;
+pub mod kubeconfig;
 pub mod object;
 mod openapi;
 mod patch;
@@ -29,11 +35,15 @@ pub mod schema;
 mod selection;
 mod selector;
 pub mod server;
+pub mod service;
 pub mod status;
 pub mod store;
 pub mod table;
+pub mod user;
 mod validation;
 mod verbs;
 pub mod watch;
 
+pub use cluster::{Clock, Cluster};
 pub use server::{Controllers, Options, Server};
+pub use service::Service;

@@ -1,0 +1,262 @@
+//! A server that is alive: it has a clock, watches wake when something changes, and the controllers run.
+//!
+//! Those who wait do so on one [`Notify`], which wakes them in the order in which they began to wait. A simulation on one thread is
+//! therefore the same every time.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::{Instant, Sleep};
+
+use crate::answer;
+use crate::server::{Options, Server};
+use crate::watch::{Next, Watch};
+
+/// What time it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Clock {
+    /// What the system says.
+    System,
+    /// A time that passes as tokio's does: where tokio's is paused, so is this.
+    Tokio {
+        /// What it was at [`Self::Tokio::origin`].
+        start: Timestamp,
+        /// When that was.
+        origin: Instant,
+    },
+}
+
+impl Clock {
+    /// A clock that shows `start` now and goes as tokio's time does.
+    pub fn tokio(start: Timestamp) -> Self {
+        Self::Tokio { start, origin: Instant::now() }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::System => Timestamp::now(),
+            Self::Tokio { start, origin } => {
+                let passed = SignedDuration::try_from(origin.elapsed()).unwrap_or(SignedDuration::MAX);
+                start.saturating_add(passed).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// How long it is until `time`; nothing if that has passed.
+    fn until(&self, time: Timestamp) -> Duration {
+        Duration::try_from(time.duration_since(self.now())).unwrap_or_default()
+    }
+}
+
+/// A running server. Clones are the same server.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: Mutex<Server>,
+    clock: Clock,
+    changed: Arc<Notify>,
+}
+
+impl Drop for Shared {
+    /// Wakes the controllers, so that they notice and end.
+    fn drop(&mut self) {
+        self.changed.notify_waiters();
+    }
+}
+
+impl Cluster {
+    /// A cluster whose controllers run only while somebody polls [`Self::controllers`].
+    pub fn new(options: &Options, clock: Clock) -> Self {
+        let server = Mutex::new(Server::new(options, clock.now()));
+        Self { shared: Arc::new(Shared { server, clock, changed: Arc::new(Notify::new()) }) }
+    }
+
+    /// A cluster whose controllers run on the present tokio runtime, for as long as there is a handle to it.
+    pub fn start(options: &Options, clock: Clock) -> Self {
+        let cluster = Self::new(options, clock);
+        drop(tokio::spawn(cluster.controllers()));
+        cluster
+    }
+
+    /// The time in the cluster.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// The number of the last change.
+    pub fn revision(&self) -> u64 {
+        self.shared.lock().revision()
+    }
+
+    /// Answers a request. The body of a watch ends with the watch; if it is not read, it holds no events.
+    pub fn handle(&self, request: &Request<Bytes>) -> Response<Body> {
+        let now = self.now();
+        let answer = self.with_server(|server| server.handle(now, request));
+        let mut response = Response::new(match answer.body {
+            answer::Body::Full(bytes) => Body::full(bytes),
+            answer::Body::Watch(watch) => Body(Content::Watch(WatchBody { cluster: self.clone(), watch, waiting: None })),
+        });
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        response
+    }
+
+    /// Looks at or changes the server, and wakes whoever waits for a change if there was one.
+    pub fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
+        self.shared.with_server(act)
+    }
+
+    /// Runs the controllers after each change and when something is due. Ends when the last handle to the cluster is gone.
+    pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (shared, notify) = (Arc::downgrade(&self.shared), Arc::clone(&self.shared.changed));
+        async move {
+            loop {
+                // Before the controllers look: what changes afterwards, be it by themselves, is a reason to look again.
+                let changed = Arc::clone(&notify).notified_owned();
+                let Some(shared) = shared.upgrade() else { return };
+                let now = shared.clock.now();
+                let due = shared.with_server(|server| server.run_controllers(now));
+                // Time that stands still must not keep others from running.
+                let due = due.map(|due| shared.clock.until(due).max(Duration::from_millis(1)));
+                drop(shared);
+                tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = sleep_if(due) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Sleeps for that long; for ever without.
+async fn sleep_if(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => tokio::time::sleep(duration).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Server> {
+        // A panic in one request is a defect, but not a reason to refuse all later ones.
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
+        let mut server = self.lock();
+        let before = server.revision();
+        let result = act(&mut server);
+        let is_changed = server.revision() != before;
+        drop(server);
+        if is_changed {
+            self.changed.notify_waiters();
+        }
+        result
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct Body(Content);
+
+#[derive(Debug)]
+enum Content {
+    Full(Bytes),
+    Watch(WatchBody),
+}
+
+impl Body {
+    /// These bytes.
+    pub fn full(bytes: Bytes) -> Self {
+        Self(Content::Full(bytes))
+    }
+
+    /// The bytes of a body that is there as a whole; `None` for a watch.
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Content::Full(bytes) => Some(bytes),
+            Content::Watch(_) => None,
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = match &mut self.0 {
+            Content::Full(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()),
+            Content::Watch(watch) => ready!(watch.poll_next(context)),
+        };
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes().is_some_and(Bytes::is_empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.bytes().map_or_else(SizeHint::default, |bytes| SizeHint::with_exact(bytes.len() as u64))
+    }
+}
+
+/// A watch and what it waits for at present.
+struct WatchBody {
+    cluster: Cluster,
+    watch: Box<Watch>,
+    waiting: Option<Waiting>,
+}
+
+struct Waiting {
+    changed: Pin<Box<OwnedNotified>>,
+    due: Option<Pin<Box<Sleep>>>,
+}
+
+impl fmt::Debug for WatchBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchBody").field("watch", &self.watch).finish_non_exhaustive()
+    }
+}
+
+impl WatchBody {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(waiting) = &mut self.waiting {
+                let is_due = waiting.due.as_mut().is_some_and(|due| due.as_mut().poll(context).is_ready());
+                if waiting.changed.as_mut().poll(context).is_pending() && !is_due {
+                    return Poll::Pending;
+                }
+                self.waiting = None;
+            }
+            // Before the server is asked: a change after its answer then ends the waiting.
+            let changed = Arc::clone(&self.cluster.shared.changed).notified_owned();
+            let now = self.cluster.now();
+            match self.cluster.with_server(|server| server.watch(now, &mut self.watch)) {
+                Next::Send(bytes) => return Poll::Ready(Some(bytes)),
+                Next::End => return Poll::Ready(None),
+                Next::Wait(until) => {
+                    let pause = |until| self.cluster.shared.clock.until(until).max(Duration::from_millis(1));
+                    let due = until.map(|until| Box::pin(tokio::time::sleep(pause(until))));
+                    self.waiting = Some(Waiting { changed: Box::pin(changed), due });
+                }
+            }
+        }
+    }
+}

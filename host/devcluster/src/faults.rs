@@ -1,0 +1,222 @@
+//! A service that fails as clusters do, but by a seed: the same requests in the same order meet the same faults.
+//!
+//! ```text
+//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch cut
+//! ```
+//!
+//! Each request has a generator of its own, from the seed and its number, so that what one draws changes nothing for the others. All
+//! waiting is tokio's, so that paused time passes over it.
+
+mod body;
+mod plan;
+mod random;
+mod service;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+pub use body::Body;
+pub use plan::{Plan, Requests, Rule};
+pub use service::Service;
+
+use crate::attributes::Attributes;
+
+/// What can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// It takes a while until the request is handled.
+    LatencyBefore,
+    /// It takes a while until its answer comes.
+    LatencyAfter,
+    /// The connection fails before the request is handled.
+    ConnectionRefused,
+    /// The connection fails after the request was handled.
+    ConnectionLost,
+    /// 409: somebody else was faster. Only for updates, patches and deletions.
+    Conflict,
+    /// 429, with a time after which to try again.
+    TooManyRequests,
+    /// 500.
+    InternalError,
+    /// 503.
+    Unavailable,
+    /// 504, and nothing was done.
+    Timeout,
+    /// 504, though the request was handled.
+    AnswerLost,
+    /// A list that asks for no more than any state (`resourceVersion=0`) shows an earlier one.
+    StaleList,
+    /// A watch ends, perhaps in the middle of an event.
+    WatchCut,
+    /// A watch says nothing more for a while, and then ends.
+    WatchHung,
+    /// A watch is told that its place in the history is gone: an `ERROR` event with 410.
+    WatchExpired,
+    /// An event comes twice.
+    EventDuplicated,
+    /// An event, and with it all that follow, comes later.
+    EventDelayed,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::LatencyBefore,
+        Self::LatencyAfter,
+        Self::ConnectionRefused,
+        Self::ConnectionLost,
+        Self::Conflict,
+        Self::TooManyRequests,
+        Self::InternalError,
+        Self::Unavailable,
+        Self::Timeout,
+        Self::AnswerLost,
+        Self::StaleList,
+        Self::WatchCut,
+        Self::WatchHung,
+        Self::WatchExpired,
+        Self::EventDuplicated,
+        Self::EventDelayed,
+    ];
+}
+
+/// A fault that was injected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Injected {
+    /// When.
+    pub time: Timestamp,
+    /// Into which request, counted from 0.
+    pub request: u64,
+    /// What that asked for.
+    pub verb: String,
+    /// Its path and query.
+    pub uri: String,
+    /// Which fault.
+    pub fault: Fault,
+    /// How long it lasts, if it is one of time.
+    pub duration: Option<Duration>,
+}
+
+impl fmt::Display for Injected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { time, request, verb, uri, fault, duration } = self;
+        write!(f, "{time:.3} #{request} {verb} {uri}: {fault:?}")?;
+        match duration {
+            Some(duration) => write!(f, " {duration:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many injected faults are remembered: the last ones are those that explain a failure.
+const TRACE_LIMIT: usize = 100_000;
+
+/// The faults of a simulation. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    plan: Plan,
+    seed: u64,
+    requests: AtomicU64,
+    is_stopped: AtomicBool,
+    stopped: Arc<Notify>,
+    trace: Mutex<VecDeque<Injected>>,
+}
+
+impl Faults {
+    /// The faults of a plan, as the seed draws them.
+    pub fn new(plan: Plan, seed: u64) -> Self {
+        let shared = Shared {
+            plan,
+            seed,
+            requests: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+            stopped: Arc::new(Notify::new()),
+            trace: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// All goes well.
+    pub fn none() -> Self {
+        Self::new(Plan::default(), 0)
+    }
+
+    /// From now on all goes well: nobody waits any longer, and hung watches end.
+    pub fn stop(&self) {
+        self.shared.is_stopped.store(true, Ordering::SeqCst);
+        self.shared.stopped.notify_waiters();
+    }
+
+    /// What was injected, oldest first. Of very many, the last.
+    pub fn trace(&self) -> Vec<Injected> {
+        self.shared.trace.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// The service with these faults.
+    pub fn over(&self, inner: crate::service::Service) -> Service {
+        Service::new(self.clone(), inner)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.is_stopped.load(Ordering::SeqCst)
+    }
+
+    /// Ready when the faults are stopped.
+    fn stopped(&self) -> impl Future<Output = ()> + Send + 'static {
+        let stopped = Arc::clone(&self.shared.stopped).notified_owned();
+        let is_stopped = self.is_stopped();
+        async move {
+            if !is_stopped {
+                stopped.await;
+            }
+        }
+    }
+
+    /// Waits, unless the faults are stopped.
+    async fn wait(&self, duration: Duration) {
+        tokio::select! {
+            biased;
+            () = self.stopped() => {}
+            () = tokio::time::sleep(duration) => {}
+        }
+    }
+}
+
+/// A request, for the trace.
+#[derive(Clone, Debug)]
+struct Traced {
+    faults: Faults,
+    clock: crate::Cluster,
+    number: u64,
+    attributes: Attributes,
+    uri: String,
+}
+
+impl Traced {
+    fn record(&self, fault: Fault, duration: Option<Duration>) {
+        let injected = Injected {
+            time: self.clock.now(),
+            request: self.number,
+            verb: self.attributes.verb.clone(),
+            uri: self.uri.clone(),
+            fault,
+            duration,
+        };
+        let mut trace = self.faults.shared.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        if trace.len() >= TRACE_LIMIT {
+            trace.pop_front();
+        }
+        trace.push_back(injected);
+    }
+}

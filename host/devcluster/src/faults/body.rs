@@ -1,0 +1,220 @@
+//! The body of an answer with faults: a watch that does not go as it should.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use serde_json::{Value, json};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+use super::plan::{Cut, End, Script};
+use super::{Fault, Traced};
+use crate::service::{self, BoxError};
+use crate::status::Status;
+
+/// The body of an answer, with what goes wrong in it.
+#[derive(Debug)]
+pub struct Body {
+    inner: service::Body,
+    faulty: Option<Box<Faulty>>,
+}
+
+/// What goes wrong in a watch.
+struct Faulty {
+    script: Script,
+    traced: Traced,
+    stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// When the client expects the watch to end.
+    limit: Option<Instant>,
+    /// When the life of the watch is over.
+    dying: Option<Pin<Box<Sleep>>>,
+    events: u64,
+    /// An event that comes later, and until when.
+    held: Option<(Bytes, Pin<Box<Sleep>>)>,
+    /// An event that comes again.
+    again: Option<Bytes>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// Events pass.
+    Passing,
+    /// Nothing passes until then.
+    Hung(Pin<Box<Sleep>>),
+    /// The connection ends, with an error or without.
+    Ending(Result<(), ()>),
+}
+
+impl fmt::Debug for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").field("script", &self.script).field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
+
+impl Body {
+    pub(super) fn plain(inner: service::Body) -> Self {
+        Self { inner, faulty: None }
+    }
+
+    pub(super) fn scripted(inner: service::Body, script: Script, limit: Option<Duration>, traced: Traced) -> Self {
+        let dying = script.end.as_ref().map(|end| Box::pin(sleep(end.life)));
+        let limit = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let stopped = Box::pin(traced.faults.stopped());
+        let phase = Phase::Passing;
+        let faulty = Faulty { script, traced, stopped, limit, dying, events: 0, held: None, again: None, phase };
+        Self { inner, faulty: Some(Box::new(faulty)) }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled {
+        let Self { inner, faulty } = &mut *self;
+        if let Some(script) = faulty {
+            if script.stopped.as_mut().poll(context).is_pending() {
+                return script.poll_frame(inner, context);
+            }
+            let (phase, kept) = script.stop();
+            *faulty = None;
+            match (phase, kept) {
+                (Phase::Passing, Some(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                (Phase::Passing, None) => {}
+                // What has begun to go wrong cannot be mended: events are missing.
+                (Phase::Hung(_) | Phase::Ending(_), _) => {
+                    *inner = service::Body::full(Bytes::new());
+                    return Poll::Ready(None);
+                }
+            }
+        }
+        Pin::new(inner).poll_frame(context).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.faulty.is_none() && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.faulty.is_none() { self.inner.size_hint() } else { SizeHint::default() }
+    }
+}
+
+impl Faulty {
+    /// What is left to do when the faults stop: the phase, and an event that was kept back.
+    fn stop(&mut self) -> (Phase, Option<Bytes>) {
+        let kept = self.held.take().map(|(bytes, _)| bytes);
+        (std::mem::replace(&mut self.phase, Phase::Ending(Ok(()))), kept)
+    }
+
+    fn poll_frame(&mut self, inner: &mut service::Body, context: &mut Context<'_>) -> Polled {
+        match self.phase {
+            Phase::Passing => self.poll_passing(inner, context),
+            Phase::Hung(_) => self.poll_hung(context),
+            Phase::Ending(_) => self.poll_ending(),
+        }
+    }
+
+    fn poll_passing(&mut self, inner: &mut service::Body, context: &mut Context<'_>) -> Polled {
+        if let Some((_, until)) = &mut self.held {
+            // A watch may die while an event is late.
+            if until.as_mut().poll(context).is_pending() {
+                return if self.is_dying(context) { self.end(None, context) } else { Poll::Pending };
+            }
+        }
+        if let Some((bytes, _)) = self.held.take() {
+            return self.pass(bytes);
+        }
+        if let Some(bytes) = self.again.take() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        if self.is_dying(context) {
+            return self.end(None, context);
+        }
+        let Some(Ok(frame)) = ready!(Pin::new(&mut *inner).poll_frame(context)) else { return Poll::Ready(None) };
+        let Ok(bytes) = frame.into_data() else { return Poll::Ready(None) };
+        if self.script.end.as_ref().is_some_and(|end| self.events >= end.events) {
+            return self.end(Some(&bytes), context);
+        }
+        self.events += 1;
+        if self.script.random.chance(self.script.delay) {
+            let delay = self.script.random.duration(&self.script.event_delay);
+            self.traced.record(Fault::EventDelayed, Some(delay));
+            self.held = Some((bytes, Box::pin(sleep(delay))));
+            return self.poll_passing(inner, context);
+        }
+        self.pass(bytes)
+    }
+
+    fn is_dying(&mut self, context: &mut Context<'_>) -> bool {
+        self.dying.as_mut().is_some_and(|dying| dying.as_mut().poll(context).is_ready())
+    }
+
+    fn pass(&mut self, bytes: Bytes) -> Polled {
+        // A bookmark may say that the initial events are over, which happens once.
+        if self.script.random.chance(self.script.duplicate) && !is_bookmark(&bytes) {
+            self.traced.record(Fault::EventDuplicated, None);
+            self.again = Some(bytes.clone());
+        }
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    /// Ends the watch before its time, at an event or between events.
+    fn end(&mut self, event: Option<&Bytes>, context: &mut Context<'_>) -> Polled {
+        let Some(End { fault, hang, cut, .. }) = self.script.end.take() else { return Poll::Ready(None) };
+        self.dying = None;
+        match fault {
+            Fault::WatchHung => {
+                let until = Instant::now() + hang;
+                let until = self.limit.map_or(until, |limit| limit.min(until));
+                self.traced.record(fault, Some(until.saturating_duration_since(Instant::now())));
+                self.phase = Phase::Hung(Box::pin(sleep_until(until)));
+                self.poll_hung(context)
+            }
+            Fault::WatchExpired => {
+                self.traced.record(fault, None);
+                self.phase = Phase::Ending(Ok(()));
+                let status = Status::expired("The resourceVersion for the provided watch is too old.");
+                let event = json!({ "type": "ERROR", "object": status.to_json() });
+                Poll::Ready(Some(Ok(Frame::data(Bytes::from(format!("{event}\n"))))))
+            }
+            _ => {
+                self.traced.record(Fault::WatchCut, None);
+                self.phase = Phase::Ending(if cut == Cut::Clean { Ok(()) } else { Err(()) });
+                match event {
+                    Some(event) if cut == Cut::Torn => Poll::Ready(Some(Ok(Frame::data(event.slice(..event.len() / 2))))),
+                    _ => self.poll_ending(),
+                }
+            }
+        }
+    }
+
+    fn poll_hung(&mut self, context: &mut Context<'_>) -> Polled {
+        if let Phase::Hung(until) = &mut self.phase {
+            ready!(until.as_mut().poll(context));
+        }
+        self.phase = Phase::Ending(Ok(()));
+        Poll::Ready(None)
+    }
+
+    fn poll_ending(&mut self) -> Polled {
+        match std::mem::replace(&mut self.phase, Phase::Ending(Ok(()))) {
+            Phase::Ending(Err(())) => {
+                let error = io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer");
+                Poll::Ready(Some(Err(error.into())))
+            }
+            _ => Poll::Ready(None),
+        }
+    }
+}
+
+fn is_bookmark(event: &[u8]) -> bool {
+    let event: Option<Value> = serde_json::from_slice(event).ok();
+    event.is_some_and(|event| event.get("type").and_then(Value::as_str) == Some("BOOKMARK"))
+}

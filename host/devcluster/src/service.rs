@@ -1,0 +1,247 @@
+//! The server as a [`tower_service::Service`]: for `kube::Client::new`, without sockets, and for what serves it over HTTP.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use jiff::Timestamp;
+
+use crate::audit::{self, Entry, Stage};
+use crate::cluster::{self, Cluster};
+use crate::status::Status;
+use crate::user::Requester;
+
+/// Any error, as tower's services name it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The largest body that is accepted: `MaxRequestBodyBytes` of the real server, twice what etcd takes.
+pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// How much of a body that is too large is read and dropped. A client that has no answer until it has sent everything then gets one,
+/// where closing the connection at once could make it lose the answer; one that sends without end is cut off.
+const DISCARD_LIMIT: usize = 256 * 1024 * 1024;
+
+/// How long a client may take to send a body: `--request-timeout` of the real server.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// Answers requests. Clones answer for the same cluster.
+#[derive(Clone, Debug)]
+pub struct Service {
+    cluster: Cluster,
+    audit: Option<Arc<audit::Log>>,
+    requests: Arc<AtomicU64>,
+}
+
+impl Service {
+    /// A service that answers for `cluster`.
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster, audit: None, requests: Arc::default() }
+    }
+
+    /// The same, with a log of all requests.
+    #[must_use]
+    pub fn with_audit(mut self, log: Arc<audit::Log>) -> Self {
+        self.audit = Some(log);
+        self
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    async fn answer<B>(&self, request: Request<B>, received: Timestamp, audit_id: HeaderValue) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: fmt::Display,
+    {
+        let (mut parts, body) = request.into_parts();
+        let requester = Requester::of(&parts.headers);
+        let entry = self.audit.as_ref().map(|log| {
+            let id = audit_id.to_str().unwrap_or_default();
+            Entry::new(Arc::clone(log), id, &parts, requester.as_ref().ok(), received)
+        });
+        let answered = match requester {
+            Ok(requester) => {
+                parts.extensions.insert(requester);
+                collect(&parts, body).await.map(|bytes| self.cluster.handle(&Request::from_parts(parts, bytes)))
+            }
+            Err(status) => Err(status),
+        };
+        let response = answered.unwrap_or_else(|status| refusal(&status));
+        let mut response = self.audited(response, entry);
+        response.headers_mut().insert(AUDIT_ID, audit_id);
+        response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        response
+    }
+
+    /// Writes what was answered into the audit log. An answer that it cannot take is not given: that the log lacks something would
+    /// not be noticed.
+    fn audited(&self, response: Response<cluster::Body>, entry: Option<Entry>) -> Response<Body> {
+        let Some(mut entry) = entry else { return response.map(|content| Body { content, completion: None }) };
+        entry.answered(response.status(), response.body().bytes().map(Bytes::as_ref));
+        let is_whole = response.body().bytes().is_some();
+        let stage = if is_whole { Stage::ResponseComplete } else { Stage::ResponseStarted };
+        if let Err(error) = entry.write(stage, self.cluster.now()) {
+            let status = Status::internal(format!("unable to write the audit log: {error}"));
+            return refusal(&status).map(|content| Body { content, completion: None });
+        }
+        let completion = (!is_whole).then(|| Completion { entry, cluster: self.cluster.clone() });
+        response.map(|content| Body { content, completion })
+    }
+
+    /// The id that the client gave the request, or one that counts.
+    fn audit_id(&self, parts: &Parts) -> HeaderValue {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let given = parts.headers.get(AUDIT_ID).filter(|id| !id.is_empty()).cloned();
+        given.unwrap_or_else(|| {
+            let id = format!("00000000-0000-4000-8000-{number:012x}");
+            HeaderValue::try_from(id).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+        })
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Service
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        let received = self.cluster.now();
+        let (parts, body) = request.into_parts();
+        let audit_id = self.audit_id(&parts);
+        let request = Request::from_parts(parts, body);
+        Box::pin(async move { Ok(service.answer(request, received, audit_id).await) })
+    }
+}
+
+/// An answer that says what went wrong.
+pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
+    let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_json().to_string())));
+    *response.status_mut() = status.code;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn too_large() -> Status {
+    let message = format!("Request entity too large: limit is {BODY_LIMIT}");
+    Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+}
+
+/// The request did not end in time: `NewTimeoutError`.
+pub(crate) fn timed_out() -> Status {
+    let message = "Timeout: request did not complete within the allotted timeout";
+    Status { details: Some(serde_json::json!({})), ..Status::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
+}
+
+async fn collect<B>(parts: &Parts, body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: fmt::Display,
+{
+    let is_declared_too_large = body.size_hint().lower() > BODY_LIMIT as u64;
+    if is_declared_too_large && parts.headers.contains_key(header::EXPECT) {
+        // The client asks before it sends, so that nothing is on its way.
+        return Err(too_large());
+    }
+    // No timer is made for a body that is there already, as it is without a network.
+    match tokio::time::timeout(BODY_TIMEOUT, read(body, is_declared_too_large)).await {
+        Ok(result) => result,
+        Err(_) => Err(timed_out()),
+    }
+}
+
+async fn read<B>(body: B, mut is_too_large: bool) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: fmt::Display,
+{
+    let mut body = std::pin::pin!(body);
+    let mut collected = BytesMut::new();
+    let mut length = 0_usize;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Status::bad_request(error.to_string()))?;
+        let Ok(bytes) = frame.into_data() else { continue };
+        length = length.saturating_add(bytes.len());
+        if length > BODY_LIMIT {
+            is_too_large = true;
+            collected = BytesMut::new();
+        }
+        if length > DISCARD_LIMIT {
+            break;
+        }
+        if !is_too_large {
+            collected.extend_from_slice(&bytes);
+        }
+    }
+    if is_too_large { Err(too_large()) } else { Ok(collected.freeze()) }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct Body {
+    content: cluster::Body,
+    completion: Option<Completion>,
+}
+
+/// Writes the last event of a watch, however it ends.
+#[derive(Debug)]
+struct Completion {
+    entry: Entry,
+    cluster: Cluster,
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        // There is nobody left to tell: if the log is broken, the next request says so.
+        drop(self.entry.write(Stage::ResponseComplete, self.cluster.now()));
+    }
+}
+
+impl Body {
+    /// These bytes.
+    pub(crate) fn full(bytes: Bytes) -> Self {
+        Self { content: cluster::Body::full(bytes), completion: None }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = ready!(Pin::new(&mut self.content).poll_frame(context));
+        if frame.is_none() {
+            self.completion = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.content.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.content.size_hint()
+    }
+}
