@@ -1,26 +1,24 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use gyre_core::grants::Namespaces;
-use gyre_sandbox::{Limits, Plugin, Sandbox};
+use anyhow::{Context as _, anyhow};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{debug, info};
-use tracing_subscriber::EnvFilter;
 
+use crate::dev::{self, DevArguments};
 use crate::host::{self, Options};
 use crate::kinds::error_chain;
-use crate::mount::Mount;
+use crate::log::{self, LogArguments};
+use crate::plugins::{CodeArguments, MountArguments, load, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -41,6 +39,9 @@ enum Command {
     /// Prints the CustomResourceDefinitions that plugins bring.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
+    /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
+    #[command(after_help = dev::EXAMPLES)]
+    Dev(DevArguments),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -60,41 +61,16 @@ Examples:
 
 #[derive(Debug, Args)]
 struct RunArguments {
-    /// A plugin to mount: a WebAssembly component. May be given several times.
-    #[arg(long = "plugin", value_name = "FILE", required = true)]
-    plugins: Vec<PathBuf>,
-    /// Settings of a plugin, as JSON, after its name.
-    #[arg(long = "settings", value_name = "NAME=JSON")]
-    settings: Vec<Settings>,
+    #[command(flatten)]
+    mount: MountArguments,
     /// The kubeconfig to connect with [default: $KUBECONFIG, else the service account that the pod runs as, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Watch and write in this namespace only. May be given several times [default: all namespaces].
-    #[arg(long = "namespace", value_name = "NAMESPACE")]
-    namespaces: Vec<String>,
-    /// How many objects of each plugin are worked on at once.
-    #[arg(long, value_name = "N", env = "NUM_WORKERS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    workers: u16,
-    /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_retries: Option<u32>,
     /// Where to serve /healthz, /readyz and /metrics; "off" for nowhere.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:2112")]
     listen: Listen,
-    /// How long one call of a plugin may take.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
-    call_deadline: u64,
-    /// How much memory one call of a plugin may take.
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    call_memory: u16,
     #[command(flatten)]
-    code: CodeArguments,
-    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace".
-    #[arg(long, value_name = "FILTER", env = "LOG_LEVEL", default_value = "info")]
-    log_level: String,
-    /// How to log.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    log_format: LogFormat,
+    log: LogArguments,
 }
 
 #[derive(Debug, Args)]
@@ -106,23 +82,8 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-#[derive(Debug, Args)]
-struct CodeArguments {
-    /// Where compiled plugins are kept for the next start; "off" for nowhere [default: gyre/code in the user's cache directory].
-    #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
-    code_cache: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
 #[derive(Clone, Copy, Debug)]
-struct Listen(Option<SocketAddr>);
+pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
 
 impl FromStr for Listen {
     type Err = String;
@@ -137,31 +98,13 @@ impl FromStr for Listen {
     }
 }
 
-#[derive(Clone, Debug)]
-struct Settings {
-    plugin: String,
-    json: String,
-}
-
-impl FromStr for Settings {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (plugin, json) = text.split_once('=').ok_or("expected the plugin's name, =, and a JSON object")?;
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| format!("not JSON: {error}"))?;
-        if !value.is_object() {
-            return Err("the settings of a plugin are a JSON object".to_owned());
-        }
-        Ok(Self { plugin: plugin.to_owned(), json: json.to_owned() })
-    }
-}
-
 /// Runs the command that the arguments name. Exit codes: 0 all went well, 1 it failed, 2 the arguments are wrong.
 pub fn main() -> ExitCode {
     let result = match Gyre::parse().command {
         Command::Run(arguments) => run(arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Crds(arguments) => crds(&arguments),
+        Command::Dev(arguments) => dev::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -174,33 +117,19 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
-    start_logging(&arguments)?;
-    let memory_bytes = usize::from(arguments.call_memory) << 20;
-    let calls =
-        u32::from(arguments.workers).saturating_mul(u32::try_from(arguments.plugins.len()).unwrap_or(u32::MAX)).min(MOST_CALLS);
-    let sandbox = Sandbox::new(gyre_sandbox::Options {
-        cache_dir: code_cache(&arguments.code),
-        concurrent_calls: calls,
-        max_memory_bytes: memory_bytes,
-    })
-    .context("cannot set up the sandbox")?;
-    let limits = Limits { memory_bytes, deadline: Duration::from_millis(arguments.call_deadline), ..Limits::default() };
-    let mounts = mounts(&sandbox, &arguments, &limits)?;
+    if arguments.mount.plugins.is_empty() {
+        missing("--plugin <FILE>");
+    }
+    log::start(&arguments.log, &arguments.log.level)?;
+    let sandbox = arguments.mount.sandbox()?;
+    let mounts = arguments.mount.mounts(&sandbox)?;
     host::check(&mounts)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        // Each call into a plugin has a thread; a few more are for the resolver and the like.
-        .max_blocking_threads(calls as usize + 8)
-        // An idle thread holds on to memory that its calls have freed.
-        .thread_keep_alive(Duration::from_secs(2))
-        .build()
-        .context("cannot start the threads")?;
-    runtime.block_on(async {
+    runtime(&arguments.mount)?.block_on(async {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
         let options = Options {
-            workers: arguments.workers.into(),
-            max_retries: arguments.max_retries,
+            workers: arguments.mount.workers(),
+            max_retries: arguments.mount.max_retries,
             listen: arguments.listen.0,
             instance: instance(),
             ..Options::default()
@@ -209,62 +138,34 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     })
 }
 
-/// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
-const MOST_CALLS: u32 = 256;
+/// The threads of a host with these mounts.
+pub(crate) fn runtime(mounts: &MountArguments) -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        // Each call into a plugin has a thread; a few more are for the resolver and the like.
+        .max_blocking_threads(mounts.concurrent_calls() as usize + 8)
+        // An idle thread holds on to memory that its calls have freed.
+        .thread_keep_alive(Duration::from_secs(2))
+        .build()
+        .context("cannot start the threads")
+}
 
-fn mounts(sandbox: &Sandbox, arguments: &RunArguments, limits: &Limits) -> anyhow::Result<Vec<Mount>> {
-    let namespaces = if arguments.namespaces.is_empty() {
-        Namespaces::All
-    } else {
-        Namespaces::Only(arguments.namespaces.iter().cloned().collect())
-    };
-    let cache = code_cache(&arguments.code);
-    let mut mounts = Vec::new();
-    for path in &arguments.plugins {
-        let bytes = read(path)?;
-        compile_apart(sandbox, path, &bytes, cache.as_deref());
-        let plugin = load(sandbox, path, &bytes)?;
-        let name = plugin.manifest().name.clone();
-        let settings = arguments.settings.iter().rev().find(|settings| settings.plugin == name);
-        let settings: Arc<[u8]> = settings.map_or("{}", |settings| settings.json.as_str()).as_bytes().into();
-        plugin.validate_settings(&settings, limits).with_context(|| format!("the settings of the plugin {name}"))?;
-        mounts.push(Mount::new(plugin, limits.clone(), settings, namespaces.clone()));
-    }
-    for Settings { plugin, .. } in &arguments.settings {
-        if !mounts.iter().any(|mount| *mount.name == **plugin) {
-            let names: Vec<&str> = mounts.iter().map(|mount| &*mount.name).collect();
-            bail!("--settings names the plugin {plugin}, which is not mounted; mounted are: {}", names.join(", "));
-        }
-    }
-    Ok(mounts)
+/// Says that an argument is missing, as clap does, and ends the process.
+pub(crate) fn missing(argument: &str) -> ! {
+    let message = format!("the following required arguments were not provided:\n  {argument}\n");
+    Gyre::command().error(ErrorKind::MissingRequiredArgument, message).exit()
 }
 
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
-    let sandbox = sandbox(&arguments.code)?;
+    let sandbox = arguments.code.sandbox()?;
     for path in &arguments.plugins {
         load(&sandbox, path, &read(path)?)?;
     }
     Ok(())
 }
 
-/// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
-/// this one. Whatever is wrong with the plugin, loading it says.
-fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
-    let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
-    if sandbox.is_compiled(bytes) {
-        return;
-    }
-    let mut command = std::process::Command::new(gyre);
-    command.arg("compile").arg("--code-cache").arg(cache).arg("--").arg(path);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) => debug!(plugin = %path.display(), %status, "compiled in another process"),
-        Err(error) => debug!(plugin = %path.display(), %error, "no other process to compile in"),
-    }
-}
-
 fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
-    let sandbox = sandbox(&arguments.code)?;
+    let sandbox = arguments.code.sandbox()?;
     let mut output = std::io::stdout().lock();
     for path in &arguments.plugins {
         for crd in &load(&sandbox, path, &read(path)?)?.manifest().crds {
@@ -274,38 +175,6 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A sandbox for asking plugins what they are.
-fn sandbox(code: &CodeArguments) -> anyhow::Result<Sandbox> {
-    let options = gyre_sandbox::Options { cache_dir: code_cache(code), ..gyre_sandbox::Options::default() };
-    Sandbox::new(options).context("cannot set up the sandbox")
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))
-}
-
-fn load(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> anyhow::Result<Plugin> {
-    let plugin = sandbox.load(bytes).with_context(|| format!("cannot load the plugin {}", path.display()))?;
-    let manifest = plugin.manifest();
-    info!(
-        plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),
-        compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
-    );
-    Ok(plugin)
-}
-
-fn code_cache(arguments: &CodeArguments) -> Option<PathBuf> {
-    match &arguments.code_cache {
-        Some(directory) if directory.as_os_str() == "off" => None,
-        Some(directory) => Some(directory.clone()),
-        None => {
-            let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-            let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-            cache.map(|cache| cache.join("gyre").join("code"))
-        }
-    }
 }
 
 async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
@@ -329,24 +198,6 @@ async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
     Ok(configuration)
 }
 
-fn start_logging(arguments: &RunArguments) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder().parse(&arguments.log_level).map_err(|error| {
-        anyhow!(
-            "--log-level (or LOG_LEVEL) is {:?}: {error}; use a level such as info, or info,gyre=debug",
-            arguments.log_level
-        )
-    })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    let result = match arguments.log_format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
-    };
-    result.map_err(|error| anyhow!("cannot start logging: {error}"))
-}
-
 /// The pod's name, which is its host name.
 fn instance() -> String {
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
@@ -355,7 +206,7 @@ fn instance() -> String {
 }
 
 /// Ends at the first SIGTERM or SIGINT. The second one ends the process at once, with exit code 1.
-fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
+pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let (stop, stopped) = tokio::sync::oneshot::channel();

@@ -1,0 +1,202 @@
+//! `gyre dev`: a cluster in memory, plugins mounted into it, and what happens.
+//!
+//! The cluster is `gyre_devcluster`, over HTTP on loopback, so that kubectl and everything else can look at it. The host that runs here
+//! is the one of `gyre run`.
+
+mod cluster;
+mod manifests;
+mod reload;
+mod show;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use gyre_core::object::GroupVersionKind;
+use kube::Client;
+
+use crate::cli::{self, Listen};
+use crate::host::{self, Options};
+use crate::log::{self, LogArguments};
+use crate::mount::Mount;
+use crate::plugins::MountArguments;
+use cluster::{Cluster, PodsRun};
+use manifests::Applied;
+use show::Show;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre dev --plugin echo.wasm -f samples/
+  gyre dev --plugin echo.wasm -f samples/ --once
+  gyre dev --cluster-only --address 127.0.0.1:8001
+
+It is for development and tests: everybody on this machine may do everything, and nothing is kept.";
+
+/// What is logged unless the arguments say otherwise: what plugins log, and what goes wrong. The rest is shown as it happens.
+const LOG: &str = "warn,plugin=trace";
+
+/// The arguments of `gyre dev`.
+#[derive(Debug, Args)]
+pub(crate) struct DevArguments {
+    #[command(flatten)]
+    mount: MountArguments,
+    /// Manifests to apply: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    manifests: Vec<PathBuf>,
+    /// Only the API server and its controllers: no plugins.
+    #[arg(long, conflicts_with_all = ["plugins", "once"])]
+    cluster_only: bool,
+    /// End once every object of a plugin's kind among the manifests is Ready; with an error if that takes too long.
+    #[arg(long)]
+    once: bool,
+    /// How long that may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Where the API server listens; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    address: SocketAddr,
+    /// Where to write the kubeconfig [default: a temporary file].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
+    #[arg(long, value_name = "SECONDS", default_value = "1")]
+    pods_run: PodsRun,
+    /// Where to write an audit log of the API server, in the format of kube-apiserver.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    /// Where the host serves /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "off")]
+    listen: Listen,
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+/// Runs `gyre dev`.
+pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
+    if arguments.mount.plugins.is_empty() && !arguments.cluster_only {
+        cli::missing("--plugin <FILE> (or --cluster-only)");
+    }
+    let filter = if arguments.log.level == "info" { LOG } else { &arguments.log.level };
+    log::start(&arguments.log, filter)?;
+    let runtime = cli::runtime(&arguments.mount)?;
+    let result = runtime.block_on(serve(arguments));
+    // A plugin's call, or a client that does not let go, does not hold up the end.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+async fn serve(arguments: &DevArguments) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let mut stop = std::pin::pin!(cli::told_to_stop()?);
+    let cluster = Cluster::start(arguments).await?;
+    println!("gyre dev: an in-memory cluster for development and tests, ready after {:.0?}", started.elapsed());
+    println!("  {}", cluster.url());
+    println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
+    let result = if arguments.cluster_only {
+        manifests::apply(&cluster.client(), &arguments.manifests).await.map(drop).map(|()| None)
+    } else {
+        let session = Session { arguments, client: cluster.client(), started };
+        tokio::select! {
+            biased;
+            () = &mut stop => Ok(None),
+            result = session.run() => result.map(Some),
+        }
+    };
+    if arguments.cluster_only && result.is_ok() {
+        stop.await;
+    }
+    cluster.stop().await;
+    result.map(drop)
+}
+
+/// A host in the cluster.
+struct Session<'a> {
+    arguments: &'a DevArguments,
+    client: Client,
+    started: Instant,
+}
+
+impl Session<'_> {
+    /// Mounts, applies and shows until `--once` is satisfied, or for ever.
+    async fn run(&self) -> anyhow::Result<()> {
+        let sandbox = self.arguments.mount.sandbox()?;
+        let load = || tokio::task::block_in_place(|| self.arguments.mount.mounts(&sandbox));
+        let mut watch = reload::Watch::new(&self.arguments.mount.plugins);
+        let mut mounts = load()?;
+        host::check(&mounts)?;
+        manifests::install_crds(&self.client, &mounts).await?;
+        let show = Show::start(&self.client, self.started, &kinds(&mounts)).await?;
+        let mut applied = None;
+        loop {
+            let parents: Vec<GroupVersionKind> = mounts.iter().map(|mount| mount.manifest().parent.clone()).collect();
+            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+            let options = Options {
+                workers: self.arguments.mount.workers(),
+                max_retries: self.arguments.mount.max_retries,
+                listen: self.arguments.listen.0,
+                instance: "gyre-dev".to_owned(),
+                ..Options::default()
+            };
+            let host = tokio::spawn(host::run(self.client.clone(), mounts, options, async {
+                let _ = stopped.await;
+            }));
+            if applied.is_none() {
+                applied = Some(manifests::apply(&self.client, &self.arguments.manifests).await?);
+            }
+            let applied = applied.as_deref().unwrap_or_default();
+            if self.arguments.once {
+                let result = self.until_ready(&show, applied, &parents).await;
+                drop(stop);
+                host.await.context("the host ended abnormally")??;
+                return result;
+            }
+            mounts = loop {
+                watch.changed().await;
+                match load().and_then(|mounts| host::check(&mounts).map(|()| mounts).map_err(Into::into)) {
+                    Ok(mounts) => break mounts,
+                    Err(error) => show.say(&format!("not reloaded, the old plugin goes on: {error:#}")),
+                }
+            };
+            show.say("a plugin has changed: it is loaded anew");
+            drop(stop);
+            host.await.context("the host ended abnormally")??;
+            manifests::install_crds(&self.client, &mounts).await?;
+            show.follow(&self.client, &kinds(&mounts)).await?;
+        }
+    }
+
+    async fn until_ready(&self, show: &Arc<Show>, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
+        let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
+        if parents.is_empty() {
+            bail!("nothing to wait for: give an object of a plugin's kind with --filename");
+        }
+        let patience = Duration::from_secs(self.arguments.timeout);
+        let result = tokio::time::timeout(patience, show.all_ready(&parents)).await;
+        if result.is_err() {
+            let waiting: Vec<String> =
+                parents.iter().filter(|parent| !show.is_ready(parent)).map(|parent| parent.to_string()).collect();
+            show.tables(&self.client).await?;
+            bail!("not Ready within {patience:?}: {}", waiting.join(", "));
+        }
+        show.say("all are Ready");
+        show.tables(&self.client).await
+    }
+}
+
+/// The kinds that are worth following: parents and children.
+fn kinds(mounts: &[Mount]) -> Vec<GroupVersionKind> {
+    let mut kinds: Vec<GroupVersionKind> = Vec::new();
+    for mount in mounts {
+        let manifest = mount.manifest();
+        let children = manifest.children.iter().map(|child| child.kind.clone());
+        for kind in std::iter::once(manifest.parent.clone()).chain(children) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    kinds
+}

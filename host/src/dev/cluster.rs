@@ -1,0 +1,98 @@
+//! The cluster in memory, served on loopback.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use gyre_devcluster::{Clock, Options, Service, audit, http, kubeconfig};
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::DevArguments;
+
+/// How long Pods run before they succeed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PodsRun(Option<Duration>);
+
+impl FromStr for PodsRun {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "never" {
+            return Ok(Self(None));
+        }
+        let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=1e6).contains(seconds));
+        let seconds = seconds.ok_or("expected a number of seconds such as 1.5, or never")?;
+        Ok(Self(Some(Duration::from_secs_f64(seconds))))
+    }
+}
+
+/// A running cluster.
+pub(super) struct Cluster {
+    client: Client,
+    url: String,
+    kubeconfig: PathBuf,
+    is_temporary: bool,
+    stop: tokio::sync::oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+impl Cluster {
+    pub(super) async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
+        let address = arguments.address;
+        if !address.ip().is_loopback() {
+            bail!("--address is {address}: the cluster has no authentication, so it listens on loopback addresses only");
+        }
+        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let address = listener.local_addr().context("cannot tell the address")?;
+        let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, ..Options::default() };
+        let mut service = Service::new(gyre_devcluster::Cluster::start(&options, Clock::System));
+        if let Some(path) = &arguments.audit_log {
+            let log = audit::Log::to_file(path).with_context(|| format!("cannot write the audit log {}", path.display()))?;
+            service = service.with_audit(Arc::new(log));
+        }
+        // The host's own way is short; everybody else comes over HTTP to the same server.
+        let client = Client::new(service.clone(), "default");
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let server = tokio::spawn(http::serve(listener, service, http::Limits::default(), async {
+            let _ = stopped.await;
+        }));
+        let url = format!("http://{address}");
+        let kubeconfig = match &arguments.kubeconfig {
+            Some(path) => path.clone(),
+            None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
+        };
+        std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None))
+            .with_context(|| format!("cannot write the kubeconfig {}", kubeconfig.display()))?;
+        Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    pub(super) async fn stop(self) {
+        drop(self.stop);
+        let _ = self.server.await;
+        if self.is_temporary {
+            let _ = std::fs::remove_file(&self.kubeconfig);
+        }
+    }
+}
+
+/// Two clusters of one machine do not give out the same UIDs.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
