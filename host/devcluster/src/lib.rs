@@ -20,7 +20,7 @@ mod controllers;
 mod custom;
 mod discovery;
 pub mod faults;
-mod fields;
+pub mod fields;
 mod go;
 pub mod http;
 pub mod kinds;

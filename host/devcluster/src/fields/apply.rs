@@ -1,0 +1,147 @@
+//! Server-side apply.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::compare::compare;
+use super::error::{Error, described, type_name};
+use super::merge::{merge, remove};
+use super::ownership::{Operation, Owned, Owner, Ownership, entries};
+use super::set::FieldSet;
+use super::shape::Shape;
+use super::typed::{Duplicates, field_set, validate, with_named_fields};
+use super::update::{Context, empty_object, manager_or_unknown, unowned, without_entries};
+use super::{Force, Manager, last_applied, text};
+use crate::object;
+use crate::schema::SchemaRef;
+
+/// The owner of what was there before there were owners.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+
+/// Applies `applied` to `live` (none: creates it) and returns the merged object with its `managedFields`.
+///
+/// Everything that `applied` does not speak of is as in `live`, `metadata` included; defaults are not in it yet. What the same
+/// manager applied before and no longer does is removed, unless another owns it. When that changes nothing, the entry keeps its
+/// time. With the manager `kubectl`, what client-side apply left in its annotation is no conflict, and the annotation is kept up to
+/// date. Paths under `reset` are not owned.
+///
+/// That `applied` is of the right `apiVersion` and, unless it is a create, of the right kind is checked here; see [`check_type`].
+///
+/// # Errors
+///
+/// Conflicts with other owners unless forced, and what is wrong with `applied`.
+pub fn apply(
+    live: Option<&Value>,
+    applied: &Value,
+    schema: SchemaRef<'_>,
+    manager: &Manager<'_>,
+    force: Force,
+    reset: &[Vec<&str>],
+    now: Timestamp,
+) -> Result<Value, Error> {
+    let mut ownership = Ownership::decode(live.and_then(entries)).map_err(Error::Owners)?;
+    let kind = object::text(live.unwrap_or(applied), "kind");
+    check_type(applied, manager.api_version, kind)?;
+    let reset = FieldSet::of_fields(reset.iter().map(Vec::as_slice));
+    let context = Context { shape: Shape::root(schema), manager, reset: &reset, now };
+    let empty = empty_object(applied, schema);
+    let base = match live {
+        Some(live) => {
+            let live = without_entries(live);
+            if ownership.owners.is_empty() {
+                let manager = Manager { name: BEFORE_FIRST_APPLY, ..*manager };
+                ownership
+                    .update(&empty, &live, Context { manager: &manager, ..context })
+                    .map_err(|violations| Error::BeforeFirstApply { object: described(&live), violations })?;
+            }
+            live
+        }
+        None => empty,
+    };
+    let application = Application { base: &base, applied, context };
+    let (merged, ownership) = match application.run(ownership.clone(), force) {
+        Err(Error::Conflicts(conflicts)) if manager.name == last_applied::MANAGER => {
+            match last_applied::unresolved(&conflicts, &base, manager.api_version, context.shape) {
+                Some(unresolved) if unresolved.is_empty() => application.run(ownership, Force::Yes),
+                Some(unresolved) => Err(Error::Conflicts(unresolved)),
+                None => Err(Error::Conflicts(conflicts)),
+            }
+        }
+        result => result,
+    }?;
+    let mut merged = merged.unwrap_or(base);
+    if manager.name == last_applied::MANAGER {
+        last_applied::bring_up_to_date(&mut merged, applied);
+    }
+    ownership.write_to(&mut merged);
+    Ok(merged)
+}
+
+/// Checks that what is applied is of the version and kind that the request is about.
+///
+/// # Errors
+///
+/// [`Error::Type`] if it is not.
+pub fn check_type(applied: &Value, api_version: &str, kind: &str) -> Result<(), Error> {
+    let (sent_version, sent_kind) = (object::text(applied, "apiVersion"), object::text(applied, "kind"));
+    if sent_version == api_version && sent_kind == kind {
+        return Ok(());
+    }
+    Err(Error::Type(type_name(sent_version, sent_kind)))
+}
+
+/// An apply after what is live has been prepared.
+struct Application<'a> {
+    base: &'a Value,
+    applied: &'a Value,
+    context: Context<'a>,
+}
+
+impl Application<'_> {
+    /// The merged object (none: nothing changes) and its owners.
+    fn run(&self, mut ownership: Ownership, force: Force) -> Result<(Option<Value>, Ownership), Error> {
+        let (shape, manager) = (self.context.shape, self.context.manager);
+        if entries(self.applied).is_some() {
+            return Err(Error::ManagedFields);
+        }
+        validate(self.applied, shape, Duplicates::Forbidden)
+            .map_err(|violations| Error::Invalid { object: described(self.applied), violations })?;
+        validate(self.base, shape, Duplicates::Allowed)
+            .map_err(|violations| Error::LiveInvalid { object: described(self.base), violations })?;
+        ownership.reconcile(shape);
+        let merged = merge(self.base, self.applied, shape);
+        let owner = Owner::new(manager_or_unknown(manager.name), Operation::Apply, manager.api_version, manager.subresource);
+        let last = ownership.owners.remove(&owner);
+        let set = field_set(self.applied, shape).recursive_difference(self.context.reset);
+        let time = last.as_ref().and_then(|last| last.time);
+        ownership.owners.insert(owner.clone(), Owned { set, api_version: manager.api_version.to_owned(), time });
+        let merged = match last {
+            Some(last) if !last.set.is_empty() => prune(merged, &last.set, &ownership, shape),
+            _ => merged,
+        };
+        let difference = compare(self.base, &merged, shape).outside(self.context.reset);
+        ownership.take_over(&difference, Some(&owner), force).map_err(Error::Conflicts)?;
+        let merged = Some(merged).filter(|merged| !text::same(self.base, merged));
+        if let Some(owned) = ownership.owners.get_mut(&owner) {
+            owned.set = owned.set.difference(&unowned());
+            if merged.is_some() {
+                owned.time = Some(self.context.now);
+            }
+        }
+        ownership.drop_empty();
+        Ok((merged, ownership))
+    }
+}
+
+/// `merged` without what was in `last`, the applier's last set, and what nobody owns now.
+fn prune(merged: Value, last: &FieldSet, ownership: &Ownership, shape: Shape<'_>) -> Value {
+    let named = |set: &FieldSet| with_named_fields(set, Some(shape));
+    let (last, all) = (named(last), named(&field_set(&merged, shape)));
+    let held = |value: &Value| named(&field_set(value, shape));
+    // What others own, or the applier still does, stays. With it stays what is around it.
+    let pruned = remove(&merged, &last, shape);
+    let owned = ownership.owners.values().fold(FieldSet::default(), |all, owned| all.union(&owned.set));
+    let pruned = remove(&merged, &all.difference(&held(&pruned).union(&named(&owned))), shape);
+    // What the applier never applied stays, though it lay in what was removed.
+    remove(&merged, &all.difference(&held(&pruned)).intersection(&last), shape)
+}

@@ -1,0 +1,208 @@
+//! Sets of fields, and their form in `fieldsV1`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde_json::{Map, Value};
+
+use super::element::{Path, PathElement};
+
+/// A set of paths. A path in it says nothing of those below it or above it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FieldSet {
+    /// None of the nodes is empty.
+    nodes: BTreeMap<PathElement, FieldNode>,
+}
+
+/// A path and those below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct FieldNode {
+    /// Whether the path itself is in the set.
+    pub(super) member: bool,
+    /// What of those below it are.
+    pub(super) children: FieldSet,
+}
+
+impl FieldNode {
+    /// The path alone.
+    pub(super) fn leaf() -> Self {
+        Self { member: true, children: FieldSet::default() }
+    }
+
+    /// Whether neither it nor anything below it is in the set.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.member && self.children.is_empty()
+    }
+}
+
+impl FieldSet {
+    /// Paths of fields of objects.
+    pub(super) fn of_fields<'a>(paths: impl IntoIterator<Item = &'a [&'a str]>) -> Self {
+        let mut set = Self::default();
+        for path in paths {
+            let mut elements = path.iter().rev().map(|name| PathElement::field(*name));
+            let Some(last) = elements.next() else { continue };
+            let innermost = Self { nodes: BTreeMap::from([(last, FieldNode::leaf())]) };
+            set.extend(elements.fold(innermost, |children, element| {
+                Self { nodes: BTreeMap::from([(element, FieldNode { member: false, children })]) }
+            }));
+        }
+        set
+    }
+
+    /// Whether nothing is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What of it is at or below a first step.
+    pub(super) fn node(&self, element: &PathElement) -> Option<&FieldNode> {
+        self.nodes.get(element)
+    }
+
+    /// Whether a path is in it.
+    pub(super) fn has(&self, path: &[PathElement]) -> bool {
+        let Some((first, rest)) = path.split_first() else { return false };
+        self.node(first).is_some_and(|node| if rest.is_empty() { node.member } else { node.children.has(rest) })
+    }
+
+    /// Adds what is at and below a first step.
+    pub(super) fn add(&mut self, element: PathElement, node: FieldNode) {
+        if node.is_empty() {
+            return;
+        }
+        match self.nodes.entry(element) {
+            Entry::Vacant(vacant) => drop(vacant.insert(node)),
+            Entry::Occupied(mut occupied) => {
+                let known = occupied.get_mut();
+                known.member |= node.member;
+                known.children.extend(node.children);
+            }
+        }
+    }
+
+    /// Adds all of another set.
+    pub(super) fn extend(&mut self, other: Self) {
+        if self.nodes.is_empty() {
+            *self = other;
+            return;
+        }
+        for (element, node) in other.nodes {
+            self.add(element, node);
+        }
+    }
+
+    /// What is in one of the two.
+    pub(super) fn union(mut self, other: &Self) -> Self {
+        self.extend(other.clone());
+        self
+    }
+
+    /// What is in both.
+    pub(super) fn intersection(&self, other: &Self) -> Self {
+        self.rebuilt(|element, node| match other.node(element) {
+            Some(other) => FieldNode {
+                member: node.member && other.member,
+                children: node.children.intersection(&other.children),
+            },
+            None => FieldNode::default(),
+        })
+    }
+
+    /// What is in it and not in the other.
+    pub(super) fn difference(&self, other: &Self) -> Self {
+        self.rebuilt(|element, node| match other.node(element) {
+            Some(other) => {
+                FieldNode { member: node.member && !other.member, children: node.children.difference(&other.children) }
+            }
+            None => node.clone(),
+        })
+    }
+
+    /// What is in it and neither in the other nor below a path of the other.
+    pub(super) fn recursive_difference(&self, other: &Self) -> Self {
+        self.rebuilt(|element, node| match other.node(element) {
+            Some(other) if other.member => FieldNode::default(),
+            Some(other) => FieldNode { member: node.member, children: node.children.recursive_difference(&other.children) },
+            None => node.clone(),
+        })
+    }
+
+    /// A set with other nodes at the same first steps.
+    pub(super) fn rebuilt(&self, change: impl Fn(&PathElement, &FieldNode) -> FieldNode) -> Self {
+        let changed = self.nodes.iter().map(|(element, node)| (element, change(element, node)));
+        Self { nodes: changed.filter(|(_, node)| !node.is_empty()).map(|(element, node)| (element.clone(), node)).collect() }
+    }
+
+    /// Its paths, each level before those below it: the order in which conflicts are listed.
+    pub(super) fn paths(&self) -> Vec<Path> {
+        let mut paths = Vec::new();
+        self.collect_paths(&Path::default(), &mut paths);
+        paths
+    }
+
+    fn collect_paths(&self, prefix: &Path, paths: &mut Vec<Path>) {
+        paths.extend(self.nodes.iter().filter(|(_, node)| node.member).map(|(element, _)| prefix.to(element)));
+        for (element, node) in self.nodes.iter().filter(|(_, node)| !node.children.is_empty()) {
+            node.children.collect_paths(&prefix.to(element), paths);
+        }
+    }
+
+    /// `fieldsV1`.
+    pub(super) fn to_json(&self) -> Value {
+        Value::Object(self.to_fields(IncludeSelf::No))
+    }
+
+    fn to_fields(&self, include_self: IncludeSelf) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if include_self == IncludeSelf::Yes && !self.is_empty() {
+            fields.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        for (element, node) in &self.nodes {
+            let include_self = if node.member { IncludeSelf::Yes } else { IncludeSelf::No };
+            fields.insert(element.to_key(), Value::Object(node.children.to_fields(include_self)));
+        }
+        fields
+    }
+
+    /// Reads `fieldsV1`. Keys of types that are not known are passed over with what is below them.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the first key or value that is no set.
+    pub(super) fn from_json(fields: &Value) -> Result<Self, String> {
+        Ok(read_node(fields)?.children)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IncludeSelf {
+    Yes,
+    No,
+}
+
+fn read_node(fields: &Value) -> Result<FieldNode, String> {
+    let mut node = FieldNode::default();
+    match fields {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (key, below) in fields {
+                if key == "." {
+                    node.member = true;
+                } else if let Some(element) =
+                    PathElement::parse(key).map_err(|error| format!("parsing key as path element: {error}"))?
+                {
+                    node.children.add(element, read_node(below)?);
+                }
+            }
+        }
+        other => return Err(format!("ReadMapCB: expect {{ or n, but found {}", text_start(other))),
+    }
+    // Nothing below it: it can only stand for itself.
+    node.member |= node.children.is_empty();
+    Ok(node)
+}
+
+fn text_start(value: &Value) -> String {
+    value.to_string().chars().take(1).collect()
+}

@@ -1,0 +1,203 @@
+//! Values as Go prints them: the server's messages and the keys of `FieldsV1` are made of these.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+
+/// `%q` of a string.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            other if other.is_ascii_control() => drop(write!(out, "\\x{:02x}", u32::from(other))),
+            other if other.is_control() => drop(write!(out, "\\u{:04x}", u32::from(other))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A value as JSON, as Go's encoder writes it: whole floats without a fraction, and what could close a script tag escaped.
+pub(super) fn json(value: &Value) -> String {
+    match value {
+        Value::Number(number) => json_number(number),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(json), ",")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{}:{}", json_string(name), json(value)));
+            format!("{{{}}}", joined(fields, ","))
+        }
+        Value::String(text) => json_string(text),
+        Value::Null | Value::Bool(_) => value.to_string(),
+    }
+}
+
+/// Text as JSON, as Go's encoder writes it.
+pub(super) fn json_string(text: &str) -> String {
+    let plain = Value::from(text).to_string();
+    if !plain.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return plain;
+    }
+    let mut out = String::with_capacity(plain.len());
+    for character in plain.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => drop(write!(out, "\\u{:04x}", u32::from(character))),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn json_number(number: &Number) -> String {
+    match float(number) {
+        Some(value) if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) => {
+            let text = format!("{value:e}");
+            match text.split_once("e-") {
+                Some(_) => text,
+                None => text.replacen('e', "e+", 1),
+            }
+        }
+        Some(value) => value.to_string(),
+        None => number.to_string(),
+    }
+}
+
+/// `%v` of a number.
+pub(super) fn number(number: &Number) -> String {
+    let Some(value) = float(number) else { return number.to_string() };
+    let scientific = format!("{value:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        Ok(exponent) if exponent < -4 => format!("{mantissa}e-{:02}", exponent.unsigned_abs()),
+        Ok(exponent) if exponent >= 21 => format!("{mantissa}e+{exponent:02}"),
+        _ => value.to_string(),
+    }
+}
+
+/// `value.ToString` of structured-merge-diff: how keys are shown in paths.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(shown), ",")),
+        Value::Object(fields) => joined(fields.iter().map(|(name, value)| format!("{name}={}", shown(value))), ""),
+    }
+}
+
+/// `%v` of a value.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(plain), " ")),
+        Value::Object(fields) => {
+            format!("map[{}]", joined(fields.iter().map(|(name, value)| format!("{name}:{}", plain(value))), " "))
+        }
+    }
+}
+
+/// `%#v` of a value.
+pub(super) fn source(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => format!("[]interface {{}}{{{}}}", joined(items.iter().map(source), ", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{}:{}", quoted(name), source(value)));
+            format!("map[string]interface {{}}{{{}}}", joined(fields, ", "))
+        }
+    }
+}
+
+/// `%T` of a value.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if float(number).is_some() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// The order of values: numbers by size whatever their notation, then text, booleans, lists, objects and null.
+pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
+        (Value::String(left), Value::String(right)) => left.cmp(right),
+        (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
+        (Value::Array(left), Value::Array(right)) => {
+            let differing = left.iter().zip(right).map(|(left, right)| compare(left, right)).find(|order| order.is_ne());
+            differing.unwrap_or_else(|| left.len().cmp(&right.len()))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let pairs = left.iter().zip(right);
+            let orders = pairs.map(|((left_name, left), (right_name, right))| {
+                left_name.cmp(right_name).then_with(|| compare(left, right))
+            });
+            orders.into_iter().find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
+        }
+        _ => rank(left).cmp(&rank(right)),
+    }
+}
+
+/// Whether two values are the same: `1` and `1.0` are.
+pub(super) fn same(left: &Value, right: &Value) -> bool {
+    compare(left, right).is_eq()
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        Value::Bool(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    }
+}
+
+fn float(number: &Number) -> Option<f64> {
+    if number.is_f64() { number.as_f64() } else { None }
+}
+
+fn whole(number: &Number) -> i128 {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).unwrap_or_default()
+}
+
+/// Exact, since the order of a tree's keys must be total: a comparison after rounding to floats is not.
+fn compare_numbers(left: &Number, right: &Number) -> Ordering {
+    match (float(left), float(right)) {
+        (None, None) => whole(left).cmp(&whole(right)),
+        (Some(left), Some(right)) => left.partial_cmp(&right).unwrap_or(Ordering::Equal),
+        (Some(left), None) => compare_mixed(left, whole(right)),
+        (None, Some(right)) => compare_mixed(right, whole(left)).reverse(),
+    }
+}
+
+fn compare_mixed(left: f64, right: i128) -> Ordering {
+    // Truncation saturates, and integers of JSON are far from the ends of i128.
+    (left.trunc() as i128).cmp(&right).then_with(|| left.fract().partial_cmp(&0.0).unwrap_or(Ordering::Equal))
+}
+
+fn joined(parts: impl Iterator<Item = String>, separator: &str) -> String {
+    parts.collect::<Vec<_>>().join(separator)
+}

@@ -1,0 +1,280 @@
+//! Values under their schema: whether they are what it admits, and which fields they hold.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::element::{Literal, PathElement};
+use super::set::{FieldNode, FieldSet};
+use super::shape::{Form, Items, Naming, Scalar, Shape};
+use super::text;
+
+/// Whether lists whose items are told apart may hold one of them twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duplicates {
+    /// They may: what is stored may be older than the check.
+    Allowed,
+    /// They may not.
+    Forbidden,
+}
+
+/// What the schema does not admit. Its `Display` is what the server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violations(Vec<Violation>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Violation {
+    path: String,
+    message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [one] = self.0.as_slice() {
+            return one.fmt(f);
+        }
+        f.write_str("errors:")?;
+        self.0.iter().try_for_each(|violation| write!(f, "\n  {violation}"))
+    }
+}
+
+impl std::error::Error for Violations {}
+
+/// Checks a value.
+///
+/// # Errors
+///
+/// All that the schema does not admit.
+pub(super) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Violations> {
+    let mut validation = Validation { duplicates, path: Vec::new(), violations: Vec::new() };
+    validation.value(value, shape);
+    if validation.violations.is_empty() { Ok(()) } else { Err(Violations(validation.violations)) }
+}
+
+struct Validation {
+    duplicates: Duplicates,
+    path: Vec<PathElement>,
+    violations: Vec<Violation>,
+}
+
+impl Validation {
+    fn report(&mut self, message: impl Into<String>) {
+        let path = self.path.iter().map(ToString::to_string).collect();
+        self.violations.push(Violation { path, message: message.into() });
+    }
+
+    fn value(&mut self, value: &Value, shape: Shape<'_>) {
+        match (shape.form(value), value) {
+            (_, Value::Null) => {}
+            (Form::Scalar, _) => {
+                if let Some(message) = scalar_violation(value, shape.scalar()) {
+                    self.report(message);
+                }
+            }
+            (Form::List, Value::Array(items)) => self.items(items, shape),
+            (Form::List, other) => self.report(format!("expected list, got &{{{}}}", text::plain(other))),
+            (Form::Map, Value::Object(fields)) => self.fields(fields, shape),
+            (Form::Map, other) => self.report(format!("expected map, got &{{{}}}", text::plain(other))),
+        }
+    }
+
+    fn items(&mut self, items: &[Value], shape: Shape<'_>) {
+        let mut observed = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let element = match shape.items() {
+                Items::Atomic => PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX)),
+                Items::Set | Items::Map(_) => {
+                    let element = match item_element(shape, item) {
+                        Ok(element) => element,
+                        Err(message) => {
+                            self.report(format!("element {index}: {message}"));
+                            return;
+                        }
+                    };
+                    if !observed.insert(element.clone()) && self.duplicates == Duplicates::Forbidden {
+                        self.report(format!("duplicate entries for key {element}"));
+                    }
+                    element
+                }
+            };
+            self.path.push(element);
+            self.value(item, shape.item());
+            self.path.pop();
+        }
+    }
+
+    fn fields(&mut self, fields: &Map<String, Value>, shape: Shape<'_>) {
+        for (name, value) in fields {
+            self.path.push(PathElement::field(name));
+            let field = shape.field(name);
+            match field {
+                Some((shape, _)) => self.value(value, shape),
+                None => self.report("field not declared in schema"),
+            }
+            self.path.pop();
+            if field.is_none() {
+                // The server, too, stops at the first.
+                return;
+            }
+        }
+    }
+}
+
+fn scalar_violation(value: &Value, scalar: Scalar) -> Option<String> {
+    let admitted = match scalar {
+        Scalar::Numeric => value.is_number(),
+        Scalar::String => value.is_string(),
+        Scalar::Boolean => value.is_boolean(),
+        Scalar::Untyped => value.is_number() || value.is_string() || value.is_boolean(),
+    };
+    if admitted {
+        return None;
+    }
+    Some(match scalar {
+        Scalar::Numeric => format!("expected numeric (int or float), got {}", text::type_name(value)),
+        Scalar::String => format!("expected string, got &value.valueUnstructured{{Value:{}}}", text::source(value)),
+        Scalar::Boolean => format!("expected boolean, got &{{{}}}", text::plain(value)),
+        Scalar::Untyped => format!("expected any scalar, got &{{{}}}", text::plain(value)),
+    })
+}
+
+/// The step from a list, whose items are told apart, to one of them.
+///
+/// # Errors
+///
+/// Why the item has none.
+pub(super) fn item_element(shape: Shape<'_>, item: &Value) -> Result<PathElement, String> {
+    match shape.items() {
+        Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+        Items::Set => set_element(item),
+        // A map without keys is read as a set.
+        Items::Map([]) => set_element(item),
+        Items::Map(keys) => key_element(shape.item(), keys, item),
+    }
+}
+
+fn set_element(item: &Value) -> Result<PathElement, String> {
+    match item {
+        Value::Object(_) => Err("associative list without keys has an element that's a map type".to_owned()),
+        Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+        Value::Null => Err("associative list without keys has an element that's an explicit null".to_owned()),
+        scalar => Ok(PathElement::Value(Literal(scalar.clone()))),
+    }
+}
+
+fn key_element(shape: Shape<'_>, keys: &[String], item: &Value) -> Result<PathElement, String> {
+    let fields = match item {
+        Value::Object(fields) => fields,
+        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
+        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    };
+    let key = |name: &String| {
+        let value = fields.get(name).or_else(|| shape.default_of(name))?;
+        Some((name.clone(), Literal(value.clone())))
+    };
+    let mut key: Vec<_> = keys.iter().filter_map(key).collect();
+    if key.is_empty() {
+        let keys: Vec<_> = keys.iter().map(|key| text::quoted(key)).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] \
+             (and doesn't have default values for any key fields)",
+            keys.join(" ")
+        ));
+    }
+    key.sort();
+    Ok(PathElement::Key(key))
+}
+
+/// The leaves of a value, the items of its lists and the keys of its maps: what an applier of it owns.
+pub(super) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
+    held(value, shape).children
+}
+
+fn held(value: &Value, shape: Shape<'_>) -> FieldNode {
+    match (shape.form(value), value) {
+        (Form::Scalar, _) => FieldNode::leaf(),
+        (Form::List, _) if matches!(shape.items(), Items::Atomic) => FieldNode::leaf(),
+        (Form::Map, _) if shape.is_atomic_map() => FieldNode::leaf(),
+        (Form::List, Value::Array(items)) => FieldNode { member: false, children: held_items(items, shape) },
+        (Form::Map, Value::Object(fields)) => FieldNode { member: false, children: held_fields(fields, shape) },
+        (Form::List | Form::Map, _) => FieldNode::default(),
+    }
+}
+
+fn held_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
+    let items: Vec<_> = items.iter().filter_map(|item| Some((item_element(shape, item).ok()?, item))).collect();
+    let (mut seen, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
+    for (element, _) in &items {
+        if !seen.insert(element) {
+            duplicates.insert(element.clone());
+        }
+    }
+    let mut set = FieldSet::default();
+    for (element, item) in items {
+        // What is there twice is owned as a whole.
+        let below = if duplicates.contains(&element) { FieldSet::default() } else { held(item, shape.item()).children };
+        set.add(element, FieldNode { member: true, children: below });
+    }
+    set
+}
+
+fn held_fields(fields: &Map<String, Value>, shape: Shape<'_>) -> FieldSet {
+    let mut set = FieldSet::default();
+    for (name, value) in fields {
+        let (shape, naming) = shape.field(name).unwrap_or((Shape::Deduced, Naming::Other));
+        let mut node = held(value, shape);
+        let is_empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+        node.member |= is_empty || naming == Naming::Other;
+        set.add(PathElement::field(name), node);
+    }
+    set
+}
+
+/// A set with the named fields above its paths: those are in no set, since they are there with what is below them.
+pub(super) fn with_named_fields(set: &FieldSet, shape: Option<Shape<'_>>) -> FieldSet {
+    set.rebuilt(|element, node| {
+        let (below, named) = match (shape, element) {
+            (Some(shape), PathElement::Field(name)) => match shape.field(name) {
+                Some((below, naming)) => (Some(below), naming == Naming::Named),
+                None => (None, false),
+            },
+            (Some(shape), PathElement::Key(_)) => (Some(shape.item()), false),
+            _ => (None, false),
+        };
+        FieldNode {
+            member: node.member || (named && !node.children.is_empty()),
+            children: with_named_fields(&node.children, below),
+        }
+    })
+}
+
+/// A set as it would be if the schema had always been what it is: what has become owned as a whole is.
+pub(super) fn reconciled(set: &FieldSet, shape: Shape<'_>) -> FieldSet {
+    set.rebuilt(|element, node| {
+        let below = match element {
+            PathElement::Field(name) => shape.field(name).map(|(below, _)| below),
+            _ => Some(shape.item()),
+        };
+        let Some(below) = below else { return node.clone() };
+        let became_whole = !node.children.is_empty()
+            && match below.narrowed(None).first() {
+                Form::Map => below.is_atomic_map() && !below.is_unknown_map(),
+                Form::List => matches!(below.items(), Items::Atomic),
+                Form::Scalar => false,
+            };
+        if became_whole {
+            return FieldNode::leaf();
+        }
+        FieldNode { member: node.member, children: reconciled(&node.children, below) }
+    })
+}
