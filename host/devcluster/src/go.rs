@@ -44,6 +44,33 @@ pub(crate) fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
+/// JSON as Go's encoder writes it: fields in order, and what HTML would read as markup escaped.
+pub(crate) fn escaped_json(value: &Value) -> String {
+    let mut text = String::new();
+    for character in sorted(value).to_string().chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing to a String cannot fail.
+                let _ = write!(text, "\\u{:04x}", u32::from(character));
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            Value::Object(fields.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
 fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Null => text.push_str("<nil>"),

@@ -1,9 +1,22 @@
 //! Tables, as `kubectl get` shows them.
 
-use jiff::Timestamp;
-use serde_json::Value;
+mod age;
+mod autoscaling;
+mod builtin;
+mod cluster;
+mod custom;
+mod headings;
+mod json_path;
+mod network;
+mod pod;
+mod read;
+mod workloads;
 
-use crate::kinds::Kind;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::{Kind, Origin};
+use crate::{object, partial};
 
 /// A column beside the name.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,16 +58,82 @@ pub enum Headings {
 
 /// A `Table` of `objects` at `now`; `metadata` is that of the list or of the one object.
 pub(crate) fn render(
-    _kind: &Kind,
-    _metadata: &Value,
-    _objects: &[&Value],
-    _include: IncludeObject,
-    _headings: Headings,
-    _now: Timestamp,
+    kind: &Kind,
+    metadata: &Value,
+    objects: &[&Value],
+    include: IncludeObject,
+    headings: Headings,
+    now: Timestamp,
 ) -> Value {
-    Value::Null
+    let renderer = Renderer::of(kind);
+    let rows: Vec<Value> = match &renderer {
+        Renderer::Custom(columns) => {
+            let cells = custom::Cells::new(columns, now);
+            objects.iter().map(|object| row(object, cells.of(object), None, include)).collect()
+        }
+        Renderer::Default => objects.iter().map(|object| row(object, default_cells(object), None, include)).collect(),
+        Renderer::Builtin => {
+            let cells =
+                objects.iter().map(|object| (object, builtin::cells(kind, object, now), builtin::conditions(kind, object)));
+            cells.map(|(object, cells, conditions)| row(object, cells, conditions, include)).collect()
+        }
+    };
+    let columns = match headings {
+        Headings::Shown => renderer.headings(kind),
+        Headings::Omitted => Value::Null,
+    };
+    // The server's default renderer has no list of no rows.
+    let rows = if rows.is_empty() && matches!(renderer, Renderer::Default) { Value::Null } else { Value::Array(rows) };
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": partial::list_metadata(metadata),
+        "columnDefinitions": columns, "rows": rows,
+    })
 }
 
-pub(crate) fn partial(value: &Value) -> Value {
-    value.clone()
+fn row(object: &Value, cells: Vec<Value>, conditions: Option<Value>, include: IncludeObject) -> Value {
+    let included = match include {
+        IncludeObject::Metadata => partial::object(object),
+        IncludeObject::Object => object.clone(),
+        IncludeObject::None => Value::Null,
+    };
+    let mut row = json!({ "cells": cells, "object": included });
+    if let (Some(row), Some(conditions)) = (row.as_object_mut(), conditions) {
+        row.insert("conditions".to_owned(), conditions);
+    }
+    row
 }
+
+/// Who makes the cells.
+enum Renderer<'a> {
+    /// The columns of a CustomResourceDefinition.
+    Custom(&'a [Column]),
+    /// A printer of the API server.
+    Builtin,
+    /// `rest.DefaultTableConvertor`: name and time of creation.
+    Default,
+}
+
+impl<'a> Renderer<'a> {
+    fn of(kind: &'a Kind) -> Self {
+        match &kind.origin {
+            Origin::Custom(version) => Self::Custom(&version.columns),
+            Origin::Builtin if builtin::has_printer(kind) => Self::Builtin,
+            Origin::Builtin => Self::Default,
+        }
+    }
+
+    fn headings(&self, kind: &Kind) -> Value {
+        match self {
+            Self::Custom(columns) => custom::headings(columns, headings::name()),
+            Self::Builtin => headings::of(kind),
+            Self::Default => headings::default(),
+        }
+    }
+}
+
+fn default_cells(object: &Value) -> Vec<Value> {
+    vec![object::name(object).into(), object::metadata(object, "creationTimestamp").into()]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! `PartialObjectMetadata`: of objects, only their metadata.
+
+use serde_json::{Map, Value, json};
+
+/// The metadata of an object.
+pub(crate) fn object(object: &Value) -> Value {
+    let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata })
+}
+
+/// The metadata of the objects of a list; `metadata` is that of the list.
+pub(crate) fn list(metadata: &Value, objects: &[&Value]) -> Value {
+    let items: Vec<Value> = objects.iter().map(|item| object(item)).collect();
+    json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": list_metadata(metadata), "items": items,
+    })
+}
+
+/// What a list has of a list's or an object's metadata.
+pub(crate) fn list_metadata(metadata: &Value) -> Value {
+    let kept = ["resourceVersion", "continue", "remainingItemCount"];
+    let kept = kept.into_iter().filter_map(|field| Some((field.to_owned(), metadata.get(field)?.clone())));
+    Value::Object(kept.collect::<Map<_, _>>())
+}

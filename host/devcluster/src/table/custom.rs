@@ -1,0 +1,85 @@
+//! Tables of custom kinds: the name, and what the columns of the CustomResourceDefinition lead to.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::json_path::JsonPath;
+use super::{Column, age};
+use crate::{go, object};
+
+/// The headings.
+pub(super) fn headings(columns: &[Column], name: &Value) -> Value {
+    let columns = columns.iter().map(|column| {
+        let description = match column.description.as_str() {
+            "" => format!("Custom resource definition column (in JSONPath format): {}", column.json_path),
+            description => description.to_owned(),
+        };
+        json!({
+            "name": column.name, "type": column.kind, "format": column.format, "description": description,
+            "priority": column.priority,
+        })
+    });
+    Value::Array(std::iter::once(name.clone()).chain(columns).collect())
+}
+
+/// The columns, ready to be found in many objects.
+pub(super) struct Cells<'a> {
+    columns: Vec<(&'a Column, Option<JsonPath>)>,
+    now: Timestamp,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn new(columns: &'a [Column], now: Timestamp) -> Self {
+        let columns = columns.iter().map(|column| (column, JsonPath::parse(&column.json_path)));
+        Self { columns: columns.collect(), now }
+    }
+
+    pub(super) fn of(&self, object: &Value) -> Vec<Value> {
+        let cells = self.columns.iter().map(|(column, path)| {
+            let found = path.as_ref().and_then(|path| path.first(object));
+            found.map_or(Value::Null, |value| self.cell(&column.kind, &value))
+        });
+        std::iter::once(Value::from(object::name(object))).chain(cells).collect()
+    }
+
+    fn cell(&self, kind: &str, value: &Value) -> Value {
+        match (kind, value) {
+            ("string", value) => printed(value).into(),
+            ("integer", Value::Number(number)) => {
+                let integer = number.as_i64().or_else(|| number.as_f64().map(truncated));
+                integer.map_or(Value::Null, Value::from)
+            }
+            ("number", Value::Number(number)) => shortest(number.as_f64()),
+            ("boolean", Value::Bool(_)) => value.clone(),
+            ("date", Value::String(text)) => match age::parse(text) {
+                Some(_) => age::since(Some(text), self.now).into(),
+                None => "<invalid>".into(),
+            },
+            _ => Value::Null,
+        }
+    }
+}
+
+/// A value as the column shows it: JSON if it is a list or an object.
+fn printed(value: &Value) -> String {
+    match value {
+        Value::Null => "<no value>".to_owned(),
+        Value::Object(_) | Value::Array(_) => go::escaped_json(value),
+        other => go::print(other),
+    }
+}
+
+/// Go's conversion of a float to an integer, kept within bounds.
+#[expect(clippy::cast_possible_truncation, reason = "that is what is asked for, and `as` saturates")]
+fn truncated(float: f64) -> i64 {
+    float as i64
+}
+
+/// A number that is whole is written without a fraction, as Go does.
+fn shortest(float: Option<f64>) -> Value {
+    match float {
+        Some(float) if float.fract() == 0.0 && float.abs() < 1e15 => truncated(float).into(),
+        Some(float) => float.into(),
+        None => Value::Null,
+    }
+}

@@ -1,0 +1,42 @@
+//! The column definitions of the built-in kinds, as a real server serves them.
+
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+use serde_json::Value;
+
+use crate::kinds::Kind;
+
+/// By group, version and plural.
+static COLUMNS: LazyLock<Value> = LazyLock::new(|| {
+    let mut text = String::new();
+    // The dump is part of the program; a test reads it.
+    match GzDecoder::new(include_bytes!("../builtin/dump/columns.json.gz").as_slice()).read_to_string(&mut text) {
+        Ok(_) => serde_json::from_str(&text).unwrap_or_default(),
+        Err(_) => Value::Null,
+    }
+});
+
+/// Those of a kind; the default ones for one that the dump does not have.
+pub(super) fn of(kind: &Kind) -> Value {
+    find(kind.group(), &kind.version, &kind.resource.plural).unwrap_or(default())
+}
+
+/// `Name` and `Created At`.
+pub(super) fn default() -> Value {
+    find("rbac.authorization.k8s.io", "v1", "roles").unwrap_or_default()
+}
+
+/// `Name`.
+pub(super) fn name() -> &'static Value {
+    columns("", "v1", "configmaps").and_then(|columns| columns.get(0)).unwrap_or(&Value::Null)
+}
+
+fn find(group: &str, version: &str, plural: &str) -> Option<Value> {
+    columns(group, version, plural).cloned()
+}
+
+fn columns(group: &str, version: &str, plural: &str) -> Option<&'static Value> {
+    COLUMNS.get(group)?.get(version)?.get(plural)
+}
