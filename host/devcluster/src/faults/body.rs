@@ -33,11 +33,19 @@ struct Faulty {
     /// When the life of the watch is over.
     dying: Option<Pin<Box<Sleep>>>,
     events: u64,
+    /// What the server has sent, but no event of it has been looked at.
+    unseen: Bytes,
     /// An event that comes later, and until when.
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
     /// An event that comes again.
     again: Option<Bytes>,
     phase: Phase,
+}
+
+/// Takes the first line, which is an event, or what there is of it.
+fn take_event(bytes: &mut Bytes) -> Bytes {
+    let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| newline + 1);
+    bytes.split_to(end)
 }
 
 enum Phase {
@@ -67,7 +75,8 @@ impl Body {
         let limit = limit.and_then(|limit| Instant::now().checked_add(limit));
         let stopped = Box::pin(traced.faults.stopped());
         let phase = Phase::Passing;
-        let faulty = Faulty { script, traced, stopped, limit, dying, events: 0, held: None, again: None, phase };
+        let (unseen, held, again) = (Bytes::new(), None, None);
+        let faulty = Faulty { script, traced, stopped, limit, dying, events: 0, unseen, held, again, phase };
         Self { inner, faulty: Some(Box::new(faulty)) }
     }
 }
@@ -107,10 +116,11 @@ impl http_body::Body for Body {
 }
 
 impl Faulty {
-    /// What is left to do when the faults stop: the phase, and an event that was kept back.
+    /// What is left to do when the faults stop: the phase, and the events that were kept back.
     fn stop(&mut self) -> (Phase, Option<Bytes>) {
-        let kept = self.held.take().map(|(bytes, _)| bytes);
-        (std::mem::replace(&mut self.phase, Phase::Ending(Ok(()))), kept)
+        let held = self.held.take().map(|(bytes, _)| bytes).unwrap_or_default();
+        let kept = Bytes::from([held, std::mem::take(&mut self.unseen)].concat());
+        (std::mem::replace(&mut self.phase, Phase::Ending(Ok(()))), (!kept.is_empty()).then_some(kept))
     }
 
     fn poll_frame(&mut self, inner: &mut service::Body, context: &mut Context<'_>) -> Polled {
@@ -137,8 +147,11 @@ impl Faulty {
         if self.is_dying(context) {
             return self.end(None, context);
         }
-        let Some(Ok(frame)) = ready!(Pin::new(&mut *inner).poll_frame(context)) else { return Poll::Ready(None) };
-        let Ok(bytes) = frame.into_data() else { return Poll::Ready(None) };
+        if self.unseen.is_empty() {
+            let Some(Ok(frame)) = ready!(Pin::new(&mut *inner).poll_frame(context)) else { return Poll::Ready(None) };
+            self.unseen = frame.into_data().unwrap_or_default();
+        }
+        let bytes = take_event(&mut self.unseen);
         if self.script.end.as_ref().is_some_and(|end| self.events >= end.events) {
             return self.end(Some(&bytes), context);
         }

@@ -1,0 +1,368 @@
+//! What clients, kind or not, can do to the HTTP port.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use gyre_devcluster::http::{Limits, serve, serve_connection};
+use gyre_devcluster::{Clock, Cluster, Options, Service};
+use http::{Request, Response};
+use http_body::Frame;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn service() -> Service {
+    Service::new(Cluster::start(&Options::default(), Clock::tokio("2026-01-02T03:04:05Z".parse().unwrap())))
+}
+
+/// The client's end of a connection without a network.
+fn connect(service: impl gyre_devcluster::http::Handler, limits: Limits, ending: CancellationToken) -> DuplexStream {
+    let (client, server) = tokio::io::duplex(64 * 1024);
+    drop(tokio::spawn(serve_connection(server, None, service, limits, ending)));
+    client
+}
+
+fn connected() -> DuplexStream {
+    connect(service(), Limits::default(), CancellationToken::new())
+}
+
+/// Everything that comes until the connection is closed.
+async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
+    let mut bytes = Vec::new();
+    // A connection that is reset has said what it has to say.
+    drop(connection.read_to_end(&mut bytes).await);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends `text`, and reads until the end.
+async fn exchange(mut connection: impl AsyncRead + AsyncWrite + Unpin, text: impl AsRef<[u8]>) -> String {
+    // What is refused at its beginning need not be taken to its end.
+    drop(connection.write_all(text.as_ref()).await);
+    rest(&mut connection).await
+}
+
+fn head(method: &str, path: &str, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
+}
+
+fn post(path: &str, kind: &str, body: &str) -> String {
+    head("POST", path, &format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len())) + body
+}
+
+/// The code and the body of an answer.
+fn split(answer: &str) -> (u16, &str) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
+    (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)
+}
+
+/// Checks that the answer is a `Status` with this code, which it returns.
+fn status(answer: &str, code: u16) -> Value {
+    let (found, body) = split(answer);
+    let status: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {answer}"));
+    assert_eq!((found, &status["kind"], &status["code"]), (code, &json!("Status"), &json!(code)), "{answer}");
+    status
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_http_gets_400() {
+    for rubbish in [
+        "\0\0\0\0\r\n\r\n",
+        "GET\r\n\r\n",
+        "GET / HTTP/9.9\r\n\r\n",
+        "GET / HTTP/1.1\r\nno header\r\n\r\n",
+        "\u{16}\u{3}\u{1}\r\n",
+    ] {
+        let (code, _) = split(&exchange(connected(), rubbish).await);
+        assert_eq!(code, 400, "{rubbish:?}");
+    }
+    let endless = head("GET", "/", &format!("x: {}\r\n", "x".repeat(100_000)));
+    assert_eq!(split(&exchange(connected(), endless).await).0, 431);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_request_gets_its_status() {
+    status(&exchange(connected(), head("GET", "/apis/no.such/v1/things", "")).await, 404);
+    assert_eq!(split(&exchange(connected(), head("GET", "/no/such/path", "")).await).0, 404);
+    status(&exchange(connected(), head("BREW", MAPS, "")).await, 405);
+    status(&exchange(connected(), post(MAPS, "application/json", "{\"kind\":")).await, 400);
+    status(&exchange(connected(), post(MAPS, "application/json", "\u{0}\u{1}")).await, 400);
+    status(&exchange(connected(), post(MAPS, "text/html", "{}")).await, 415);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_from_elsewhere_are_refused() {
+    let refused = exchange(connected(), head("GET", "/version", "origin: https://evil.example\r\n")).await;
+    assert_eq!(status(&refused, 403)["reason"], "Forbidden");
+    let rebound = "GET /version HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    status(&exchange(connected(), rebound).await, 403);
+}
+
+const HUNDRED_MEGABYTES: usize = 100 * 1024 * 1024;
+
+async fn send_zeros(connection: &mut DuplexStream, chunk_head: &str, chunk_tail: &str) {
+    let chunk = [chunk_head.as_bytes(), &[b'0'; 64 * 1024], chunk_tail.as_bytes()].concat();
+    for _ in 0..HUNDRED_MEGABYTES / (64 * 1024) {
+        connection.write_all(&chunk).await.unwrap();
+    }
+}
+
+fn assert_too_large(answer: &str) {
+    let status = status(answer, 413);
+    assert_eq!(status["message"], "Request entity too large: limit is 3145728");
+    assert_eq!(status["reason"], "RequestEntityTooLarge");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_megabytes_are_refused() {
+    let declared = format!("content-type: application/json\r\ncontent-length: {HUNDRED_MEGABYTES}\r\n");
+    let mut connection = connected();
+    connection.write_all(head("POST", MAPS, &declared).as_bytes()).await.unwrap();
+    send_zeros(&mut connection, "", "").await;
+    assert_too_large(&rest(&mut connection).await);
+
+    let mut connection = connected();
+    let chunked = head("POST", MAPS, "content-type: application/json\r\ntransfer-encoding: chunked\r\n");
+    connection.write_all(chunked.as_bytes()).await.unwrap();
+    send_zeros(&mut connection, "10000\r\n", "\r\n").await;
+    connection.write_all(b"0\r\n\r\n").await.unwrap();
+    assert_too_large(&rest(&mut connection).await);
+
+    // A client that asks first need not send anything.
+    let expecting = head("POST", MAPS, &format!("{declared}expect: 100-continue\r\n"));
+    assert_too_large(&exchange(connected(), expecting).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_ask_before_they_send_are_told_to() {
+    let body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } }).to_string();
+    let headers = format!("content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n", body.len());
+    let mut connection = connected();
+    connection.write_all(head("POST", MAPS, &headers).as_bytes()).await.unwrap();
+    let mut answer = [0; 25];
+    connection.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(split(&exchange(connection, body).await).0, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn heads_and_bodies_that_come_too_slowly_are_not_waited_for() {
+    let begin = Instant::now();
+    let mut connection = connected();
+    connection.write_all(b"GET /version HT").await.unwrap();
+    let dripping = async {
+        while connection.write_all(b"T").await.is_ok() {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+    };
+    dripping.await;
+    assert!(begin.elapsed() <= Limits::default().head + Duration::from_secs(11));
+
+    let begin = Instant::now();
+    let slow = head("POST", MAPS, "content-type: application/json\r\ncontent-length: 100\r\n") + "{";
+    let status = status(&exchange(connected(), slow).await, 504);
+    assert_eq!(status["message"], "Timeout: request did not complete within the allotted timeout");
+    assert_eq!(begin.elapsed().as_secs(), 60);
+}
+
+/// A service made of a function.
+#[derive(Clone)]
+struct Answering<F>(F);
+
+impl<F, B> tower_service::Service<Request<Incoming>> for Answering<F>
+where
+    F: Fn(&str) -> Response<B> + Clone,
+{
+    type Response = Response<B>;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<Response<B>, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        std::future::ready(Ok((self.0)(request.uri().path())))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_an_answer_and_the_last_of_one_request_only() {
+    let service = Answering(|path: &str| match path {
+        "/panic" => panic!("a defect"),
+        _ => Response::new(http_body_util::Full::new(Bytes::from("well"))),
+    });
+    let mut connection = connect(service, Limits::default(), CancellationToken::new());
+    connection.write_all(b"GET /panic HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    connection.write_all(head("GET", "/", "").as_bytes()).await.unwrap();
+    let answers = rest(&mut connection).await;
+    let (panicked, well) = answers.split_at(answers.rfind("HTTP/1.1").unwrap());
+    assert_eq!(status(panicked, 500)["reason"], "InternalError");
+    assert_eq!(split(well), (200, "well"));
+}
+
+/// A body that never ends.
+struct Endless;
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b'x'; 1024])))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_for_too_long_is_cut() {
+    let begin = Instant::now();
+    let service = Answering(|_: &str| Response::new(Endless));
+    let (mut client, server) = tokio::io::duplex(1024);
+    let serving = serve_connection(server, None, service, Limits::default(), CancellationToken::new());
+    let serving = tokio::spawn(serving);
+    client.write_all(head("GET", "/", "").as_bytes()).await.unwrap();
+    // One that reads a little now and then is only slow.
+    for _ in 0..10 {
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        client.read_exact(&mut [0; 512]).await.unwrap();
+    }
+    assert!(!serving.is_finished());
+    assert!(serving.await.unwrap().is_err());
+    assert_eq!(begin.elapsed().as_secs(), 500 + Limits::default().stall.as_secs());
+}
+
+async fn read_until(connection: &mut (impl AsyncRead + Unpin), text: &str) -> String {
+    let mut found = Vec::new();
+    while !String::from_utf8_lossy(&found).contains(text) {
+        let byte = connection.read_u8().await.unwrap();
+        found.push(byte);
+    }
+    String::from_utf8(found).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_server_ends_watches() {
+    let ending = CancellationToken::new();
+    let mut connection = connect(service(), Limits::default(), ending.clone());
+    connection.write_all(head("GET", &format!("{MAPS}?watch=true"), "").as_bytes()).await.unwrap();
+    read_until(&mut connection, "\r\n\r\n").await;
+    let begin = Instant::now();
+    ending.cancel();
+    assert!(rest(&mut connection).await.ends_with("0\r\n\r\n"));
+    assert_eq!(begin.elapsed(), Duration::ZERO);
+}
+
+/// A server on a port, in real time.
+struct Serving {
+    address: std::net::SocketAddr,
+    service: Service,
+    shutdown: oneshot::Sender<()>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Serving {
+    async fn start(limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = Service::new(Cluster::start(&Options::default(), Clock::System));
+        let (shutdown, ended) = oneshot::channel();
+        let task = tokio::spawn(serve(listener, service.clone(), limits, async { drop(ended.await) }));
+        Self { address, service, shutdown, task }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn stop(self) {
+        drop(self.shutdown);
+        self.task.await.unwrap();
+    }
+
+    /// Creates or changes a ConfigMap, without HTTP.
+    fn write(&self, method: &str, path: &str, number: usize) {
+        let text = format!("{number:01000}");
+        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "text": text } });
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let response = self.service.cluster().handle(&request.body(Bytes::from(map.to_string())).unwrap());
+        assert!(response.status().is_success(), "{:?}", response.body());
+    }
+}
+
+/// What this process has in memory.
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn thousands_of_watches_that_nobody_reads_cost_little() {
+    const WATCHES: usize = 2_000;
+    let server = Serving::start(Limits::default()).await;
+    server.write("POST", MAPS, 0);
+    let before = resident_bytes();
+    let mut connections = Vec::new();
+    for _ in 0..WATCHES {
+        let mut connection = server.connect().await;
+        connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
+        connections.push(connection);
+    }
+    for connection in &connections {
+        connection.readable().await.unwrap();
+    }
+    for number in 0..100 {
+        server.write("PUT", &format!("{MAPS}/a"), number);
+        tokio::task::yield_now().await;
+    }
+    // Others are served all the while.
+    let connection = server.connect().await;
+    assert_eq!(split(&exchange(connection, head("GET", "/version", "")).await).0, 200);
+    let grown = resident_bytes().saturating_sub(before) / WATCHES;
+    assert!(grown < 64 * 1024, "{grown} bytes per watch");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_told_that_it_is_too_late() {
+    let server = Serving::start(Limits::default()).await;
+    server.write("POST", MAPS, 0);
+    let mut connection = server.connect().await;
+    connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
+    connection.readable().await.unwrap();
+    let before = resident_bytes();
+    for number in 0..30_000 {
+        server.write("PUT", &format!("{MAPS}/a"), number);
+        if number % 10 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    // The history of 10,000 changes, each with the object before and after it, which the next change has in common.
+    assert!(grown < 200 << 20, "{grown} bytes");
+    let events = rest(&mut connection).await;
+    let tail = &events[events.len().saturating_sub(1_000)..];
+    assert!(tail.contains("\"ERROR\"") && tail.contains("\"code\":410"), "{tail}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait() {
+    let server = Serving::start(Limits { connections: 1, ..Limits::default() }).await;
+    let mut first = server.connect().await;
+    first.write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    first.readable().await.unwrap();
+    let second = tokio::spawn(exchange(server.connect().await, head("GET", "/version", "")));
+    first.write_all(head("GET", "/version", "").as_bytes()).await.unwrap();
+    assert_eq!(rest(&mut first).await.matches("HTTP/1.1 200").count(), 2);
+    assert_eq!(split(&second.await.unwrap()).0, 200);
+    server.stop().await;
+}

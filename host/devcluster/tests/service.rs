@@ -1,0 +1,97 @@
+//! The server behind `kube::Client`, without sockets, under paused time.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
+use gyre_devcluster::service::BODY_LIMIT;
+use gyre_devcluster::{Clock, Cluster, Options, Service};
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
+use serde_json::Value;
+use tower_service::Service as _;
+
+const START: &str = "2026-01-02T03:04:05Z";
+
+fn cluster() -> Cluster {
+    Cluster::start(&Options::default(), Clock::tokio(START.parse().unwrap()))
+}
+
+fn config_map(name: &str, text: &str) -> ConfigMap {
+    let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+    ConfigMap { metadata, data: Some(BTreeMap::from([("text".to_owned(), text.to_owned())])), ..ConfigMap::default() }
+}
+
+fn describe(event: &WatchEvent<ConfigMap>) -> String {
+    let (kind, object) = match event {
+        WatchEvent::Added(object) => ("added", object),
+        WatchEvent::Modified(object) => ("modified", object),
+        WatchEvent::Deleted(object) => ("deleted", object),
+        other => return format!("{other:?}"),
+    };
+    let text = object.data.as_ref().map_or("", |data| data["text"].as_str());
+    format!("{kind} {} {text}", object.metadata.name.as_deref().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_sees_what_it_wrote() {
+    let maps: Api<ConfigMap> = Api::default_namespaced(kube::Client::new(Service::new(cluster()), "default"));
+    let created = maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    assert_eq!(created.metadata.creation_timestamp.unwrap().0.to_string(), START);
+    let listed = maps.list(&ListParams::default()).await.unwrap();
+    assert!(listed.items.iter().any(|map| map.metadata.name.as_deref() == Some("a")));
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    assert!(maps.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_wake_when_something_changes_and_end_in_time() {
+    let maps: Api<ConfigMap> = Api::default_namespaced(kube::Client::new(Service::new(cluster()), "default"));
+    let version = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let mut events = maps.watch(&WatchParams::default().timeout(30), &version).await.unwrap().boxed();
+    assert!(events.next().now_or_never().is_none());
+
+    let begin = tokio::time::Instant::now();
+    let mut map = maps.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    map.data = config_map("a", "2").data;
+    maps.replace("a", &PostParams::default(), &map).await.unwrap();
+    maps.delete("a", &DeleteParams::default()).await.unwrap();
+    let seen: Vec<String> = events.by_ref().take(3).map_ok(|event| describe(&event)).try_collect().await.unwrap();
+    assert_eq!(seen, ["added a 1", "modified a 2", "deleted a 2"]);
+    assert_eq!(begin.elapsed(), Duration::ZERO);
+
+    assert!(events.next().await.is_none());
+    assert_eq!(begin.elapsed().as_secs(), 30);
+}
+
+async fn answer(service: &mut Service, request: Request<Full<Bytes>>) -> (u16, Value) {
+    let response = service.call(request).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&body).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_are_too_large_are_refused_as_the_real_server_does() {
+    let mut service = Service::new(cluster());
+    let uri = "/api/v1/namespaces/default/configmaps";
+    let request = Request::post(uri).header("content-type", "application/json");
+    let body = Full::from(vec![b' '; BODY_LIMIT + 1]);
+    let (code, status) = answer(&mut service, request.body(body).unwrap()).await;
+    assert_eq!((code, &status["reason"]), (413, &Value::from("RequestEntityTooLarge")));
+    assert_eq!(status["message"], "Request entity too large: limit is 3145728");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_controllers_end_with_the_last_handle() {
+    let cluster = Cluster::new(&Options::default(), Clock::tokio(START.parse().unwrap()));
+    let controllers = tokio::spawn(cluster.controllers());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!controllers.is_finished());
+    drop(cluster);
+    controllers.await.unwrap();
+}
