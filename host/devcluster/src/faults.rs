@@ -9,7 +9,6 @@
 
 mod body;
 mod plan;
-mod random;
 mod service;
 
 use std::collections::VecDeque;

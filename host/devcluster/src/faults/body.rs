@@ -11,7 +11,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use serde_json::{Value, json};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::plan::{Cut, End, Script};
+use super::plan::{Cut, End, Script, duration};
 use super::{Fault, Traced};
 use crate::service::{self, BoxError};
 use crate::status::Status;
@@ -157,7 +157,7 @@ impl Faulty {
         }
         self.events += 1;
         if self.script.random.chance(self.script.delay) {
-            let delay = self.script.random.duration(&self.script.event_delay);
+            let delay = duration(&mut self.script.random, &self.script.event_delay);
             self.traced.record(Fault::EventDelayed, Some(delay));
             self.held = Some((bytes, Box::pin(sleep(delay))));
             return self.poll_passing(inner, context);

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Fault;
-use super::random::Random;
 use crate::attributes::Attributes;
+use crate::random::Random;
 
 /// Which faults there may be, and how bad they are.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ impl Plan {
             duplicate: 0.0,
             delay: 0.0,
             event_delay: self.event_delay.clone(),
-            random: Random::new(random.next(), 0),
+            random: Random::new(random.next_u64()),
         };
         for (fault, probability) in &rule.faults {
             let fault = *fault;
@@ -183,8 +183,8 @@ impl Plan {
                 Fault::EventDuplicated => script.duplicate = *probability,
                 Fault::EventDelayed => script.delay = *probability,
                 _ if !random.chance(*probability) => {}
-                Fault::LatencyBefore => draw.before = Some(random.duration(&self.latency)),
-                Fault::LatencyAfter => draw.after = Some(random.duration(&self.latency)),
+                Fault::LatencyBefore => draw.before = Some(duration(&mut random, &self.latency)),
+                Fault::LatencyAfter => draw.after = Some(duration(&mut random, &self.latency)),
                 Fault::WatchCut | Fault::WatchHung | Fault::WatchExpired => {
                     let end = self.end(fault, &mut random);
                     script.end.get_or_insert(end);
@@ -206,10 +206,10 @@ impl Plan {
     fn end(&self, fault: Fault, random: &mut Random) -> End {
         End {
             fault,
-            life: random.duration(&self.watch_life),
-            events: random.within(&self.watch_events),
-            hang: random.duration(&self.hang),
-            cut: match random.within(&(0..=2)) {
+            life: duration(random, &self.watch_life),
+            events: within(random, &self.watch_events),
+            hang: duration(random, &self.hang),
+            cut: match random.below(3) {
                 0 => Cut::Clean,
                 1 => Cut::Error,
                 _ => Cut::Torn,
@@ -220,8 +220,24 @@ impl Plan {
     fn outcome(&self, fault: Fault, random: &mut Random) -> Outcome {
         match fault {
             Fault::ConnectionLost | Fault::AnswerLost => Outcome::Lost(fault),
-            Fault::StaleList => Outcome::Stale(random.within(&self.staleness)),
-            _ => Outcome::Refused(fault, Duration::from_secs(random.within(&self.retry_after))),
+            Fault::StaleList => Outcome::Stale(within(random, &self.staleness)),
+            _ => Outcome::Refused(fault, Duration::from_secs(within(random, &self.retry_after))),
         }
     }
+}
+
+/// The generator of the request `number`. What one request draws changes nothing for another.
+pub(super) fn generator(seed: u64, number: u64) -> Random {
+    Random::new(Random::new(seed).next_u64() ^ Random::new(number).next_u64())
+}
+
+fn within(random: &mut Random, range: &RangeInclusive<u64>) -> u64 {
+    let span = range.end().saturating_sub(*range.start()).saturating_add(1);
+    range.start().saturating_add(random.below(span))
+}
+
+/// A time in the range, to the millisecond, which is as exact as tokio's timers are.
+pub(super) fn duration(random: &mut Random, range: &RangeInclusive<Duration>) -> Duration {
+    let milliseconds = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(within(random, &(milliseconds(range.start())..=milliseconds(range.end()))))
 }

@@ -15,8 +15,7 @@ use http_body_util::Empty;
 use serde_json::json;
 
 use super::body::Body;
-use super::plan::{Draw, Outcome};
-use super::random::Random;
+use super::plan::{Draw, Outcome, generator};
 use super::{Fault, Faults, Traced};
 use crate::attributes::{Attributes, parameter};
 use crate::service::{self, BoxError, refusal, timed_out};
@@ -62,7 +61,7 @@ where
         let draw = if self.faults.is_stopped() {
             Draw::default()
         } else {
-            let random = Random::new(self.faults.shared.seed, number);
+            let random = generator(self.faults.shared.seed, number);
             self.faults.shared.plan.draw(&traced.attributes, parts.uri.path(), random)
         };
         Box::pin(inject(self.inner.clone(), Request::from_parts(parts, body), draw, traced))
