@@ -27,6 +27,7 @@ pub mod kinds;
 pub mod kubeconfig;
 pub mod object;
 mod openapi;
+mod partial;
 mod patch;
 mod random;
 mod render;
@@ -39,6 +40,8 @@ pub mod service;
 pub mod status;
 pub mod store;
 pub mod table;
+#[cfg(test)]
+mod test_kinds;
 pub mod user;
 mod validation;
 mod verbs;

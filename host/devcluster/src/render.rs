@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
 use crate::kinds::{Kind, Kinds, Origin};
+use crate::partial;
 use crate::request::accept::{Accept, Encoding, Form};
 use crate::status::Status;
 use crate::store::Stored;
@@ -94,7 +95,7 @@ impl Rendering {
                 let metadata = json!({ "resourceVersion": crate::object::metadata(value, "resourceVersion") });
                 self.answer(status, &table::render(kind, &metadata, &[value], self.include, Headings::Shown, now))
             }
-            Form::Metadata | Form::MetadataList => self.answer(status, &table::partial(value)),
+            Form::Metadata | Form::MetadataList => self.answer(status, &partial::object(value)),
         }
     }
 
@@ -139,7 +140,7 @@ impl Rendering {
                 let items: Vec<Value> = objects
                     .iter()
                     .map(|object| {
-                        let mut item = table::partial(&convert(&object.value));
+                        let mut item = partial::object(&convert(&object.value));
                         if let Some(item) = item.as_object_mut() {
                             item.remove("apiVersion");
                             item.remove("kind");
@@ -172,7 +173,7 @@ impl Rendering {
                 let metadata = json!({ "resourceVersion": crate::object::metadata(value, "resourceVersion") });
                 table::render(kind, &metadata, &[value], self.include, headings, now)
             }
-            Form::Metadata | Form::MetadataList => table::partial(value),
+            Form::Metadata | Form::MetadataList => partial::object(value),
         };
         rendered.to_string().into()
     }
@@ -181,7 +182,7 @@ impl Rendering {
     pub(crate) fn bookmark(&mut self, kind: &Kind, value: Value) -> Bytes {
         match self.accept.form {
             Form::Object | Form::AggregatedDiscovery => value.to_string().into(),
-            Form::Metadata | Form::MetadataList => table::partial(&value).to_string().into(),
+            Form::Metadata | Form::MetadataList => partial::object(&value).to_string().into(),
             Form::Table => {
                 // No cells are worth making of an object that is none; clients read the row's metadata.
                 let headings = std::mem::replace(&mut self.headings, Headings::Omitted);

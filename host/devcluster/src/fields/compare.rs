@@ -65,11 +65,9 @@ impl Node {
     }
 
     fn add(&mut self, element: PathElement, below: Self) {
-        for (node, below) in [
-            (&mut self.removed, below.removed),
-            (&mut self.modified, below.modified),
-            (&mut self.added, below.added),
-        ] {
+        for (node, below) in
+            [(&mut self.removed, below.removed), (&mut self.modified, below.modified), (&mut self.added, below.added)]
+        {
             if !below.is_empty() {
                 node.children.add(element.clone(), below);
             }
@@ -77,11 +75,9 @@ impl Node {
     }
 
     fn extend(&mut self, other: Self) {
-        for (node, other) in [
-            (&mut self.removed, other.removed),
-            (&mut self.modified, other.modified),
-            (&mut self.added, other.added),
-        ] {
+        for (node, other) in
+            [(&mut self.removed, other.removed), (&mut self.modified, other.modified), (&mut self.added, other.added)]
+        {
             node.member |= other.member;
             node.children.extend(other.children);
         }

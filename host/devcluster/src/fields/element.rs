@@ -99,8 +99,10 @@ impl PathElement {
         match self {
             Self::Field(name) => format!("f:{name}"),
             Self::Key(fields) => {
-                let fields: Vec<_> =
-                    fields.iter().map(|(name, value)| format!("{}:{}", text::json_string(name), text::json(&value.0))).collect();
+                let fields: Vec<_> = fields
+                    .iter()
+                    .map(|(name, value)| format!("{}:{}", text::json_string(name), text::json(&value.0)))
+                    .collect();
                 format!("k:{{{}}}", fields.join(","))
             }
             Self::Value(value) => format!("v:{}", text::json(&value.0)),

@@ -62,10 +62,7 @@ impl Error {
         match self {
             Self::Conflicts(conflicts) => {
                 let causes: Vec<Value> = conflicts.iter().map(Conflict::cause).collect();
-                Status {
-                    details: Some(json!({ "causes": causes })),
-                    ..Status::new(StatusCode::CONFLICT, "Conflict", message)
-                }
+                Status { details: Some(json!({ "causes": causes })), ..Status::new(StatusCode::CONFLICT, "Conflict", message) }
             }
             Self::Type(_) | Self::ManagedFields => Status::bad_request(message),
             // The server has no class for these, and so no reason.

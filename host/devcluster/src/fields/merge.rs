@@ -39,7 +39,11 @@ fn merged(live: Option<&Value>, applied: Option<&Value>, shape: Shape<'_>) -> Op
     }
 }
 
-fn merge_fields(live: Option<&Map<String, Value>>, applied: Option<&Map<String, Value>>, shape: Shape<'_>) -> Map<String, Value> {
+fn merge_fields(
+    live: Option<&Map<String, Value>>,
+    applied: Option<&Map<String, Value>>,
+    shape: Shape<'_>,
+) -> Map<String, Value> {
     let names: BTreeSet<&String> = live.into_iter().chain(applied).flat_map(Map::keys).collect();
     let merge_field = |name: &String| {
         let (shape, _) = shape.field(name).unwrap_or((Shape::Deduced, Naming::Other));
@@ -72,8 +76,12 @@ impl<'a> ListMerge<'a> {
     fn new(live: &'a [Value], applied: &'a [Value], shape: Shape<'a>) -> Self {
         let (live, live_by_element) = indexed(live, shape);
         let (applied, applied_by_element) = indexed(applied, shape);
-        let shared =
-            applied.iter().map(|(element, _)| element).filter(|element| live_by_element.contains_key(element)).cloned().collect();
+        let shared = applied
+            .iter()
+            .map(|(element, _)| element)
+            .filter(|element| live_by_element.contains_key(element))
+            .cloned()
+            .collect();
         let merged = BTreeSet::new();
         Self { shape, live, applied, live_by_element, applied_by_element, shared, merged, out: Vec::new() }
     }

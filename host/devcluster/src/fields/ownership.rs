@@ -58,12 +58,8 @@ impl Operation {
 impl Owner {
     pub(super) fn new(name: &str, operation: Operation, api_version: &str, subresource: &str) -> Self {
         let api_version = if operation == Operation::Apply { "" } else { api_version };
-        let fields = [
-            ("manager", name),
-            ("operation", operation.name()),
-            ("apiVersion", api_version),
-            ("subresource", subresource),
-        ];
+        let fields =
+            [("manager", name), ("operation", operation.name()), ("apiVersion", api_version), ("subresource", subresource)];
         let fields: Vec<_> = fields
             .into_iter()
             .filter(|(_, text)| !text.is_empty())

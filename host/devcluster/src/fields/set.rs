@@ -43,8 +43,8 @@ impl FieldSet {
             let mut elements = path.iter().rev().map(|name| PathElement::field(*name));
             let Some(last) = elements.next() else { continue };
             let innermost = Self { nodes: BTreeMap::from([(last, FieldNode::leaf())]) };
-            set.extend(elements.fold(innermost, |children, element| {
-                Self { nodes: BTreeMap::from([(element, FieldNode { member: false, children })]) }
+            set.extend(elements.fold(innermost, |children, element| Self {
+                nodes: BTreeMap::from([(element, FieldNode { member: false, children })]),
             }));
         }
         set
@@ -101,10 +101,9 @@ impl FieldSet {
     /// What is in both.
     pub(super) fn intersection(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
-            Some(other) => FieldNode {
-                member: node.member && other.member,
-                children: node.children.intersection(&other.children),
-            },
+            Some(other) => {
+                FieldNode { member: node.member && other.member, children: node.children.intersection(&other.children) }
+            }
             None => FieldNode::default(),
         })
     }

@@ -150,9 +150,8 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
         }
         (Value::Object(left), Value::Object(right)) => {
             let pairs = left.iter().zip(right);
-            let orders = pairs.map(|((left_name, left), (right_name, right))| {
-                left_name.cmp(right_name).then_with(|| compare(left, right))
-            });
+            let orders = pairs
+                .map(|((left_name, left), (right_name, right))| left_name.cmp(right_name).then_with(|| compare(left, right)));
             orders.into_iter().find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
         }
         _ => rank(left).cmp(&rank(right)),

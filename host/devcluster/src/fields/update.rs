@@ -161,7 +161,12 @@ impl Ownership {
     /// # Errors
     ///
     /// Unless forced, the fields that are modified or added though others own them.
-    pub(super) fn take_over(&mut self, difference: &Difference, except: Option<&Owner>, force: Force) -> Result<(), Vec<Conflict>> {
+    pub(super) fn take_over(
+        &mut self,
+        difference: &Difference,
+        except: Option<&Owner>,
+        force: Force,
+    ) -> Result<(), Vec<Conflict>> {
         let set = difference.set();
         let others = |owner: &Owner| Some(owner) != except;
         if force == Force::No {
