@@ -1,47 +1,50 @@
 //! The built-in kinds: what the dump of a real server says of them, and what only its code says.
+//!
+//! ```text
+//!  dump/discovery.json ─▶ documents ─▶ Kind ─▶ schema, on first use: dump/openapi ─▶ openapi
+//!                                                                    dump/types, defaults ─▶ types
+//!  a write: decode ─▶ defaults ─▶ strategy ─▶ validate ─▶ store
+//! ```
+
+mod base64;
+mod convert;
+mod decode;
+mod defaults;
+mod documents;
+mod openapi;
+mod quantity;
+mod selectable;
+mod strategy;
+#[cfg(test)]
+mod tests;
+mod time;
+mod types;
+mod validate;
 
 use serde_json::Value;
 
-use crate::kinds::{FieldValidation, Kind, Subresource};
-use crate::status::{FieldError, Status};
+use crate::kinds::Kind;
 
-/// The kinds of the dump. Their schemas are loaded when they are first used.
-pub(crate) fn kinds() -> Vec<Kind> {
-    Vec::new()
+pub(crate) use convert::convert;
+pub(crate) use decode::{decode, round_trip};
+pub(crate) use defaults::default;
+pub(crate) use documents::{definition, kinds, openapi_json};
+pub(crate) use selectable::selectable_field;
+pub(crate) use strategy::{prepare_for_create, prepare_for_update, reset_fields};
+pub(crate) use validate::{validate, validate_update};
+
+/// The `Scale` of autoscaling/v1 that the scale subresource speaks.
+pub(crate) fn scale_schema() -> crate::schema::RootSchema {
+    definition("apps", "v1", "io.k8s.api.autoscaling.v1.Scale")
 }
 
-/// See [`Kind::decode`].
-pub(crate) fn decode(_kind: &Kind, _object: &mut Value, _validation: FieldValidation) -> Result<Vec<String>, Status> {
-    Ok(Vec::new())
-}
-
-/// See [`Kind::default`].
-pub(crate) fn default(_kind: &Kind, _object: &mut Value) {}
-
-/// See [`Kind::prepare_for_create`].
-pub(crate) fn prepare_for_create(_kind: &Kind, _object: &mut Value) {}
-
-/// See [`Kind::prepare_for_update`].
-pub(crate) fn prepare_for_update(_kind: &Kind, _subresource: Option<Subresource>, _object: &mut Value, _old: &Value) {}
-
-/// See [`Kind::validate`].
-pub(crate) fn validate(_kind: &Kind, _object: &Value) -> Vec<FieldError> {
-    Vec::new()
-}
-
-/// See [`Kind::validate_update`].
-pub(crate) fn validate_update(_kind: &Kind, _sub: Option<Subresource>, _object: &Value, _old: &Value) -> Vec<FieldError> {
-    Vec::new()
-}
-
-/// See [`Kind::reset_fields`].
-pub(crate) fn reset_fields(_kind: &Kind, _subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
-    Vec::new()
-}
-
-/// See [`Kind::selectable_field`].
-pub(crate) fn selectable_field(_kind: &Kind, _object: &Value, _field: &str) -> Option<String> {
-    None
+/// Brings an object that the server put together into the form in which Go renders it: nothing empty that is left out, everything that
+/// is always there. Values of a wrong type stay as they are.
+pub(crate) fn settle(kind: &Kind, object: &mut Value) {
+    let mut settled = object.clone();
+    if round_trip(kind.schema.root(), &mut settled).is_ok() {
+        *object = settled;
+    }
 }
 
 pub(crate) fn convert(value: &Value, _from: &Kind, _to: &Kind) -> Value {

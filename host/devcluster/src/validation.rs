@@ -1,12 +1,247 @@
-//! stub
-use serde_json::Value;
+//! What metadata may be, for every kind: apimachinery's `ValidateObjectMeta` and its like.
 
-use crate::kinds::Kind;
+pub(crate) mod field;
+pub(crate) mod selector;
+pub(crate) mod syntax;
+
+use serde_json::{Map, Value};
+
+use crate::kinds::{Kind, Origin, Scope};
+use crate::object;
 use crate::status::FieldError;
+use field::{Errors, Field};
+use syntax::Whole;
 
-pub(crate) fn validate_metadata(_: &Kind, _: &Value) -> Vec<FieldError> {
-    Vec::new()
+/// The size that keys and values of all annotations may have together.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// The longest name of a field manager.
+const FIELD_MANAGER_LIMIT: usize = 128;
+/// The longest name of a subresource in `managedFields`.
+const SUBRESOURCE_LIMIT: usize = 256;
+
+/// What names of a kind are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    /// A DNS subdomain: most.
+    Subdomain,
+    /// A DNS label.
+    Label,
+    /// Anything that can be a segment of a path.
+    PathSegment,
 }
-pub(crate) fn validate_metadata_update(_: &Value, _: &Value) -> Vec<FieldError> {
-    Vec::new()
+
+fn naming(kind: &Kind) -> Naming {
+    if matches!(kind.origin, Origin::Custom(_)) {
+        return Naming::Subdomain;
+    }
+    match (kind.group(), &*kind.resource.plural) {
+        ("", "namespaces" | "services") | ("apps", "statefulsets") => Naming::Label,
+        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "events") | ("policy", "poddisruptionbudgets") => {
+            Naming::PathSegment
+        }
+        _ => Naming::Subdomain,
+    }
+}
+
+/// What is wrong with a name of such a kind.
+fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
+    match naming {
+        Naming::PathSegment => syntax::path_segment(name, whole),
+        Naming::Subdomain | Naming::Label => {
+            // What follows a trailing dash makes it a good name, so the dash is judged as part of one.
+            let masked = match whole {
+                Whole::Prefix if name.len() > 1 && name.ends_with('-') => {
+                    let mut kept = name.to_owned();
+                    kept.pop();
+                    kept.pop();
+                    Some(kept + "a")
+                }
+                _ => None,
+            };
+            let name = masked.as_deref().unwrap_or(name);
+            if naming == Naming::Label { syntax::dns_label(name) } else { syntax::dns_subdomain(name) }
+        }
+    }
+}
+
+/// What is wrong with the metadata of a new object, whose name has been generated.
+pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let metadata = Field::root(object).get("metadata");
+    let naming = naming(kind);
+    let generate_name = metadata.get("generateName");
+    if !generate_name.text().is_empty() {
+        generate_name.invalid_each(&mut errors, name_errors(naming, generate_name.text(), Whole::Prefix));
+    }
+    let name = metadata.get("name");
+    if name.text().is_empty() {
+        name.required(&mut errors, "name or generateName is required");
+    } else {
+        name.invalid_each(&mut errors, name_errors(naming, name.text(), Whole::Name));
+    }
+    let namespace = metadata.get("namespace");
+    match (kind.scope, namespace.text()) {
+        (Scope::Namespaced, "") => namespace.required(&mut errors, ""),
+        (Scope::Namespaced, text) => namespace.invalid_each(&mut errors, syntax::dns_label(text)),
+        (Scope::Cluster, "") => {}
+        (Scope::Cluster, _) => namespace.forbidden(&mut errors, "not allowed on this type"),
+    }
+    metadata.get("generation").nonnegative(&mut errors);
+    labels(&metadata.get("labels"), &mut errors);
+    annotations(&metadata.get("annotations"), &mut errors);
+    owner_references(&metadata.get("ownerReferences"), &mut errors);
+    finalizers(&metadata.get("finalizers"), &mut errors);
+    managed_fields(&metadata.get("managedFields"), &mut errors);
+    errors
+}
+
+/// What is wrong with the metadata of an object that replaces another.
+pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let metadata = Field::root(new).get("metadata");
+    let before = Field::root(old).get("metadata");
+    if before.get("deletionTimestamp").is_set() {
+        no_new_finalizers(&metadata.get("finalizers"), old, &mut errors);
+    }
+    let resource_version = metadata.get("resourceVersion");
+    if resource_version.text().is_empty() {
+        errors.push(FieldError::invalid(resource_version.path(), "", "must be specified for an update"));
+    }
+    let generation = metadata.get("generation");
+    if generation.integer().unwrap_or_default() < before.get("generation").integer().unwrap_or_default() {
+        let shown = generation.integer().unwrap_or_default();
+        errors.push(FieldError::invalid(generation.path(), shown, "must not be decremented"));
+    }
+    for name in ["name", "namespace", "uid"] {
+        if metadata.get(name).text() != before.get(name).text() {
+            errors.push(FieldError::invalid(metadata.child_path(name), metadata.get(name).text(), "field is immutable"));
+        }
+    }
+    for name in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata.get(name).immutable(&mut errors, &before.get(name));
+    }
+    labels(&metadata.get("labels"), &mut errors);
+    annotations(&metadata.get("annotations"), &mut errors);
+    owner_references(&metadata.get("ownerReferences"), &mut errors);
+    managed_fields(&metadata.get("managedFields"), &mut errors);
+    errors
+}
+
+/// `ValidateLabels`.
+pub(crate) fn labels(labels: &Field<'_>, errors: &mut Errors) {
+    for (key, value) in labels.object().into_iter().flatten() {
+        let key_errors = syntax::qualified_name(key).into_iter();
+        errors.extend(key_errors.map(|message| FieldError::invalid(labels.path(), key.as_str(), message)));
+        let value = value.as_str().unwrap_or_default();
+        errors.extend(syntax::label_value(value).into_iter().map(|message| FieldError::invalid(labels.path(), value, message)));
+    }
+}
+
+/// `ValidateAnnotations`.
+pub(crate) fn annotations(annotations: &Field<'_>, errors: &mut Errors) {
+    let mut size = 0;
+    for (key, value) in annotations.object().into_iter().flatten() {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        let messages = syntax::qualified_name(&key.to_lowercase()).into_iter();
+        errors.extend(messages.map(|message| FieldError::invalid(annotations.path(), key.as_str(), message)));
+    }
+    if size > ANNOTATIONS_LIMIT {
+        annotations.too_long(errors, ANNOTATIONS_LIMIT);
+    }
+}
+
+fn owner_references(references: &Field<'_>, errors: &mut Errors) {
+    let mut controller: Option<String> = None;
+    for reference in references.items() {
+        // The API server's paths do not say which of the references it is.
+        let reference = reference.named(references.path());
+        let api_version = reference.get("apiVersion");
+        if api_version.text().is_empty() || api_version.text().ends_with('/') {
+            errors.push(FieldError::invalid(api_version.path(), api_version.text(), "version must not be empty"));
+        }
+        for name in ["kind", "name", "uid"] {
+            if reference.get(name).text().is_empty() {
+                errors.push(FieldError::invalid(reference.child_path(name), "", "must not be empty"));
+            }
+        }
+        if (api_version.text(), reference.get("kind").text()) == ("v1", "Event") {
+            reference.invalid(errors, "/v1, Kind=Event is disallowed from being an owner");
+        }
+        if reference.get("controller").is_true() {
+            let this = format!("{}/{}", reference.get("kind").text(), reference.get("name").text());
+            match &controller {
+                None => controller = Some(this),
+                Some(first) => references.invalid(
+                    errors,
+                    format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    ),
+                ),
+            }
+        }
+    }
+}
+
+fn finalizers(finalizers: &Field<'_>, errors: &mut Errors) {
+    let (mut orphans, mut waits) = (false, false);
+    for finalizer in finalizers.items() {
+        finalizer.named(finalizers.path()).qualified_name(errors);
+        orphans |= finalizer.text() == "orphan";
+        waits |= finalizer.text() == "foregroundDeletion";
+    }
+    if orphans && waits {
+        finalizers.invalid(errors, "finalizer orphan and foregroundDeletion cannot be both set");
+    }
+}
+
+fn no_new_finalizers(finalizers: &Field<'_>, old: &Value, errors: &mut Errors) {
+    let before: Vec<&str> = object::finalizers(old).collect();
+    let mut extra: Vec<String> = finalizers
+        .items()
+        .map(|item| item.text())
+        .filter(|name| !before.contains(name))
+        .map(|name| format!("{name:?}"))
+        .collect();
+    extra.sort_unstable();
+    extra.dedup();
+    if !extra.is_empty() {
+        let list = extra.join(", ");
+        let detail =
+            format!("no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}");
+        finalizers.forbidden(errors, &detail);
+    }
+}
+
+fn managed_fields(entries: &Field<'_>, errors: &mut Errors) {
+    for entry in entries.items() {
+        let operation = entry.get("operation");
+        if !matches!(operation.text(), "Apply" | "Update") {
+            errors.push(FieldError::invalid(operation.path(), operation.text(), "must be `Apply` or `Update`"));
+        }
+        let fields_type = entry.get("fieldsType");
+        if !matches!(fields_type.text(), "" | "FieldsV1") {
+            fields_type.invalid(errors, "must be `FieldsV1`");
+        }
+        field_manager(&entry.get("manager"), errors);
+        let subresource = entry.get("subresource");
+        if subresource.text().len() > SUBRESOURCE_LIMIT {
+            subresource.too_long(errors, SUBRESOURCE_LIMIT);
+        }
+    }
+}
+
+/// `ValidateFieldManager`.
+pub(crate) fn field_manager(manager: &Field<'_>, errors: &mut Errors) {
+    if manager.text().len() > FIELD_MANAGER_LIMIT {
+        manager.too_long(errors, FIELD_MANAGER_LIMIT);
+    }
+    for (position, character) in manager.text().char_indices().filter(|(_, character)| character.is_control()) {
+        let code = u32::from(character);
+        manager.invalid(errors, format!("invalid character U+{code:04X} (at position {position})"));
+    }
+}
+
+/// The labels in a map of a template or of metadata, for selectors.
+pub(crate) fn label_map(labels: &Field<'_>) -> Map<String, Value> {
+    labels.object().cloned().unwrap_or_default()
 }

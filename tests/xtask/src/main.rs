@@ -59,8 +59,7 @@ enum Task {
     /// Asks a real API server what the embedded one must know of the built-in kinds, and writes it into the source tree.
     ///
     /// Run it after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit what it changes in
-    /// host/devcluster/src/builtin/dump. It starts a control plane of its own, needs Go, and takes
-    /// some minutes. Running it again changes nothing.
+    /// host/devcluster/src/builtin/dump. It starts a control plane of its own and needs Go. Running it again changes nothing.
     DumpKinds,
     /// Checks formatting, lints and documentation, and runs every test.
     Ci,

@@ -1,0 +1,356 @@
+//! The typed round trip of built-in kinds: what decoding an object into the API server's types and encoding it again leaves of it, and
+//! what the server says of an object that does not fit.
+//!
+//! As in Go's decoder the first value of a wrong type is reported and the rest still looked at, but a value whose own reader fails
+//! (quantities, times) ends it at once, and that is what is reported then.
+
+use serde_json::{Map, Number, Value};
+
+use super::quantity::Quantity;
+use super::time::{self, Precision};
+use super::{base64, openapi};
+use crate::kinds::{FieldValidation, Kind};
+use crate::schema::{SchemaRef, Type};
+use crate::status::Status;
+
+/// See [`Kind::decode`].
+pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
+    let cannot = |why: &str| {
+        let (version, kind) = (&kind.version, &kind.kind);
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    };
+    let unknown = round_trip(kind.schema.root(), object).map_err(|error| cannot(&error))?;
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(unknown),
+        FieldValidation::Strict if unknown.is_empty() => Ok(unknown),
+        FieldValidation::Strict => Err(cannot(&format!("strict decoding error: {}", unknown.join(", ")))),
+    }
+}
+
+/// The round trip of a value of any definition. Returns what is to be said of unknown fields.
+///
+/// # Errors
+///
+/// What Go's decoder says of the value.
+pub(crate) fn round_trip(schema: SchemaRef<'_>, value: &mut Value) -> Result<Vec<String>, String> {
+    let mut decoder =
+        Decoder { unknown: Vec::new(), first_error: None, path: String::new(), fields: Vec::new(), structs: Vec::new() };
+    decoder.value(schema, value)?;
+    match decoder.first_error {
+        Some(error) => Err(error),
+        None => Ok(decoder.unknown),
+    }
+}
+
+struct Decoder<'a> {
+    unknown: Vec<String>,
+    first_error: Option<String>,
+    /// Where it is, with indices: for unknown fields.
+    path: String,
+    /// Where it is, as Go's decoder says it: names of fields only.
+    fields: Vec<&'a str>,
+    /// The Go types of the structs around.
+    structs: Vec<&'a str>,
+}
+
+impl<'a> Decoder<'a> {
+    /// Brings a value into form. What is null afterwards is absent.
+    fn value(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
+        match schema.kind {
+            Type::Any => Ok(()),
+            _ if value.is_null() => Ok(()),
+            Type::Quantity => quantity(value),
+            Type::IntOrString => {
+                if !value.is_string() {
+                    self.integer(value, "int32", i32::MIN.into(), i32::MAX.into());
+                }
+                Ok(())
+            }
+            Type::Object if schema.properties.is_empty() => self.map(schema, value),
+            Type::Object => self.object(schema, value),
+            Type::Array => self.list(schema, value),
+            Type::String => self.string(schema, value),
+            Type::Integer => {
+                match schema.format.as_deref() {
+                    Some("int32") => self.integer(value, "int32", i32::MIN.into(), i32::MAX.into()),
+                    _ => self.integer(value, "int64", i64::MIN, i64::MAX),
+                }
+                Ok(())
+            }
+            Type::Number => {
+                if !value.is_number() {
+                    self.mismatch(value, "float64");
+                }
+                Ok(())
+            }
+            Type::Boolean => {
+                if !value.is_boolean() {
+                    self.mismatch(value, "bool");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn object(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
+        let Some(object) = value.as_object_mut() else {
+            self.mismatch(value, &go_type(schema));
+            return Ok(());
+        };
+        let struct_name = schema.schema().definition.as_deref().map_or("", last_segment);
+        self.structs.push(struct_name);
+        let length = self.path.len();
+        for (name, field) in object.iter_mut() {
+            let Some((known, field_schema)) =
+                schema.schema().properties.get_key_value(name).map(|(known, _)| known.as_str()).zip(schema.property(name))
+            else {
+                let path = crate::validation::field::child(&self.path, name);
+                self.unknown.push(format!("unknown field \"{path}\""));
+                *field = Value::Null;
+                continue;
+            };
+            if length > 0 {
+                self.path.push('.');
+            }
+            self.path.push_str(name);
+            self.fields.push(known);
+            self.value(field_schema, field)?;
+            self.fields.pop();
+            self.path.truncate(length);
+        }
+        self.structs.pop();
+        settle(schema, object);
+        Ok(())
+    }
+
+    fn map(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
+        let Some(object) = value.as_object_mut() else {
+            self.mismatch(value, &go_type(schema));
+            return Ok(());
+        };
+        let Some(values) = schema.additional_properties() else { return Ok(()) };
+        let length = self.path.len();
+        for (key, value) in object.iter_mut() {
+            if value.is_null() {
+                *value = zero(values);
+            }
+            self.path.push_str(&format!("[{key}]"));
+            self.value(values, value)?;
+            self.path.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
+        let Some(list) = value.as_array_mut() else {
+            self.mismatch(value, &go_type(schema));
+            return Ok(());
+        };
+        let Some(items) = schema.items() else { return Ok(()) };
+        let length = self.path.len();
+        for (index, item) in list.iter_mut().enumerate() {
+            if item.is_null() {
+                *item = zero(items);
+            }
+            self.path.push_str(&format!("[{index}]"));
+            self.value(items, item)?;
+            self.path.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
+        let Value::String(text) = &*value else {
+            let named = named_string(self.structs.last(), self.fields.last());
+            let expected = match schema.format.as_deref() {
+                Some("byte") => "[]uint8",
+                Some("date-time") => "string",
+                _ => named.unwrap_or("string"),
+            };
+            self.mismatch(value, expected);
+            return Ok(());
+        };
+        match schema.format.as_deref() {
+            Some("date-time") => {
+                let precision = match schema.definition.as_deref() {
+                    Some(openapi::MICRO_TIME) => Precision::Micros,
+                    _ => Precision::Seconds,
+                };
+                *value = time::normalise(text, precision)?.map_or(Value::Null, Value::from);
+            }
+            Some("byte") => match base64::decode(text) {
+                Ok(bytes) => *value = Value::from(base64::encode(&bytes)),
+                Err(position) => self.report(format!("illegal base64 data at input byte {position}")),
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn integer(&mut self, value: &Value, go_type: &str, least: i64, most: i64) {
+        match value {
+            Value::Number(number) if number.as_i64().is_some_and(|number| (least..=most).contains(&number)) => {}
+            Value::Number(number) => self.wrong(&format!("number {number}"), go_type),
+            other => self.mismatch(other, go_type),
+        }
+    }
+
+    fn mismatch(&mut self, value: &Value, go_type: &str) {
+        let what = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.wrong(what, go_type);
+    }
+
+    fn wrong(&mut self, what: &str, go_type: &str) {
+        let place = match self.structs.last() {
+            Some(name) if !self.fields.is_empty() => format!("Go struct field {name}.{}", self.fields.join(".")),
+            _ => "Go value".to_owned(),
+        };
+        self.report(format!("json: cannot unmarshal {what} into {place} of type {go_type}"));
+    }
+
+    fn report(&mut self, error: String) {
+        self.first_error.get_or_insert(error);
+    }
+}
+
+/// Quantities have a reader of their own, which looks at the text of whatever JSON there is.
+fn quantity(value: &mut Value) -> Result<(), String> {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    *value = Value::from(Quantity::parse(&text)?.canonical());
+    Ok(())
+}
+
+/// Drops what Go does not render of a struct, and adds what it always does.
+fn settle(schema: SchemaRef<'_>, object: &mut Map<String, Value>) {
+    let schema = schema.schema();
+    object.retain(|name, value| match value {
+        Value::Null => false,
+        _ if schema.omit_zero.iter().any(|omitted| omitted == name) => !is_zero(value),
+        _ if schema.omit_empty.iter().any(|omitted| omitted == name) => !is_empty(value),
+        Value::String(text) => {
+            // Types are inlined in every object, and are not described with it.
+            !(text.is_empty() && matches!(name.as_str(), "apiVersion" | "kind") && !schema.always.contains_key(name))
+        }
+        _ => true,
+    });
+    for (name, rendered) in &schema.always {
+        let value = object.entry(name.clone()).or_insert_with(|| rendered.clone());
+        if rendered.is_null() && is_empty(value) {
+            *value = Value::Null;
+        }
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(_) => false,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Null => true,
+        _ => false,
+    }
+}
+
+/// What null is as an item of a list or an entry of a map, where Go has no absent values.
+fn zero(schema: SchemaRef<'_>) -> Value {
+    match schema.kind {
+        Type::Any => Value::Null,
+        Type::Object if schema.properties.is_empty() => Value::Null,
+        Type::Object => Value::Object(Map::new()),
+        Type::Array => Value::Null,
+        Type::String if schema.format.as_deref() == Some("date-time") => Value::Null,
+        Type::String => Value::from(""),
+        Type::Integer | Type::Number | Type::IntOrString => Value::Number(Number::from(0)),
+        Type::Boolean => Value::Bool(false),
+        Type::Quantity => Value::from("0"),
+    }
+}
+
+fn last_segment(definition: &str) -> &str {
+    definition.rsplit('.').next().unwrap_or(definition)
+}
+
+fn go_type(schema: SchemaRef<'_>) -> String {
+    match schema.kind {
+        Type::Object | Type::Any if schema.definition.is_some() => {
+            let mut segments = schema.definition.as_deref().unwrap_or_default().rsplit('.');
+            let name = segments.next().unwrap_or_default();
+            format!("{}.{name}", segments.next().unwrap_or_default())
+        }
+        Type::Object => match schema.additional_properties() {
+            Some(values) if values.kind == Type::Quantity => "v1.ResourceList".to_owned(),
+            Some(values) => format!("map[string]{}", go_type(values)),
+            None => "map[string]interface {}".to_owned(),
+        },
+        Type::Array => format!("[]{}", schema.items().map_or_else(|| "interface {}".to_owned(), go_type)),
+        Type::String if schema.format.as_deref() == Some("byte") => "[]uint8".to_owned(),
+        Type::String => "string".to_owned(),
+        Type::Integer if schema.format.as_deref() == Some("int32") => "int32".to_owned(),
+        Type::Integer => "int64".to_owned(),
+        Type::Number => "float64".to_owned(),
+        Type::Boolean => "bool".to_owned(),
+        Type::IntOrString => "intstr.IntOrString".to_owned(),
+        Type::Quantity => "resource.Quantity".to_owned(),
+        Type::Any => "interface {}".to_owned(),
+    }
+}
+
+/// Strings with Go types of their own; OpenAPI does not tell them from others.
+fn named_string(struct_name: Option<&&str>, field: Option<&&str>) -> Option<&'static str> {
+    Some(match (*struct_name?, *field?) {
+        ("ObjectMeta" | "OwnerReference" | "ObjectReference", "uid") => "types.UID",
+        ("ServicePort" | "ContainerPort" | "EndpointPort" | "NetworkPolicyPort", "protocol") => "v1.Protocol",
+        ("Container" | "EphemeralContainer", "imagePullPolicy") => "v1.PullPolicy",
+        ("Container" | "EphemeralContainer", "terminationMessagePolicy") => "v1.TerminationMessagePolicy",
+        ("Container", "restartPolicy") => "v1.ContainerRestartPolicy",
+        ("PodSpec", "restartPolicy") => "v1.RestartPolicy",
+        ("PodSpec", "dnsPolicy") => "v1.DNSPolicy",
+        ("PodStatus", "phase") => "v1.PodPhase",
+        ("PodStatus", "qosClass") => "v1.PodQOSClass",
+        ("ServiceSpec", "type") => "v1.ServiceType",
+        ("ServiceSpec", "sessionAffinity") => "v1.ServiceAffinity",
+        ("Secret", "type") => "v1.SecretType",
+        ("NamespaceStatus", "phase") => "v1.NamespacePhase",
+        ("NamespaceSpec", "finalizers") => "v1.FinalizerName",
+        ("Toleration", "operator") => "v1.TolerationOperator",
+        ("Toleration" | "Taint", "effect") => "v1.TaintEffect",
+        ("HTTPGetAction", "scheme") => "v1.URIScheme",
+        ("JobSpec", "completionMode") => "v1.CompletionMode",
+        ("JobSpec", "podReplacementPolicy") => "v1.PodReplacementPolicy",
+        ("CronJobSpec", "concurrencyPolicy") => "v1.ConcurrencyPolicy",
+        ("JobCondition", "type") => "v1.JobConditionType",
+        ("PodCondition", "type") => "v1.PodConditionType",
+        ("DeploymentCondition", "type") => "v1.DeploymentConditionType",
+        ("JobCondition" | "PodCondition" | "DeploymentCondition" | "ReplicaSetCondition", "status") => "v1.ConditionStatus",
+        ("Condition", "status") => "v1.ConditionStatus",
+        ("DeploymentStrategy", "type") => "v1.DeploymentStrategyType",
+        ("DaemonSetUpdateStrategy", "type") => "v1.DaemonSetUpdateStrategyType",
+        ("StatefulSetUpdateStrategy", "type") => "v1.StatefulSetUpdateStrategyType",
+        ("StatefulSetSpec", "podManagementPolicy") => "v1.PodManagementPolicyType",
+        ("LabelSelectorRequirement", "operator") => "v1.LabelSelectorOperator",
+        ("ManagedFieldsEntry", "operation") => "v1.ManagedFieldsOperationType",
+        _ => return None,
+    })
+}

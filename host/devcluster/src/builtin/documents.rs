@@ -1,0 +1,180 @@
+//! The dump of a real API server: its kinds, and their schemas, which are loaded when they are first used.
+
+use std::io::Read;
+use std::sync::{Arc, LazyLock};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::openapi::{self, Definitions};
+use super::types;
+use crate::kinds::{Kind, Origin, Scope, Subresource};
+use crate::schema::{RootSchema, Schema, Schemas};
+use crate::store::Resource;
+
+const DISCOVERY: &str = include_str!("dump/discovery.json");
+
+/// The OpenAPI document of a group version.
+struct Document {
+    group: &'static str,
+    version: &'static str,
+    compressed: &'static [u8],
+    definitions: LazyLock<Definitions>,
+}
+
+macro_rules! documents {
+    ($($group:literal $version:literal $file:literal,)*) => {
+        /// The documents, compressed as they were dumped.
+        static DOCUMENTS: [Document; 14] = [$(Document {
+            group: $group,
+            version: $version,
+            compressed: include_bytes!(concat!("dump/openapi/", $file, ".json.gz")),
+            definitions: LazyLock::new(|| load($group, $version)),
+        }),*];
+    };
+}
+
+documents! {
+    "" "v1" "api.v1",
+    "apiextensions.k8s.io" "v1" "apis.apiextensions.k8s.io.v1",
+    "apps" "v1" "apis.apps.v1",
+    "autoscaling" "v1" "apis.autoscaling.v1",
+    "autoscaling" "v2" "apis.autoscaling.v2",
+    "batch" "v1" "apis.batch.v1",
+    "coordination.k8s.io" "v1" "apis.coordination.k8s.io.v1",
+    "discovery.k8s.io" "v1" "apis.discovery.k8s.io.v1",
+    "events.k8s.io" "v1" "apis.events.k8s.io.v1",
+    "networking.k8s.io" "v1" "apis.networking.k8s.io.v1",
+    "policy" "v1" "apis.policy.v1",
+    "rbac.authorization.k8s.io" "v1" "apis.rbac.authorization.k8s.io.v1",
+    "scheduling.k8s.io" "v1" "apis.scheduling.k8s.io.v1",
+    "storage.k8s.io" "v1" "apis.storage.k8s.io.v1",
+}
+
+fn document(group: &str, version: &str) -> Option<&'static Document> {
+    DOCUMENTS.iter().find(|document| document.group == group && document.version == version)
+}
+
+/// The documents are part of the program and a test reads each, so one that cannot be read is as good as an empty one.
+fn load(group: &str, version: &str) -> Definitions {
+    openapi_json(group, version).and_then(|json| openapi::read(&json, types::complete).ok()).unwrap_or_default()
+}
+
+/// The OpenAPI document of a group version, as the real server sent it.
+pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Vec<u8>> {
+    let compressed = document(group, version)?.compressed;
+    let mut json = Vec::new();
+    flate2::read::GzDecoder::new(compressed).read_to_end(&mut json).ok()?;
+    Some(json)
+}
+
+/// The schema of a definition, by the group version of its document and its name, e.g. `io.k8s.api.autoscaling.v1.Scale`.
+pub(crate) fn definition(group: &'static str, version: &'static str, name: &'static str) -> RootSchema {
+    RootSchema::lazy(move || {
+        let definitions = document(group, version).map(|document| &*document.definitions);
+        match definitions.and_then(|definitions| Some((definitions, *definitions.by_name.get(name)?))) {
+            Some((definitions, id)) => (Arc::clone(&definitions.schemas), id),
+            None => anything(),
+        }
+    })
+}
+
+fn schema(group: Arc<str>, version: Arc<str>, kind: Arc<str>) -> RootSchema {
+    RootSchema::lazy(move || {
+        let definitions = document(&group, &version).map(|document| &*document.definitions);
+        let key = (group.to_string(), version.to_string(), kind.to_string());
+        match definitions.and_then(|definitions| Some((definitions, *definitions.by_kind.get(&key)?))) {
+            Some((definitions, id)) => (Arc::clone(&definitions.schemas), id),
+            None => anything(),
+        }
+    })
+}
+
+fn anything() -> (Arc<Schemas>, crate::schema::SchemaId) {
+    let mut schemas = Schemas::new();
+    let id = schemas.add(Schema { preserve_unknown_fields: true, ..Schema::default() });
+    (Arc::new(schemas), id)
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    api: GroupList,
+    apis: GroupList,
+}
+
+#[derive(Deserialize)]
+struct GroupList {
+    items: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    metadata: Metadata,
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: String,
+    resources: Vec<Value>,
+}
+
+/// The kinds of the dump.
+pub(crate) fn kinds() -> Vec<Kind> {
+    let Ok(discovery) = serde_json::from_str::<Discovery>(DISCOVERY) else { return Vec::new() };
+    let groups = discovery.api.items.into_iter().chain(discovery.apis.items);
+    let mut kinds = Vec::new();
+    for group in groups {
+        for version in group.versions {
+            let resources = version.resources.into_iter();
+            kinds.extend(resources.filter_map(|resource| kind(&group.metadata.name, &version.version, resource)));
+        }
+    }
+    kinds
+}
+
+fn kind(group: &str, version: &str, discovery: Value) -> Option<Kind> {
+    let name: Arc<str> = discovery.get("responseKind")?.get("kind")?.as_str()?.into();
+    let plural = discovery.get("resource")?.as_str()?;
+    let texts =
+        |value: &Value| value.as_array().into_iter().flatten().filter_map(|verb| Some(verb.as_str()?.to_owned())).collect();
+    let subresources = discovery.get("subresources").and_then(Value::as_array).into_iter().flatten();
+    let subresources = subresources.filter_map(|each| subresource(each.get("subresource")?.as_str()?)).collect();
+    Some(Kind {
+        resource: Resource::new(group, plural),
+        version: version.into(),
+        list_kind: format!("{name}List").into(),
+        scope: match discovery.get("scope").and_then(Value::as_str) {
+            Some("Cluster") => Scope::Cluster,
+            _ => Scope::Namespaced,
+        },
+        verbs: discovery.get("verbs").map(texts).unwrap_or_default(),
+        subresources,
+        schema: schema(group.into(), version.into(), Arc::clone(&name)),
+        kind: name,
+        discovery: Arc::new(discovery),
+        origin: Origin::Builtin,
+    })
+}
+
+fn subresource(name: &str) -> Option<Subresource> {
+    Some(match name {
+        "status" => Subresource::Status,
+        "scale" => Subresource::Scale,
+        "finalize" => Subresource::Finalize,
+        "eviction" => Subresource::Eviction,
+        "binding" => Subresource::Binding,
+        "ephemeralcontainers" => Subresource::EphemeralContainers,
+        "resize" => Subresource::Resize,
+        "approval" => Subresource::Approval,
+        "token" => Subresource::Token,
+        "log" => Subresource::Log,
+        _ => return None,
+    })
+}
