@@ -21,6 +21,8 @@ mod time;
 mod types;
 mod validate;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use crate::kinds::Kind;
@@ -47,15 +49,9 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) {
     }
 }
 
-pub(crate) fn convert(value: &Value, _from: &Kind, _to: &Kind) -> Value {
-    value.clone()
-}
-pub(crate) fn json_type(_: &Value) -> &'static str {
-    "string"
-}
+/// What `/version` says: the version of the server that the dump is of.
 pub(crate) fn version() -> &'static Value {
-    &Value::Null
-}
-pub(crate) fn allocate_address(_: &mut Value, next: u64) -> u64 {
-    next
+    static VERSION: LazyLock<Value> =
+        LazyLock::new(|| serde_json::from_str(include_str!("builtin/dump/version.json")).unwrap_or_default());
+    &VERSION
 }

@@ -67,7 +67,6 @@ pub struct Server {
     controllers: Option<controllers::Controllers>,
     /// The last change of a CustomResourceDefinition that the kinds know of.
     definitions_seen: u64,
-    next_address: u64,
 }
 
 impl Server {
@@ -82,7 +81,6 @@ impl Server {
                 Controllers::Absent => None,
             },
             definitions_seen: 0,
-            next_address: 1,
         };
         for object in controllers::bootstrap_objects() {
             let api_version = object::text(&object, "apiVersion").to_owned();
@@ -255,13 +253,6 @@ impl Server {
         } else {
             object::set_metadata(&mut updated, "finalizers", rest);
             self.store.put(resource, key, updated);
-        }
-    }
-
-    /// What only the server can give out: addresses of Services.
-    pub(crate) fn allocate(&mut self, kind: &Kind, value: &mut Value) {
-        if kind.group().is_empty() && &*kind.kind == "Service" {
-            self.next_address = crate::builtin::allocate_address(value, self.next_address);
         }
     }
 }

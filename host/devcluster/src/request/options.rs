@@ -196,18 +196,6 @@ impl WriteOptions {
             Err(invalid(kind, &errors))
         }
     }
-
-    /// Who writes: the field manager that is named, or what the client calls itself, up to the first slash.
-    pub(crate) fn manager<'a>(&'a self, user_agent: &'a str) -> &'a str {
-        if self.field_manager.is_empty() {
-            let prefix = user_agent.split('/').next().unwrap_or_default();
-            let end = prefix.char_indices().map(|(index, character)| index + character.len_utf8());
-            let end = end.take_while(|end| *end <= FIELD_MANAGER_LIMIT).last().unwrap_or(0);
-            prefix.get(..end).unwrap_or_default()
-        } else {
-            &self.field_manager
-        }
-    }
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldError>) -> DryRun {

@@ -15,7 +15,7 @@ use crate::server::Server;
 use crate::status::Status;
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
-use crate::{discovery, openapi};
+use crate::{discovery, fields, openapi};
 
 /// A request, read as far as all verbs need it.
 struct Incoming<'a> {
@@ -232,7 +232,7 @@ impl Call {
     /// Takes over who writes, and whether it is tried only.
     fn take(&mut self, options: &WriteOptions, headers: &HeaderMap) {
         let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        self.manager = options.manager(agent).to_owned();
+        self.manager = fields::manager_name(&options.field_manager, agent);
         self.dry_run = options.dry_run;
     }
 }

@@ -91,18 +91,19 @@ impl Server {
         if !applied.is_object() {
             return Err(Status::bad_request("error decoding YAML: the patch is not an object"));
         }
+        let api_version = kind.api_version();
+        fields::check_type(&applied, &api_version, &kind.kind).map_err(fields::Error::into_status)?;
         call.settle_namespace(&mut applied)?;
         let live = match call.live(&self.store) {
             Err(status) if call.subresource.is_some() => return Err(status),
             live => live.ok(),
         };
         let served = live.as_ref().map(|live| call.served(&self.kinds, live));
-        let api_version = kind.api_version();
         let manager = Manager { name: &call.manager, api_version: &api_version, subresource: call.subresource_name() };
         let force = if options.force == Some(true) { Force::Yes } else { Force::No };
         let reset = kind.reset_fields(call.subresource);
         let merged = fields::apply(served.as_ref(), &applied, kind.schema.root(), &manager, force, &reset, call.now)
-            .map_err(|error| error.into_status())?;
+            .map_err(fields::Error::into_status)?;
         let duplicates: Vec<String> = duplicates.iter().map(|field| format!("duplicate field {field:?}")).collect();
         match options.field_validation {
             FieldValidation::Strict if !duplicates.is_empty() => return Err(strict_error(&kind, &duplicates)),

@@ -36,7 +36,7 @@ impl Server {
             return Err(Status::bad_request(format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion \
                  string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                crate::builtin::json_type(&value)
+                crate::go::json_type_name(&value)
             )));
         };
         for (field, default) in [("apiVersion", kind.api_version()), ("kind", kind.kind.to_string())] {
@@ -127,7 +127,6 @@ impl Server {
         object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
         object::set_metadata(&mut value, "creationTimestamp", Value::from(seconds(call.now)));
         kind.prepare_for_create(&mut value);
-        self.allocate(&kind, &mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(kind.validate(&value));
         if !errors.is_empty() {
