@@ -182,6 +182,7 @@ async fn answer<S: Handler>(
         Some(result) => Ok(content(result.map_err(Into::into)?.map(Content::Answer))),
         // The panic hook has said where.
         None => {
+            tracing::error!("a request caused a panic");
             let status = Status::internal("this request caused the server to panic");
             Ok(content(refusal(&status).map(Content::Refusal)))
         }

@@ -14,6 +14,7 @@ use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
+use tokio::sync::Semaphore;
 
 use crate::audit::{self, Entry, Stage};
 use crate::cluster::{self, Cluster};
@@ -33,6 +34,9 @@ const DISCARD_LIMIT: usize = 256 * 1024 * 1024;
 /// How long a client may take to send a body: `--request-timeout` of the real server.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How much of bodies that are not yet there as a whole is held at a time, in KiB. Further ones wait before they are read.
+const BODIES_KIB: usize = 64 * 1024;
+
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Answers requests. Clones answer for the same cluster.
@@ -41,12 +45,14 @@ pub struct Service {
     cluster: Cluster,
     audit: Option<Arc<audit::Log>>,
     requests: Arc<AtomicU64>,
+    /// One permit for each KiB of bodies.
+    bodies: Arc<Semaphore>,
 }
 
 impl Service {
     /// A service that answers for `cluster`.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster, audit: None, requests: Arc::default() }
+        Self { cluster, audit: None, requests: Arc::default(), bodies: Arc::new(Semaphore::new(BODIES_KIB)) }
     }
 
     /// The same, with a log of all requests.
@@ -75,7 +81,7 @@ impl Service {
         let answered = match requester {
             Ok(requester) => {
                 parts.extensions.insert(requester);
-                collect(&parts, body).await.map(|bytes| self.cluster.handle(&Request::from_parts(parts, bytes)))
+                self.collect(&parts, body).await.map(|bytes| self.cluster.handle(&Request::from_parts(parts, bytes)))
             }
             Err(status) => Err(status),
         };
@@ -84,6 +90,27 @@ impl Service {
         response.headers_mut().insert(AUDIT_ID, audit_id);
         response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         response
+    }
+
+    async fn collect<B>(&self, parts: &Parts, body: B) -> Result<Bytes, Status>
+    where
+        B: http_body::Body<Data = Bytes>,
+        B::Error: fmt::Display,
+    {
+        let limit = BODY_LIMIT as u64;
+        let is_declared_too_large = body.size_hint().lower() > limit;
+        if is_declared_too_large && parts.headers.contains_key(header::EXPECT) {
+            // The client asks before it sends, so that nothing is on its way.
+            return Err(too_large());
+        }
+        let most = if is_declared_too_large { 0 } else { body.size_hint().upper().map_or(limit, |upper| upper.min(limit)) };
+        let reading = async {
+            let reserved = self.bodies.acquire_many(u32::try_from(most.div_ceil(1024)).unwrap_or(u32::MAX)).await;
+            let bytes = read(body, is_declared_too_large).await;
+            drop(reserved);
+            bytes
+        };
+        tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or_else(|_| Err(timed_out()))
     }
 
     /// Writes what was answered into the audit log. An answer that it cannot take is not given: that the log lacks something would
@@ -154,23 +181,6 @@ pub(crate) fn timed_out() -> Status {
     Status { details: Some(serde_json::json!({})), ..Status::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message) }
 }
 
-async fn collect<B>(parts: &Parts, body: B) -> Result<Bytes, Status>
-where
-    B: http_body::Body<Data = Bytes>,
-    B::Error: fmt::Display,
-{
-    let is_declared_too_large = body.size_hint().lower() > BODY_LIMIT as u64;
-    if is_declared_too_large && parts.headers.contains_key(header::EXPECT) {
-        // The client asks before it sends, so that nothing is on its way.
-        return Err(too_large());
-    }
-    // No timer is made for a body that is there already, as it is without a network.
-    match tokio::time::timeout(BODY_TIMEOUT, read(body, is_declared_too_large)).await {
-        Ok(result) => result,
-        Err(_) => Err(timed_out()),
-    }
-}
-
 async fn read<B>(body: B, mut is_too_large: bool) -> Result<Bytes, Status>
 where
     B: http_body::Body<Data = Bytes>,
@@ -213,8 +223,9 @@ struct Completion {
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        // There is nobody left to tell: if the log is broken, the next request says so.
-        drop(self.entry.write(Stage::ResponseComplete, self.cluster.now()));
+        if let Err(error) = self.entry.write(Stage::ResponseComplete, self.cluster.now()) {
+            tracing::error!(%error, "the end of a watch could not be written into the audit log");
+        }
     }
 }
 

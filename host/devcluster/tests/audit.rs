@@ -1,5 +1,5 @@
 //! The audit log, read by what reads the real server's.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 

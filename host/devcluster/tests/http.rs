@@ -1,5 +1,7 @@
 //! What clients, kind or not, can do to the HTTP port.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod raw;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -7,19 +9,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gyre_devcluster::http::{Limits, serve, serve_connection};
+use gyre_devcluster::http::{Limits, serve_connection};
 use gyre_devcluster::{Clock, Cluster, Options, Service};
 use http::{Request, Response};
 use http_body::Frame;
 use hyper::body::Incoming;
+use proptest::prelude::*;
+use raw::{MAPS, Serving, exchange, head, rest, split};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 fn service() -> Service {
     Service::new(Cluster::start(&Options::default(), Clock::tokio("2026-01-02T03:04:05Z".parse().unwrap())))
@@ -36,33 +36,8 @@ fn connected() -> DuplexStream {
     connect(service(), Limits::default(), CancellationToken::new())
 }
 
-/// Everything that comes until the connection is closed.
-async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
-    let mut bytes = Vec::new();
-    // A connection that is reset has said what it has to say.
-    drop(connection.read_to_end(&mut bytes).await);
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// Sends `text`, and reads until the end.
-async fn exchange(mut connection: impl AsyncRead + AsyncWrite + Unpin, text: impl AsRef<[u8]>) -> String {
-    // What is refused at its beginning need not be taken to its end.
-    drop(connection.write_all(text.as_ref()).await);
-    rest(&mut connection).await
-}
-
-fn head(method: &str, path: &str, headers: &str) -> String {
-    format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
-}
-
 fn post(path: &str, kind: &str, body: &str) -> String {
     head("POST", path, &format!("content-type: {kind}\r\ncontent-length: {}\r\n", body.len())) + body
-}
-
-/// The code and the body of an answer.
-fn split(answer: &str) -> (u16, &str) {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
-    (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)
 }
 
 /// Checks that the answer is a `Status` with this code, which it returns.
@@ -91,8 +66,10 @@ async fn what_is_no_http_gets_400() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_request_gets_its_status() {
-    status(&exchange(connected(), head("GET", "/apis/no.such/v1/things", "")).await, 404);
-    assert_eq!(split(&exchange(connected(), head("GET", "/no/such/path", "")).await).0, 404);
+    for path in ["/apis/no.such/v1/things", "/no/such/path", "/%ff%00", "/api/v1/namespaces/../../x"] {
+        assert_eq!(split(&exchange(connected(), head("GET", path, "")).await).0, 404, "{path}");
+    }
+    status(&exchange(connected(), head("GET", &format!("{MAPS}/none"), "")).await, 404);
     status(&exchange(connected(), head("BREW", MAPS, "")).await, 405);
     status(&exchange(connected(), post(MAPS, "application/json", "{\"kind\":")).await, 400);
     status(&exchange(connected(), post(MAPS, "application/json", "\u{0}\u{1}")).await, 400);
@@ -261,102 +238,9 @@ async fn the_end_of_the_server_ends_watches() {
     assert_eq!(begin.elapsed(), Duration::ZERO);
 }
 
-/// A server on a port, in real time.
-struct Serving {
-    address: std::net::SocketAddr,
-    service: Service,
-    shutdown: oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Serving {
-    async fn start(limits: Limits) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let service = Service::new(Cluster::start(&Options::default(), Clock::System));
-        let (shutdown, ended) = oneshot::channel();
-        let task = tokio::spawn(serve(listener, service.clone(), limits, async { drop(ended.await) }));
-        Self { address, service, shutdown, task }
-    }
-
-    async fn connect(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
-    }
-
-    async fn stop(self) {
-        drop(self.shutdown);
-        self.task.await.unwrap();
-    }
-
-    /// Creates or changes a ConfigMap, without HTTP.
-    fn write(&self, method: &str, path: &str, number: usize) {
-        let text = format!("{number:01000}");
-        let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "text": text } });
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-        let response = self.service.cluster().handle(&request.body(Bytes::from(map.to_string())).unwrap());
-        assert!(response.status().is_success(), "{:?}", response.body());
-    }
-}
-
-/// What this process has in memory.
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-#[tokio::test]
-async fn thousands_of_watches_that_nobody_reads_cost_little() {
-    const WATCHES: usize = 2_000;
-    let server = Serving::start(Limits::default()).await;
-    server.write("POST", MAPS, 0);
-    let before = resident_bytes();
-    let mut connections = Vec::new();
-    for _ in 0..WATCHES {
-        let mut connection = server.connect().await;
-        connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
-        connections.push(connection);
-    }
-    for connection in &connections {
-        connection.readable().await.unwrap();
-    }
-    for number in 0..100 {
-        server.write("PUT", &format!("{MAPS}/a"), number);
-        tokio::task::yield_now().await;
-    }
-    // Others are served all the while.
-    let connection = server.connect().await;
-    assert_eq!(split(&exchange(connection, head("GET", "/version", "")).await).0, 200);
-    let grown = resident_bytes().saturating_sub(before) / WATCHES;
-    assert!(grown < 64 * 1024, "{grown} bytes per watch");
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_client_that_never_reads_is_told_that_it_is_too_late() {
-    let server = Serving::start(Limits::default()).await;
-    server.write("POST", MAPS, 0);
-    let mut connection = server.connect().await;
-    connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
-    connection.readable().await.unwrap();
-    let before = resident_bytes();
-    for number in 0..30_000 {
-        server.write("PUT", &format!("{MAPS}/a"), number);
-        if number % 10 == 0 {
-            tokio::task::yield_now().await;
-        }
-    }
-    let grown = resident_bytes().saturating_sub(before);
-    // The history of 10,000 changes, each with the object before and after it, which the next change has in common.
-    assert!(grown < 200 << 20, "{grown} bytes");
-    let events = rest(&mut connection).await;
-    let tail = &events[events.len().saturating_sub(1_000)..];
-    assert!(tail.contains("\"ERROR\"") && tail.contains("\"code\":410"), "{tail}");
-    server.stop().await;
-}
-
 #[tokio::test]
 async fn connections_beyond_the_limit_wait() {
-    let server = Serving::start(Limits { connections: 1, ..Limits::default() }).await;
+    let server = Serving::start(service(), Limits { connections: 1, ..Limits::default() }).await;
     let mut first = server.connect().await;
     first.write_all(b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     first.readable().await.unwrap();
@@ -365,4 +249,43 @@ async fn connections_beyond_the_limit_wait() {
     assert_eq!(rest(&mut first).await.matches("HTTP/1.1 200").count(), 2);
     assert_eq!(split(&second.await.unwrap()).0, 200);
     server.stop().await;
+}
+
+/// Answers whatever `bytes` are, and returns what it said.
+fn answer_to(bytes: &[u8]) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (mut client, server) = tokio::io::duplex(64 * 1024);
+        let serving = tokio::spawn(serve_connection(server, None, service(), Limits::default(), CancellationToken::new()));
+        drop(client.write_all(bytes).await);
+        drop(client.shutdown().await);
+        let answer = rest(&mut client).await;
+        drop(serving.await.unwrap());
+        answer
+    })
+}
+
+fn request_like() -> impl Strategy<Value = Vec<u8>> {
+    let methods = prop::sample::select(vec!["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "X"]);
+    let path = "/?(api|apis|openapi|version|healthz|[a-z%./]{0,8})(/(v1|batch|v3|[a-z%.]{0,4})){0,3}(/(jobs|configmaps|namespaces|[^ ]{0,5})){0,4}";
+    let query =
+        "([?&](watch|limit|continue|resourceVersion|fieldSelector|labelSelector|timeoutSeconds|dryRun)=[^ \r\n]{0,6}){0,3}";
+    let kinds =
+        prop::sample::select(vec!["application/json", "application/yaml", "application/apply-patch+yaml", "text/x", ""]);
+    let body = "[{\\[]?(\"(kind|metadata|spec|apiVersion)\":(\"[a-z]{0,4}\"|[{}0-9,\\]]{0,3}),?){0,4}[}\\]]?";
+    (methods, path, query, kinds, body).prop_map(|(method, path, query, kind, body)| {
+        let length = body.len();
+        let headers = format!("host: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}");
+        format!("{method} {path}{query} HTTP/1.1\r\n{headers}\r\n\r\n{body}").into_bytes()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_cause_a_panic(bytes in prop_oneof![request_like(), prop::collection::vec(any::<u8>(), 0..200)]) {
+        let answer = answer_to(&bytes);
+        prop_assert!(!answer.contains("caused the server to panic"), "{}", answer);
+    }
 }

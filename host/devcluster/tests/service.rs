@@ -1,5 +1,5 @@
 //! The server behind `kube::Client`, without sockets, under paused time.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -94,4 +94,13 @@ async fn the_controllers_end_with_the_last_handle() {
     assert!(!controllers.is_finished());
     drop(cluster);
     controllers.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_leaves_the_server_usable() {
+    let cluster = cluster();
+    let service = cluster.clone();
+    let panicking = std::thread::spawn(move || service.with_server(|_| panic!("a defect")));
+    assert!(panicking.join().is_err());
+    assert_eq!(cluster.handle(&Request::get("/version").body(Bytes::new()).unwrap()).status(), 200);
 }

@@ -1,0 +1,93 @@
+//! Clients that do not read cost little.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod raw;
+
+use bytes::Bytes;
+use gyre_devcluster::http::Limits;
+use gyre_devcluster::{Clock, Cluster, Options, Service};
+use http::Request;
+use raw::{MAPS, Serving, exchange, head, rest, split};
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Mutex;
+
+/// What one test takes is not to be counted as another's.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// Both ends of each connection are files of this process.
+fn permit_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+}
+
+/// Creates or changes a ConfigMap, without HTTP.
+fn write(service: &Service, method: &str, path: &str, number: usize) {
+    let text = format!("{number:01000}");
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" }, "data": { "text": text } });
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    let response = service.cluster().handle(&request.body(Bytes::from(map.to_string())).unwrap());
+    assert!(response.status().is_success(), "{:?}", response.body());
+}
+
+/// What this process has in memory.
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[tokio::test]
+async fn thousands_of_watches_that_nobody_reads_cost_little() {
+    const WATCHES: usize = 2_000;
+    let _alone = ALONE.lock().await;
+    permit_many_files();
+    let service = Service::new(Cluster::start(&Options::default(), Clock::System));
+    let server = Serving::start(service.clone(), Limits::default()).await;
+    write(&service, "POST", MAPS, 0);
+    let before = resident_bytes();
+    let mut connections = Vec::new();
+    for _ in 0..WATCHES {
+        let mut connection = server.connect().await;
+        connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
+        connections.push(connection);
+    }
+    for connection in &connections {
+        connection.readable().await.unwrap();
+    }
+    for number in 0..100 {
+        write(&service, "PUT", &format!("{MAPS}/a"), number);
+        tokio::task::yield_now().await;
+    }
+    // Others are served all the while.
+    let connection = server.connect().await;
+    assert_eq!(split(&exchange(connection, head("GET", "/version", "")).await).0, 200);
+    let grown = resident_bytes().saturating_sub(before) / WATCHES;
+    assert!(grown < 64 * 1024, "{grown} bytes per watch");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_told_that_it_is_too_late() {
+    let _alone = ALONE.lock().await;
+    let service = Service::new(Cluster::start(&Options::default(), Clock::System));
+    let server = Serving::start(service.clone(), Limits::default()).await;
+    write(&service, "POST", MAPS, 0);
+    let mut connection = server.connect().await;
+    connection.write_all(head("GET", &format!("{MAPS}?watch=true&resourceVersion=0"), "").as_bytes()).await.unwrap();
+    connection.readable().await.unwrap();
+    let before = resident_bytes();
+    for number in 0..30_000 {
+        write(&service, "PUT", &format!("{MAPS}/a"), number);
+        if number % 10 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let grown = resident_bytes().saturating_sub(before);
+    // The history of 10,000 changes, each with the object before and after it, which the next change has in common.
+    assert!(grown < 200 << 20, "{grown} bytes");
+    let events = rest(&mut connection).await;
+    let tail = &events[events.len().saturating_sub(1_000)..];
+    assert!(tail.contains("\"ERROR\"") && tail.contains("\"code\":410"), "{tail}");
+    server.stop().await;
+}

@@ -1,0 +1,60 @@
+//! HTTP as it is written, from the client's side.
+
+use gyre_devcluster::Service;
+use gyre_devcluster::http::{Limits, serve};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Everything that comes until the connection is closed.
+pub(crate) async fn rest(connection: &mut (impl AsyncRead + Unpin)) -> String {
+    let mut bytes = Vec::new();
+    // A connection that is reset has said what it has to say.
+    drop(connection.read_to_end(&mut bytes).await);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends `text`, and reads until the end.
+pub(crate) async fn exchange(mut connection: impl AsyncRead + AsyncWrite + Unpin, text: impl AsRef<[u8]>) -> String {
+    // What is refused at its beginning need not be taken to its end.
+    drop(connection.write_all(text.as_ref()).await);
+    rest(&mut connection).await
+}
+
+pub(crate) fn head(method: &str, path: &str, headers: &str) -> String {
+    format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n")
+}
+
+/// The code and the body of an answer.
+pub(crate) fn split(answer: &str) -> (u16, &str) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
+    (head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0), body)
+}
+
+/// A server on a port, in real time.
+pub(crate) struct Serving {
+    address: std::net::SocketAddr,
+    shutdown: oneshot::Sender<()>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Serving {
+    pub(crate) async fn start(service: Service, limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (shutdown, ended) = oneshot::channel();
+        let task = tokio::spawn(serve(listener, service, limits, async { drop(ended.await) }));
+        Self { address, shutdown, task }
+    }
+
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    pub(crate) async fn stop(self) {
+        drop(self.shutdown);
+        self.task.await.unwrap();
+    }
+}
