@@ -212,7 +212,10 @@ fn held(value: &Value, shape: Shape<'_>) -> FieldNode {
 }
 
 fn held_items(items: &[Value], shape: Shape<'_>) -> FieldSet {
-    let items: Vec<_> = items.iter().filter_map(|item| Some((item_element(shape, item).ok()?, item))).collect();
+    // Pruning can leave null in place of an item: it has no key, and still its list is not empty.
+    let by_index = |index| PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX));
+    let element = |index, item| item_element(shape, item).unwrap_or_else(|_| by_index(index));
+    let items: Vec<_> = items.iter().enumerate().map(|(index, item)| (element(index, item), item)).collect();
     let (mut seen, mut duplicates) = (BTreeSet::new(), BTreeSet::new());
     for (element, _) in &items {
         if !seen.insert(element) {
