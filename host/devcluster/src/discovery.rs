@@ -1,22 +1,293 @@
-//! stub
-use serde_json::Value;
+//! Which groups, versions and kinds there are, as clients ask for it: plain, a document for each group version, and aggregated.
 
-use crate::answer::Answer;
-use crate::kinds::Kinds;
-use crate::request::accept::Accept;
+use std::cmp::Ordering;
 
-pub(crate) fn core(_: &Kinds, _: Accept) -> Answer {
-    Answer::no_such_page()
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::kinds::{Kind, Kinds};
+use crate::object::text;
+
+/// The built-in groups in the order in which the real server serves them; custom ones follow by name.
+const GROUP_ORDER: [&str; 20] = [
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+];
+
+/// What [`Kind::discovery`] says beside what aggregated discovery shows: the `storageVersionHash` of plain discovery.
+const STORAGE_VERSION_HASH: &str = "storageVersionHash";
+
+/// `/api`.
+pub(crate) fn api_versions(server_address: &str) -> Value {
+    json!({
+        "kind": "APIVersions", "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{ "clientCIDR": "0.0.0.0/0", "serverAddress": server_address }],
+    })
 }
-pub(crate) fn groups(_: &Kinds, _: Accept) -> Answer {
-    Answer::no_such_page()
+
+/// `/apis`.
+pub(crate) fn groups(kinds: &Kinds) -> Value {
+    let groups: Vec<Value> = ordered_groups(kinds).into_iter().filter_map(|name| described_group(kinds, name)).collect();
+    json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
-pub(crate) fn group(_: &Kinds, _: &str) -> Option<Answer> {
-    None
+
+/// `/apis/GROUP`; nothing if there is no such group.
+pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
+    let mut group = described_group(kinds, name).filter(|_| !name.is_empty())?;
+    if let Some(group) = group.as_object_mut() {
+        group.insert("kind".to_owned(), "APIGroup".into());
+        group.insert("apiVersion".to_owned(), "v1".into());
+    }
+    Some(group)
 }
-pub(crate) fn version(_: &Kinds, _: &str, _: &str) -> Option<Answer> {
-    None
+
+/// `/api/v1` (the core group is the empty one) and `/apis/GROUP/VERSION`; nothing if there is no such version.
+pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
+    let mut resources = Vec::new();
+    for kind in kinds.of_version(group, version) {
+        plain_entries(kind, &mut resources);
+    }
+    if resources.is_empty() {
+        return None;
+    }
+    // That of the core group is as it was before the others came: it does not tell its own version.
+    Some(match group {
+        "" => json!({ "kind": "APIResourceList", "groupVersion": version, "resources": resources }),
+        group => json!({
+            "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": format!("{group}/{version}"), "resources": resources,
+        }),
+    })
 }
-pub(crate) fn paths(_: &Kinds) -> Value {
-    Value::Null
+
+/// Which of the two aggregated documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// `/api`.
+    Core,
+    /// `/apis`.
+    Groups,
+}
+
+/// The aggregated form of `/api` and `/apis`: `application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`.
+pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
+    let groups = match root {
+        Root::Core => vec![""],
+        Root::Groups => ordered_groups(kinds),
+    };
+    let items: Vec<Value> = groups.into_iter().map(|group| aggregated_group(kinds, group)).collect();
+    json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items })
+}
+
+/// What plain discovery calls the version that a kind is stored in.
+pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
+    STANDARD.encode(digest.get(..8).unwrap_or_default())
+}
+
+/// Newer and stabler versions first: v2, v1, v1beta2, v1beta1, v1alpha1, and then whatever else by name.
+pub(crate) fn compare_versions(a: &str, b: &str) -> Ordering {
+    match (version_rank(a), version_rank(b)) {
+        (Some(a), Some(b)) => b.cmp(&a),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+/// Stability, major and minor number.
+fn version_rank(version: &str) -> Option<(u8, u64, u64)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    let rest = version.strip_prefix('v')?;
+    if let Some((major, minor)) = rest.split_once("alpha") {
+        Some((0, number(major)?, number(minor)?))
+    } else if let Some((major, minor)) = rest.split_once("beta") {
+        Some((1, number(major)?, number(minor)?))
+    } else {
+        Some((2, number(rest)?, 0))
+    }
+}
+
+/// The groups but the core one.
+fn ordered_groups(kinds: &Kinds) -> Vec<&str> {
+    let mut groups: Vec<&str> = kinds.versions().map(|(group, _)| group).filter(|group| !group.is_empty()).collect();
+    groups.dedup();
+    let place = |group: &str| GROUP_ORDER.iter().position(|known| *known == group).unwrap_or(GROUP_ORDER.len());
+    groups.sort_by_key(|group| (place(group), *group));
+    groups
+}
+
+fn ordered_versions<'a>(kinds: &'a Kinds, group: &str) -> Vec<&'a str> {
+    let mut versions: Vec<&str> =
+        kinds.versions().filter(|(candidate, _)| *candidate == group).map(|(_, version)| version).collect();
+    versions.sort_by(|a, b| compare_versions(a, b));
+    versions
+}
+
+fn described_group(kinds: &Kinds, name: &str) -> Option<Value> {
+    let versions = ordered_versions(kinds, name);
+    let versions: Vec<Value> = versions
+        .into_iter()
+        .map(|version| json!({ "groupVersion": format!("{name}/{version}"), "version": version }))
+        .collect();
+    let preferred = versions.first()?.clone();
+    Some(json!({ "name": name, "versions": versions, "preferredVersion": preferred }))
+}
+
+fn aggregated_group(kinds: &Kinds, group: &str) -> Value {
+    let versions = ordered_versions(kinds, group).into_iter().map(|version| {
+        let resources: Vec<Value> = kinds.of_version(group, version).map(|kind| aggregated_entry(kind)).collect();
+        json!({ "version": version, "resources": resources, "freshness": "Current" })
+    });
+    let versions: Vec<Value> = versions.collect();
+    let metadata = if group.is_empty() { json!({}) } else { json!({ "name": group }) };
+    json!({ "metadata": metadata, "versions": versions })
+}
+
+fn aggregated_entry(kind: &Kind) -> Value {
+    let mut entry = Value::clone(&kind.discovery);
+    if let Some(entry) = entry.as_object_mut() {
+        entry.remove(STORAGE_VERSION_HASH);
+    }
+    entry
+}
+
+/// The `APIResource` of a kind and those of its subresources.
+fn plain_entries(kind: &Kind, resources: &mut Vec<Value>) {
+    let entry = &*kind.discovery;
+    let plural = &kind.resource.plural;
+    let namespaced = text(entry, "scope") == "Namespaced";
+    let mut resource = plain_entry(kind, plural, text(entry, "singularResource"), namespaced, entry);
+    for field in ["shortNames", "categories", STORAGE_VERSION_HASH] {
+        if let Some(value) = entry.get(field) {
+            resource.insert(field.to_owned(), value.clone());
+        }
+    }
+    resources.push(Value::Object(resource));
+    for subresource in entry.get("subresources").and_then(Value::as_array).into_iter().flatten() {
+        let name = format!("{plural}/{}", text(subresource, "subresource"));
+        resources.push(Value::Object(plain_entry(kind, &name, "", namespaced, subresource)));
+    }
+}
+
+fn plain_entry(kind: &Kind, name: &str, singular: &str, namespaced: bool, entry: &Value) -> Map<String, Value> {
+    let response = entry.get("responseKind").unwrap_or(&Value::Null);
+    let mut resource = Map::from_iter([
+        ("name".to_owned(), name.into()),
+        ("singularName".to_owned(), singular.into()),
+        ("namespaced".to_owned(), namespaced.into()),
+        ("kind".to_owned(), text(response, "kind").into()),
+        ("verbs".to_owned(), entry.get("verbs").cloned().unwrap_or_else(|| json!([]))),
+    ]);
+    // Group and version are told only where they are not those of the document.
+    let (group, version) = (text(response, "group"), text(response, "version"));
+    if (group, version) != (kind.group(), &*kind.version) {
+        for (field, value) in [("group", group), ("version", version)] {
+            if !value.is_empty() {
+                resource.insert(field.to_owned(), value.into());
+            }
+        }
+    }
+    resource
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test may panic")]
+
+    use super::*;
+    use crate::kinds::Scope;
+    use crate::test_kinds;
+
+    /// What a real API server answered.
+    const RECORDED: &str = include_str!("discovery/tests.json");
+
+    fn recorded() -> Value {
+        serde_json::from_str(RECORDED).unwrap()
+    }
+
+    /// The kinds of the recorded aggregated documents, with the hashes of the plain ones.
+    fn kinds(recorded: &Value) -> Kinds {
+        let mut kinds = Kinds::default();
+        for group in recorded["groups"].as_array().unwrap().iter().chain([&recorded["core"]]) {
+            let name = text(&group["metadata"], "name");
+            for version in group["versions"].as_array().unwrap() {
+                let version_name = text(version, "version");
+                for entry in version["resources"].as_array().unwrap() {
+                    let mut entry = entry.clone();
+                    let path = if name.is_empty() { "api/v1".to_owned() } else { format!("apis/{name}/{version_name}") };
+                    let plural = text(&entry, "resource").to_owned();
+                    let plain = recorded.get(path).and_then(|list| list["resources"].as_array()).into_iter().flatten();
+                    if let Some(hash) =
+                        plain.filter(|plain| plain["name"] == *plural).find_map(|plain| plain.get(STORAGE_VERSION_HASH))
+                    {
+                        entry[STORAGE_VERSION_HASH] = hash.clone();
+                    }
+                    let kind = text(&entry["responseKind"], "kind").to_owned();
+                    let kind = test_kinds::with_discovery(name, version_name, &plural, &kind, Scope::Namespaced, entry);
+                    kinds.insert(kind);
+                }
+            }
+        }
+        kinds
+    }
+
+    #[test]
+    fn documents_are_those_of_the_real_server() {
+        let recorded = recorded();
+        let kinds = kinds(&recorded);
+        assert_eq!(groups(&kinds), recorded["apis"]);
+        assert_eq!(aggregated(&kinds, Root::Groups)["items"], recorded["groups"]);
+        assert_eq!(aggregated(&kinds, Root::Core)["items"], json!([recorded["core"]]));
+        let address = recorded["api"]["serverAddressByClientCIDRs"][0]["serverAddress"].as_str().unwrap();
+        assert_eq!(api_versions(address), recorded["api"]);
+        for (path, document) in recorded.as_object().unwrap() {
+            match path.split('/').collect::<Vec<_>>().as_slice() {
+                ["api", version] => assert_eq!(resources(&kinds, "", version).unwrap(), *document),
+                ["apis", name, version] => assert_eq!(resources(&kinds, name, version).unwrap(), *document),
+                ["apis", name] => assert_eq!(group(&kinds, name).unwrap(), *document),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_served_has_no_document() {
+        let kinds = kinds(&recorded());
+        assert_eq!(group(&kinds, ""), None);
+        assert_eq!(group(&kinds, "none"), None);
+        assert_eq!(resources(&kinds, "batch", "v2"), None);
+    }
+
+    #[test]
+    fn versions_are_ordered_by_stability_and_number() {
+        let mut versions = ["foo", "v1alpha1", "v1", "v10", "v2beta1", "v1beta10", "v1beta2", "bar", "v2", "v01x"];
+        versions.sort_by(|a, b| compare_versions(a, b));
+        assert_eq!(versions, ["v10", "v2", "v1", "v2beta1", "v1beta10", "v1beta2", "v1alpha1", "bar", "foo", "v01x"]);
+    }
+
+    #[test]
+    fn storage_version_hashes_are_those_of_the_real_server() {
+        assert_eq!(storage_version_hash("example.com", "v1", "Echo"), "XcUobcTILdM=");
+        assert_eq!(storage_version_hash("", "v1", "Pod"), "xPOwRZ+Yhw8=");
+    }
 }

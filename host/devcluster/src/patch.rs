@@ -26,3 +26,6 @@ fn rejected() -> Status {
 fn undecodable(value: &Value, go_type: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {go_type}", go::json_type_name(value))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,3 +6,6 @@ mod lexer;
 
 pub(crate) use fields::FieldSelector;
 pub(crate) use labels::LabelSelector;
+
+#[cfg(test)]
+mod tests;

@@ -260,3 +260,6 @@ fn without_directives(value: Value) -> Option<Value> {
         other => other,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,6 +193,11 @@ fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: &str) -> Re
         }
         Ok(places)
     };
+    if !key.is_empty()
+        && let Some(index) = order.iter().position(|item| !item.is_object())
+    {
+        return Err(failure(format!("value for key {index} is not a map")));
+    }
     let (ordered_places, live_places) = (places(order)?, places(live)?);
     let (mut ordered, mut others) = (Vec::new(), Vec::new());
     for item in merged {
