@@ -1,47 +1,524 @@
-//! stub
+//! Just enough controllers: what `kube-controller-manager`, the scheduler and a kubelet would do.
+//!
+//! ```text
+//!  Store::take_unseen ─▶ observe ─▶ queue of works ─▶ next: one work's sync ─▶ actions ─▶ the server executes them
+//!                                      ▲    ▲ timers                                          │
+//!                                      └────┴────────────── settled ◀─────────────────────────┘
+//! ```
+//!
+//! Decisions only: a sync reads the store as it is and says what to write, at most one step of it; the writes are seen, which asks
+//! for the next step. So every sync starts from the truth, and an action that comes too late fails by its preconditions and does no
+//! harm. There is no clock and no randomness here; times come in, suffixes of names are the server's.
+//!
+//! Absent: ReplicaSets and all else that makes Pods except Jobs; pod failure policies, success policies and back-off limits per
+//! index of Jobs, adopting and releasing their Pods; a Pod's `activeDeadlineSeconds`, events of the scheduler and the kubelet.
+
+mod bootstrap;
+mod cron_job;
+mod duration;
+mod event;
+mod garbage;
+mod job;
+mod json;
+mod namespace;
+mod pod;
+mod queue;
+pub mod schedule;
+#[cfg(test)]
+mod tests;
+mod ttl;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::kinds::{Kinds, Subresource};
-use crate::request::options::Propagation;
-use crate::server::Options;
+use crate::object;
 use crate::status::Status;
 use crate::store::{Key, Resource, Store};
 
-#[derive(Debug)]
-pub(crate) struct Controllers;
-#[derive(Debug)]
-#[expect(dead_code, reason = "the controllers follow")]
-pub(crate) enum Action {
-    Create { resource: Resource, object: Value },
-    Update { resource: Resource, subresource: Option<Subresource>, object: Value },
-    Delete { resource: Resource, key: Key, uid: String, propagation: Option<Propagation>, grace_period_seconds: Option<i64> },
+pub use bootstrap::bootstrap_objects;
+use event::Event;
+use queue::Queue;
+
+static CONFIG_MAPS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "configmaps"));
+static CRON_JOBS: LazyLock<Resource> = LazyLock::new(|| Resource::new("batch", "cronjobs"));
+static EVENTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "events"));
+static JOBS: LazyLock<Resource> = LazyLock::new(|| Resource::new("batch", "jobs"));
+static NAMESPACES: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "namespaces"));
+static PODS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "pods"));
+static SERVICE_ACCOUNTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "serviceaccounts"));
+
+/// How the controllers behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long the containers of a Pod run that does not say it itself (annotation `devcluster.gyre.dev/run-for`). None: nobody runs
+    /// Pods; they stay as they were created, as on a control plane without nodes.
+    pub pod_run_time: Option<Duration>,
 }
-impl Action {
-    pub(crate) fn resource(&self) -> &Resource {
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pod_run_time: Some(Duration::from_secs(1)) }
+    }
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted afterwards.
+    Background,
+    /// They are deleted before.
+    Foreground,
+    /// They stay, without an owner.
+    Orphan,
+}
+
+/// A write that a controller wants. Its preconditions make it fail if the object has changed since.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// Create an object. It has a `name` or a `generateName`.
+    Create {
+        /// Of which kind.
+        resource: Resource,
+        /// The object, with `apiVersion`, `kind` and `namespace`.
+        object: Value,
+    },
+    /// Replace an object, or its `subresource`. `object` carries the `uid` and `resourceVersion` that it was read with.
+    Update {
+        /// Of which kind.
+        resource: Resource,
+        /// `status` or `finalize`; none for the object itself.
+        subresource: Option<Subresource>,
+        /// The object, in its storage version.
+        object: Value,
+    },
+    /// Delete an object.
+    Delete {
+        /// Of which kind.
+        resource: Resource,
+        /// Which one.
+        key: Key,
+        /// Precondition.
+        uid: String,
+        /// Precondition, if given.
+        resource_version: Option<String>,
+        /// What becomes of its dependents; none: what the kind does by default.
+        propagation: Option<Propagation>,
+        /// `gracePeriodSeconds`; none: what the object says.
+        grace: Option<i64>,
+    },
+    /// Bind a Pod to a node, as a POST to its `binding` does.
+    Bind {
+        /// Which Pod.
+        key: Key,
+        /// Precondition.
+        uid: String,
+        /// The name of the node.
+        node: &'static str,
+    },
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Component {
+    /// The controllers proper.
+    ControllerManager,
+    /// Who chooses a node.
+    Scheduler,
+    /// Who runs Pods.
+    Kubelet,
+}
+
+impl Component {
+    /// The field manager of its writes; their operation is `Update`.
+    pub fn field_manager(self) -> &'static str {
         match self {
-            Self::Create { resource, .. } | Self::Update { resource, .. } | Self::Delete { resource, .. } => resource,
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Kubelet => "kubelet",
         }
     }
-    pub(crate) fn manager(&self) -> &str {
-        "kube-controller-manager"
+}
+
+/// A write to execute; tell [`Controllers::settled`] how it went.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// What to write.
+    pub write: Write,
+    /// Who writes it.
+    pub component: Component,
+    cause: Cause,
+    then: Vec<Then>,
+}
+
+/// Why an action was wanted.
+#[derive(Clone, Debug)]
+enum Cause {
+    Work(Work),
+    Event,
+}
+
+/// What follows from the outcome of an action.
+#[derive(Clone, Debug)]
+enum Then {
+    /// It succeeded: an event says so.
+    Event(Event),
+    /// It succeeded: an event says so, and ends with the name of the object written.
+    NamedEvent(Event),
+    /// It failed: an event says so, and ends with the error.
+    FailureEvent(Event),
+    /// It succeeded: the failures of a Job's Pods are counted.
+    Backoff(Arc<str>, job::Backoff),
+    /// It succeeded: the containers of a Pod were started.
+    Started(Arc<str>),
+}
+
+/// An object to look at, and as what. The order is that in which they are looked at: a Job after all its Pods, a namespace after all
+/// that it contains, so that many changes are looked at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    Pod(Key),
+    CronJob(Key),
+    Job(Key),
+    Ttl(Key),
+    Garbage(Resource, Key),
+    Namespace(Arc<str>),
+    ExpireEvent(Resource, Key),
+}
+
+/// An action before it is known what it is for.
+#[derive(Debug)]
+struct Intent {
+    write: Write,
+    component: Component,
+    then: Vec<Then>,
+}
+
+impl Intent {
+    fn new(write: Write) -> Self {
+        Self { write, component: Component::ControllerManager, then: Vec::new() }
+    }
+
+    fn update(resource: &Resource, object: Value) -> Self {
+        Self::new(Write::Update { resource: resource.clone(), subresource: None, object })
+    }
+
+    fn update_status(resource: &Resource, object: Value) -> Self {
+        Self::new(Write::Update { resource: resource.clone(), subresource: Some(Subresource::Status), object })
+    }
+
+    fn delete(resource: &Resource, object: &Value, propagation: Option<Propagation>) -> Self {
+        Self::new(Write::Delete {
+            resource: resource.clone(),
+            key: Key::new(object::namespace(object), object::name(object)),
+            uid: object::uid(object).unwrap_or_default().to_owned(),
+            resource_version: None,
+            propagation,
+            grace: None,
+        })
+    }
+
+    fn by(mut self, component: Component) -> Self {
+        self.component = component;
+        self
+    }
+
+    fn then(mut self, then: Then) -> Self {
+        self.then.push(then);
+        self
     }
 }
+
+/// What a sync decided.
+#[derive(Debug, Default)]
+struct Step {
+    intents: Vec<Intent>,
+    events: Vec<Event>,
+    /// When to look again though nothing has changed.
+    again: Option<Timestamp>,
+}
+
+impl Step {
+    fn of(intents: Vec<Intent>) -> Self {
+        Self { intents, ..Self::default() }
+    }
+}
+
+/// What of an object must be remembered to understand its next change.
+#[derive(Clone, Debug)]
+struct Seen {
+    uid: Arc<str>,
+    owners: Box<[Arc<str>]>,
+    deletion: Deletion,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deletion {
+    NotAsked,
+    Asked,
+    /// It waits for its dependents to be deleted.
+    Foreground,
+}
+
+impl Seen {
+    fn of(object: &Value) -> Self {
+        let deletion = match object::is_deleting(object) {
+            false => Deletion::NotAsked,
+            true if object::finalizers(object).any(|finalizer| finalizer == garbage::FOREGROUND) => Deletion::Foreground,
+            true => Deletion::Asked,
+        };
+        let owners = object::owner_uids(object).map(Arc::from).collect();
+        Self { uid: object::uid(object).unwrap_or_default().into(), owners, deletion }
+    }
+}
+
+/// All of them. See the module's documentation.
+#[derive(Debug)]
+pub struct Controllers {
+    queue: Queue,
+    seen: BTreeMap<(Resource, Key), Seen>,
+    terminating: BTreeSet<Arc<str>>,
+    /// Objects with an owner of a kind that is not served.
+    unknown_kinds: BTreeSet<(Resource, Key)>,
+    backoffs: BTreeMap<Arc<str>, job::Backoff>,
+    pods: pod::Kubelet,
+    events: event::Recorder,
+}
+
 impl Controllers {
-    pub(crate) fn new(_: &Options) -> Self {
-        Self
+    /// Controllers that have seen nothing yet.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            queue: Queue::default(),
+            seen: BTreeMap::new(),
+            terminating: BTreeSet::new(),
+            unknown_kinds: BTreeSet::new(),
+            backoffs: BTreeMap::new(),
+            pods: pod::Kubelet::new(options.pod_run_time),
+            events: event::Recorder::default(),
+        }
     }
-    pub(crate) fn observe(&mut self, _: &Store, _: &[(Resource, Key)], _: Timestamp) {}
-    pub(crate) fn next(&mut self, _: &Store, _: &Kinds, _: Timestamp) -> Vec<Action> {
-        Vec::new()
+
+    /// Looks at what changed: [`Store::take_unseen`].
+    pub fn observe(&mut self, store: &Store, changed: &[(Resource, Key)], now: Timestamp) {
+        for (resource, key) in changed {
+            self.observe_one(store, resource, key, now);
+        }
     }
-    pub(crate) fn wakeup(&self) -> Option<Timestamp> {
-        None
+
+    fn observe_one(&mut self, store: &Store, resource: &Resource, key: &Key, now: Timestamp) {
+        let at = (resource.clone(), key.clone());
+        let object = store.get(resource, key).map(|stored| &stored.value);
+        let after = object.map(Seen::of);
+        let before = match &after {
+            Some(after) => self.seen.insert(at.clone(), after.clone()),
+            None => self.seen.remove(&at),
+        };
+        if let Some(before) = &before
+            && after.as_ref().is_none_or(|after| after.uid != before.uid)
+        {
+            self.gone(store, before);
+        }
+        for owner in [&before, &after].into_iter().flatten().flat_map(|seen| seen.owners.iter()) {
+            self.dependent_changed(store, owner);
+        }
+        if let Some(after) = &after {
+            if !after.owners.is_empty() || after.deletion != Deletion::NotAsked {
+                self.queue.add(Work::Garbage(resource.clone(), key.clone()));
+            }
+            if after.deletion == Deletion::Foreground && before.is_none_or(|before| before.deletion != Deletion::Foreground) {
+                for (resource, key) in store.owned_by(&after.uid) {
+                    self.queue.add(Work::Garbage(resource.clone(), key.clone()));
+                }
+            }
+        }
+        if self.terminating.contains(&key.namespace) {
+            self.queue.add(Work::Namespace(Arc::clone(&key.namespace)));
+        }
+        self.observe_kind(store, resource, key, object, now);
     }
-    pub(crate) fn failed(&mut self, _: &Action, _: &Status, _: Timestamp) {}
+
+    /// What a change of certain kinds means.
+    fn observe_kind(&mut self, store: &Store, resource: &Resource, key: &Key, object: Option<&Value>, now: Timestamp) {
+        match (&*resource.group, &*resource.plural) {
+            ("", "pods") => self.queue.add(Work::Pod(key.clone())),
+            ("batch", "jobs") => {
+                self.queue.add(Work::Job(key.clone()));
+                self.queue.add(Work::Ttl(key.clone()));
+                if let Some(uid) = object.filter(|job| job::is_finished(job)).and_then(object::uid) {
+                    self.backoffs.remove(uid);
+                    self.look_at_pods_of(store, uid);
+                }
+            }
+            ("batch", "cronjobs") => self.queue.add(Work::CronJob(key.clone())),
+            ("", "namespaces") => {
+                match object.is_some_and(object::is_deleting) {
+                    true => self.terminating.insert(Arc::clone(&key.name)),
+                    false => self.terminating.remove(&key.name),
+                };
+                self.queue.add(Work::Namespace(Arc::clone(&key.name)));
+            }
+            ("", "serviceaccounts" | "configmaps") if object.is_none() => {
+                self.queue.add(Work::Namespace(Arc::clone(&key.namespace)));
+            }
+            ("" | "events.k8s.io", "events") => match object {
+                Some(_) => self.queue.at(Work::ExpireEvent(resource.clone(), key.clone()), event::expiry(now)),
+                None => self.queue.forget(&Work::ExpireEvent(resource.clone(), key.clone())),
+            },
+            ("apiextensions.k8s.io", "customresourcedefinitions") => {
+                for (resource, key) in std::mem::take(&mut self.unknown_kinds) {
+                    self.queue.add(Work::Garbage(resource, key));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An object is no longer there: its dependents have to be looked at.
+    fn gone(&mut self, store: &Store, seen: &Seen) {
+        self.backoffs.remove(&seen.uid);
+        self.pods.forget(&seen.uid);
+        for (resource, key) in store.owned_by(&seen.uid) {
+            self.queue.add(Work::Garbage(resource.clone(), key.clone()));
+        }
+        self.look_at_pods_of(store, &seen.uid);
+    }
+
+    fn look_at_pods_of(&mut self, store: &Store, owner: &str) {
+        for (_, key) in store.owned_by(owner).filter(|(resource, _)| *resource == *PODS) {
+            self.queue.add(Work::Pod(key.clone()));
+        }
+    }
+
+    fn dependent_changed(&mut self, store: &Store, owner: &str) {
+        let Some((resource, key)) = store.find_uid(owner) else { return };
+        match (&*resource.group, &*resource.plural) {
+            ("batch", "jobs") => self.queue.add(Work::Job(key.clone())),
+            ("batch", "cronjobs") => self.queue.add(Work::CronJob(key.clone())),
+            _ => {}
+        }
+        if store.get(resource, key).is_some_and(|owner| object::is_deleting(&owner.value)) {
+            self.queue.add(Work::Garbage(resource.clone(), key.clone()));
+        }
+    }
+
+    /// The next actions that are due: those of one sync. Execute them in order, say of each how it went ([`Self::settled`]), show what
+    /// changed ([`Self::observe`]), and ask again. Empty: nothing is due.
+    pub fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Vec<Action> {
+        loop {
+            if let Some(intent) = self.events.next(store, now) {
+                return vec![Action { write: intent.write, component: intent.component, cause: Cause::Event, then: intent.then }];
+            }
+            let Some(work) = self.queue.pop(now) else { return Vec::new() };
+            let step = self.sync(store, kinds, &work, now);
+            for event in step.events {
+                self.events.record(event);
+            }
+            if let Some(again) = step.again {
+                self.queue.at(work.clone(), again);
+            }
+            if step.intents.is_empty() {
+                self.queue.succeeded(&work, now);
+                continue;
+            }
+            let action = |intent: Intent| Action {
+                write: intent.write,
+                component: intent.component,
+                cause: Cause::Work(work.clone()),
+                then: intent.then,
+            };
+            return step.intents.into_iter().map(action).collect();
+        }
+    }
+
+    fn sync(&mut self, store: &Store, kinds: &Kinds, work: &Work, now: Timestamp) -> Step {
+        match work {
+            Work::Pod(key) => self.pods.sync(store, key, now),
+            Work::CronJob(key) => cron_job::sync(store, key, now),
+            Work::Job(key) => {
+                let creation = if self.queue.is_held(work, now) { job::Creation::Held } else { job::Creation::Allowed };
+                job::sync(store, key, now, &self.backoffs, creation)
+            }
+            Work::Ttl(key) => ttl::sync(store, key, now),
+            Work::Garbage(resource, key) => match garbage::sync(store, kinds, resource, key) {
+                garbage::Verdict::Step(step) => step,
+                garbage::Verdict::UnknownKind => {
+                    self.unknown_kinds.insert((resource.clone(), key.clone()));
+                    Step::default()
+                }
+            },
+            Work::Namespace(name) => namespace::sync(store, kinds, name, now),
+            Work::ExpireEvent(resource, key) => event::expire(store, resource, key),
+        }
+    }
+
+    /// Says how an action went: `Ok` with the object as it was written (of a deletion: whatever the server answered). What failed is
+    /// tried again after a while that grows with each failure.
+    pub fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
+        for then in action.then.iter().cloned() {
+            match (then, outcome) {
+                (Then::Event(event), Ok(_)) => self.events.record(event),
+                (Then::NamedEvent(event), Ok(object)) => self.events.record(event.ending(object::name(object))),
+                (Then::FailureEvent(event), Err(status)) if !is_namespace_terminating(status) => {
+                    self.events.record(event.ending(&status.message));
+                }
+                (Then::Backoff(uid, backoff), Ok(_)) => {
+                    self.backoffs.insert(uid, backoff);
+                }
+                (Then::Started(uid), Ok(_)) => self.pods.started(uid, now),
+                (
+                    Then::Event(_) | Then::NamedEvent(_) | Then::FailureEvent(_) | Then::Backoff(..) | Then::Started(_),
+                    Ok(_) | Err(_),
+                ) => {}
+            }
+        }
+        if let (Cause::Work(work), Err(_)) = (&action.cause, outcome) {
+            self.queue.failed(work, now);
+            if matches!(action.write, Write::Create { .. }) {
+                // A Job that cannot have its Pods still has a status to be told; until the time of the retry it creates none.
+                self.queue.add_if(work, |work| matches!(work, Work::Job(_)));
+            }
+        }
+    }
+
+    /// When something becomes due by itself.
+    pub fn wakeup(&self) -> Option<Timestamp> {
+        self.queue.wakeup()
+    }
 }
-pub(crate) fn bootstrap_objects() -> Vec<Value> {
-    ["default", "kube-system", "kube-public", "kube-node-lease"]
-        .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
-        .to_vec()
+
+/// The cause that says that nothing can be created in a namespace because it is being deleted: nobody needs to hear of it.
+fn is_namespace_terminating(status: &Status) -> bool {
+    let causes = status.details.as_ref().and_then(|details| details.get("causes")).and_then(Value::as_array);
+    causes.into_iter().flatten().any(|cause| object::text(cause, "reason") == "NamespaceTerminating")
+}
+
+/// `metadata.ownerReferences` of what a controller makes for `owner`.
+fn controller_reference(owner: &Value) -> Value {
+    serde_json::json!({
+        "apiVersion": object::text(owner, "apiVersion"), "kind": object::text(owner, "kind"), "name": object::name(owner),
+        "uid": object::uid(owner), "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+/// The one of `metadata.ownerReferences` that says who is in charge.
+fn controller_of(object: &Value) -> Option<&Value> {
+    object::owner_references(object).find(|reference| reference.get("controller").and_then(Value::as_bool) == Some(true))
+}
+
+/// The object without one of its finalizers.
+fn without_finalizer(object: &Value, finalizer: &str) -> Value {
+    let rest: Vec<Value> = object::finalizers(object).filter(|other| *other != finalizer).map(Value::from).collect();
+    let mut object = object.clone();
+    match rest.is_empty() {
+        true => {
+            object::remove_metadata(&mut object, "finalizers");
+        }
+        false => object::set_metadata(&mut object, "finalizers", Value::Array(rest)),
+    }
+    object
 }
