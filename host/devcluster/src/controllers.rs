@@ -23,7 +23,7 @@ mod json;
 mod namespace;
 mod pod;
 mod queue;
-pub mod schedule;
+pub(crate) mod schedule;
 #[cfg(test)]
 mod tests;
 mod ttl;
@@ -37,10 +37,11 @@ use serde_json::Value;
 
 use crate::kinds::{Kinds, Subresource};
 use crate::object;
+pub(crate) use crate::request::options::Propagation;
 use crate::status::Status;
 use crate::store::{Key, Resource, Store};
 
-pub use bootstrap::bootstrap_objects;
+pub(crate) use bootstrap::bootstrap_objects;
 use event::Event;
 use queue::Queue;
 
@@ -54,10 +55,10 @@ static SERVICE_ACCOUNTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("",
 
 /// How the controllers behave.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// How long the containers of a Pod run that does not say it itself (annotation `devcluster.gyre.dev/run-for`). None: nobody runs
     /// Pods; they stay as they were created, as on a control plane without nodes.
-    pub pod_run_time: Option<Duration>,
+    pub(crate) pod_run_time: Option<Duration>,
 }
 
 impl Default for Options {
@@ -66,20 +67,9 @@ impl Default for Options {
     }
 }
 
-/// What happens to the dependents of a deleted object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// They are deleted afterwards.
-    Background,
-    /// They are deleted before.
-    Foreground,
-    /// They stay, without an owner.
-    Orphan,
-}
-
 /// A write that a controller wants. Its preconditions make it fail if the object has changed since.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Write {
+pub(crate) enum Write {
     /// Create an object. It has a `name` or a `generateName`.
     Create {
         /// Of which kind.
@@ -124,7 +114,7 @@ pub enum Write {
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Component {
+pub(crate) enum Component {
     /// The controllers proper.
     ControllerManager,
     /// Who chooses a node.
@@ -135,7 +125,7 @@ pub enum Component {
 
 impl Component {
     /// The field manager of its writes; their operation is `Update`.
-    pub fn field_manager(self) -> &'static str {
+    pub(crate) fn field_manager(self) -> &'static str {
         match self {
             Self::ControllerManager => "kube-controller-manager",
             Self::Scheduler => "kube-scheduler",
@@ -146,11 +136,11 @@ impl Component {
 
 /// A write to execute; tell [`Controllers::settled`] how it went.
 #[derive(Clone, Debug)]
-pub struct Action {
+pub(crate) struct Action {
     /// What to write.
-    pub write: Write,
+    pub(crate) write: Write,
     /// Who writes it.
-    pub component: Component,
+    pub(crate) component: Component,
     cause: Cause,
     then: Vec<Then>,
 }
@@ -278,7 +268,7 @@ impl Seen {
 
 /// All of them. See the module's documentation.
 #[derive(Debug)]
-pub struct Controllers {
+pub(crate) struct Controllers {
     queue: Queue,
     seen: BTreeMap<(Resource, Key), Seen>,
     terminating: BTreeSet<Arc<str>>,
@@ -291,7 +281,7 @@ pub struct Controllers {
 
 impl Controllers {
     /// Controllers that have seen nothing yet.
-    pub fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self {
             queue: Queue::default(),
             seen: BTreeMap::new(),
@@ -304,7 +294,7 @@ impl Controllers {
     }
 
     /// Looks at what changed: [`Store::take_unseen`].
-    pub fn observe(&mut self, store: &Store, changed: &[(Resource, Key)], now: Timestamp) {
+    pub(crate) fn observe(&mut self, store: &Store, changed: &[(Resource, Key)], now: Timestamp) {
         for (resource, key) in changed {
             self.observe_one(store, resource, key, now);
         }
@@ -408,10 +398,15 @@ impl Controllers {
 
     /// The next actions that are due: those of one sync. Execute them in order, say of each how it went ([`Self::settled`]), show what
     /// changed ([`Self::observe`]), and ask again. Empty: nothing is due.
-    pub fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Vec<Action> {
+    pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Vec<Action> {
         loop {
             if let Some(intent) = self.events.next(store, now) {
-                return vec![Action { write: intent.write, component: intent.component, cause: Cause::Event, then: intent.then }];
+                return vec![Action {
+                    write: intent.write,
+                    component: intent.component,
+                    cause: Cause::Event,
+                    then: intent.then,
+                }];
             }
             let Some(work) = self.queue.pop(now) else { return Vec::new() };
             let step = self.sync(store, kinds, &work, now);
@@ -458,7 +453,7 @@ impl Controllers {
 
     /// Says how an action went: `Ok` with the object as it was written (of a deletion: whatever the server answered). What failed is
     /// tried again after a while that grows with each failure.
-    pub fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
+    pub(crate) fn settled(&mut self, action: &Action, outcome: Result<&Value, &Status>, now: Timestamp) {
         for then in action.then.iter().cloned() {
             match (then, outcome) {
                 (Then::Event(event), Ok(_)) => self.events.record(event),
@@ -486,7 +481,7 @@ impl Controllers {
     }
 
     /// When something becomes due by itself.
-    pub fn wakeup(&self) -> Option<Timestamp> {
+    pub(crate) fn wakeup(&self) -> Option<Timestamp> {
         self.queue.wakeup()
     }
 }

@@ -73,6 +73,9 @@ impl Version {
     pub(crate) fn scale(&self) -> Option<&Scale> {
         None
     }
+    pub(crate) fn openapi_schema(&self) -> &Value {
+        &Value::Null
+    }
     pub(crate) fn storage_version(&self) -> &str {
         ""
     }

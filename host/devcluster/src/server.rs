@@ -1,5 +1,8 @@
 //! The API server as a function of requests and time.
 
+mod act;
+mod definitions;
+mod discover;
 mod dispatch;
 
 use std::sync::Arc;
@@ -7,17 +10,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Request;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::controllers::{self, Action};
-use crate::custom;
+use crate::controllers;
 use crate::kinds::{Kind, Kinds, Subresource};
 use crate::object;
 use crate::random::Random;
-use crate::request::options::{DeleteOptions, DryRun};
-use crate::status::Status;
-use crate::store::{Key, Presence, Resource, Store};
+use crate::request::options::DryRun;
+use crate::store::Store;
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
@@ -77,7 +77,9 @@ impl Server {
             kinds: Kinds::builtin(),
             random: Random::new(options.seed),
             controllers: match options.controllers {
-                Controllers::Run => Some(controllers::Controllers::new(options)),
+                Controllers::Run => {
+                    Some(controllers::Controllers::new(&controllers::Options { pod_run_time: options.pod_run_time }))
+                }
                 Controllers::Absent => None,
             },
             definitions_seen: 0,
@@ -106,7 +108,11 @@ impl Server {
 
     /// Lets the controllers do what is due. Returns when to ask again at the latest; ask earlier when [`Self::revision`] has changed.
     pub fn run_controllers(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let mut controllers = self.controllers.take()?;
+        let Some(mut controllers) = self.controllers.take() else {
+            // Nobody looks at what changed, so nothing of it is kept.
+            self.store.take_unseen();
+            return None;
+        };
         for _ in 0..ACTIONS_PER_RUN {
             let changed = self.store.take_unseen();
             controllers.observe(&self.store, &changed, now);
@@ -115,10 +121,11 @@ impl Server {
                 break;
             }
             for action in actions {
-                if let Err(error) = self.act(&action, now) {
+                let outcome = self.act(&action, now);
+                if let Err(error) = &outcome {
                     tracing::debug!(%error, ?action, "a controller's action failed");
-                    controllers.failed(&action, &error, now);
                 }
+                controllers.settled(&action, outcome.as_ref(), now);
             }
             self.follow_definitions(now);
         }
@@ -146,121 +153,6 @@ impl Server {
     pub fn store(&self) -> &Store {
         &self.store
     }
-
-    fn act(&mut self, action: &Action, now: Timestamp) -> Result<(), Status> {
-        let (resource, manager) = (action.resource(), action.manager());
-        let kind = self.kinds.of_resource(resource).next().cloned().ok_or_else(Status::no_such_path)?;
-        let internal = |namespace: &str, name: &str| Call::internal(Arc::clone(&kind), namespace, name, manager, now);
-        match action {
-            Action::Create { object, .. } => {
-                let mut call = internal(object::namespace(object), object::name(object));
-                let mut object = object.clone();
-                kind.decode(&mut object, crate::kinds::FieldValidation::Ignore)?;
-                kind.default(&mut object);
-                self.create(&mut call, object).map(drop)
-            }
-            Action::Update { subresource, object, .. } => {
-                let mut call = internal(object::namespace(object), object::name(object));
-                call.subresource = *subresource;
-                let mut object = object.clone();
-                kind.decode(&mut object, crate::kinds::FieldValidation::Ignore)?;
-                kind.default(&mut object);
-                self.update(&mut call, object).map(drop)
-            }
-            Action::Delete { key, uid, propagation, grace_period_seconds, .. } => {
-                let mut call = internal(&key.namespace, &key.name);
-                let options = DeleteOptions {
-                    uid: Some(uid.clone()),
-                    propagation: *propagation,
-                    grace_period_seconds: *grace_period_seconds,
-                    ..DeleteOptions::default()
-                };
-                self.delete(&mut call, &options).map(drop)
-            }
-        }
-    }
-
-    /// Serves the kinds that the CustomResourceDefinitions say, and writes their status.
-    fn follow_definitions(&mut self, now: Timestamp) {
-        let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
-        // A status that is written is itself a change to follow; it settles within a step.
-        while self.store.changed(&resource) > self.definitions_seen {
-            let changes = match self.store.changes_since(&resource, self.definitions_seen) {
-                Ok(changes) => changes.cloned().collect(),
-                Err(_) => Vec::new(),
-            };
-            self.definitions_seen = self.store.changed(&resource);
-            for change in changes {
-                let definition = &change.after.value;
-                let served = served_resource(definition);
-                let current = self.store.get(&resource, &change.key).cloned();
-                if change.presence == Presence::Deleted || current.is_none() {
-                    if change.before.as_ref().is_some_and(|before| custom::is_established(&before.value)) {
-                        self.kinds.remove(&served);
-                        self.store.forget(&served);
-                    }
-                    continue;
-                }
-                let Some(current) = current else { continue };
-                self.finalize_definition(&resource, &change.key, &current.value, &served, now);
-                let Some(current) = self.store.get(&resource, &change.key).cloned() else { continue };
-                let others: Vec<_> = self.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
-                let others = others.iter().filter(|other| object::uid(&other.value) != object::uid(&current.value));
-                if let Some(status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
-                    let mut updated = current.value.clone();
-                    if let Some(updated) = updated.as_object_mut() {
-                        updated.insert("status".to_owned(), status);
-                    }
-                    self.store.put(&resource, &change.key, updated);
-                    continue;
-                }
-                if custom::is_established(&current.value) {
-                    self.kinds.remove(&served);
-                    for kind in custom::kinds(&current.value) {
-                        self.kinds.insert(kind);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A definition that is deleted takes its objects along, and goes when they are gone.
-    fn finalize_definition(&mut self, resource: &Resource, key: &Key, definition: &Value, served: &Resource, now: Timestamp) {
-        const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-        if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
-            return;
-        }
-        let kind = self.kinds.of_resource(served).next().cloned();
-        if let Some(kind) = kind {
-            let keys: Vec<Key> = self.store.list(served, None).map(|(key, _)| key.clone()).collect();
-            for key in keys {
-                let mut call = Call::internal(Arc::clone(&kind), &key.namespace, &key.name, "kube-apiserver", now);
-                if let Err(error) = self.delete(&mut call, &DeleteOptions::default()) {
-                    tracing::debug!(%error, "an object of a deleted definition stays");
-                }
-            }
-            if self.store.count(served, None) > 0 {
-                return;
-            }
-        }
-        let mut updated = definition.clone();
-        let rest: Vec<&str> = object::finalizers(definition).filter(|finalizer| *finalizer != CLEANUP).collect();
-        let is_last = rest.is_empty();
-        let rest = Value::from(rest);
-        if is_last {
-            object::remove_metadata(&mut updated, "finalizers");
-            self.store.remove_as(resource, key, updated);
-        } else {
-            object::set_metadata(&mut updated, "finalizers", rest);
-            self.store.put(resource, key, updated);
-        }
-    }
-}
-
-/// What a definition serves.
-fn served_resource(definition: &Value) -> Resource {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    Resource::new(text("/spec/group"), text("/spec/names/plural"))
 }
 
 impl Call {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The objects that the server itself creates before it serves: the namespaces, and the Service that clients inside find it by. What
 /// each namespace gets (the ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`) the controllers create.
-pub fn bootstrap_objects() -> Vec<Value> {
+pub(crate) fn bootstrap_objects() -> Vec<Value> {
     let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let service = json!({
         "apiVersion": "v1", "kind": "Service",

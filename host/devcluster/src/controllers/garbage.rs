@@ -125,7 +125,8 @@ fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &O
         if owners.dangling.is_empty() && owners.waiting.is_empty() {
             return Vec::new();
         }
-        let gone: Vec<&str> = owners.dangling.iter().chain(&owners.waiting).map(|reference| object::text(reference, "uid")).collect();
+        let gone: Vec<&str> =
+            owners.dangling.iter().chain(&owners.waiting).map(|reference| object::text(reference, "uid")).collect();
         return vec![Intent::update(resource, without_references(object, &gone))];
     }
     if owners.dangling.is_empty() && owners.waiting.is_empty() {
@@ -161,8 +162,9 @@ fn delete_dependents(store: &Store, resource: &Resource, object: &Value) -> Vec<
     if !has_finalizer(object, FOREGROUND) {
         return Vec::new();
     }
-    let is_blocking =
-        |dependent: &Stored| object::owner_references(&dependent.value).any(|owner| blocks(owner) && text(owner, "/uid") == uid);
+    let is_blocking = |dependent: &Stored| {
+        object::owner_references(&dependent.value).any(|owner| blocks(owner) && text(owner, "/uid") == uid)
+    };
     match dependents(store, uid).any(|(_, dependent)| is_blocking(dependent)) {
         true => Vec::new(),
         false => vec![Intent::update(resource, without_finalizer(object, FOREGROUND))],

@@ -142,7 +142,8 @@ struct Counts {
 
 impl<'a> Sync<'a> {
     fn new(job: &'a Value, pods: Vec<&'a Value>, now: Timestamp, backoff: Option<&Backoff>, creation: Creation) -> Self {
-        let uids = |field: &str| list(job, &format!("/status/uncountedTerminatedPods/{field}")).iter().filter_map(Value::as_str);
+        let uids =
+            |field: &str| list(job, &format!("/status/uncountedTerminatedPods/{field}")).iter().filter_map(Value::as_str);
         let mut sync = Self {
             job,
             pods,
@@ -157,7 +158,8 @@ impl<'a> Sync<'a> {
             failed: 0,
         };
         let uid = |pod: &Value| object::uid(pod).unwrap_or_default().to_owned();
-        let countable: Vec<&Value> = sync.pods.iter().copied().filter(|pod| is_tracked(pod) && sync.has_valid_index(pod)).collect();
+        let countable: Vec<&Value> =
+            sync.pods.iter().copied().filter(|pod| is_tracked(pod) && sync.has_valid_index(pod)).collect();
         let succeeded = countable.iter().copied().filter(|pod| text(pod, "/status/phase") == "Succeeded");
         let failed = countable.iter().copied().filter(|pod| sync.is_failed(pod));
         sync.newly = Newly {
@@ -166,7 +168,9 @@ impl<'a> Sync<'a> {
         };
         sync.backoff = backoff.cloned().unwrap_or_default().with(&sync.newly.succeeded, &sync.newly.failed);
         let total = |field: &str, newly: usize, uncounted: usize| {
-            integer(job, field).unwrap_or_default().saturating_add(i64::try_from(newly.saturating_add(uncounted)).unwrap_or(i64::MAX))
+            integer(job, field)
+                .unwrap_or_default()
+                .saturating_add(i64::try_from(newly.saturating_add(uncounted)).unwrap_or(i64::MAX))
         };
         sync.succeeded = total("/status/succeeded", sync.newly.succeeded.len(), sync.uncounted_succeeded.len());
         sync.failed = total("/status/failed", sync.newly.failed.len(), sync.uncounted_failed.len());

@@ -195,9 +195,7 @@ fn updated(old: &[Value], found: &BTreeMap<&'static str, (&'static str, String)>
             Some((reason, message)) => ("True", *reason, message.as_str()),
             None => ("False", reason, message),
         };
-        let new = |since: &str| {
-            json!({ "type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message })
-        };
+        let new = |since: &str| json!({ "type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message });
         match conditions.iter_mut().find(|condition| text(condition, "/type") == kind) {
             Some(old) if text(old, "/status") == status => *old = new(text(old, "/lastTransitionTime")),
             Some(old) => *old = new(&seconds(now)),

@@ -69,8 +69,8 @@ impl Kubelet {
         }
         match (object::is_deleting(pod), phase) {
             (true, _) if !is_over => Step::of(vec![status(pod, ended(pod, TERMINATED, now))]),
-            (true, _) if integer(pod, "/metadata/deletionGracePeriodSeconds") != Some(0) => {
-                Step::of(vec![Intent::new(Write::Delete {
+            (true, _) if integer(pod, "/metadata/deletionGracePeriodSeconds") != Some(0) => Step::of(vec![
+                Intent::new(Write::Delete {
                     resource: PODS.clone(),
                     key: key.clone(),
                     uid: object::uid(pod).unwrap_or_default().to_owned(),
@@ -78,8 +78,8 @@ impl Kubelet {
                     propagation: None,
                     grace: Some(0),
                 })
-                .by(Component::Kubelet)])
-            }
+                .by(Component::Kubelet),
+            ]),
             (true, _) => Step::default(),
             (false, "Running") => self.run(pod, run_time, now),
             (false, "Pending" | "") => Step::of(vec![self.start(pod, now)]),
@@ -186,7 +186,8 @@ fn ended(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     new.insert("phase".to_owned(), Value::from(if code == 0 { "Succeeded" } else { "Failed" }));
     set_containers(&mut new, pod, &|container, old| {
-        let mut new = container_status(pod, container, old, json!({ "terminated": terminated(pod, container, old, code, now) }));
+        let mut new =
+            container_status(pod, container, old, json!({ "terminated": terminated(pod, container, old, code, now) }));
         set(&mut new, "ready", Value::from(false));
         set(&mut new, "started", Value::from(false));
         new
@@ -200,7 +201,8 @@ fn crashed(pod: &Value, code: i64, now: Timestamp) -> Map<String, Value> {
     let mut new = pod.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
     set_containers(&mut new, pod, &|container, old| {
         let name = object::text(container, "name");
-        let waiting = json!({ "reason": "CrashLoopBackOff", "message": format!("back-off restarting failed container={name}") });
+        let waiting =
+            json!({ "reason": "CrashLoopBackOff", "message": format!("back-off restarting failed container={name}") });
         let mut new = container_status(pod, container, old, json!({ "waiting": waiting }));
         let restarts = old.and_then(|old| integer(old, "/restartCount")).unwrap_or_default().saturating_add(1);
         set(&mut new, "lastState", json!({ "terminated": terminated(pod, container, old, code, now) }));

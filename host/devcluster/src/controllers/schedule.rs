@@ -8,7 +8,7 @@ use super::duration;
 
 /// When something is to happen.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     rule: Rule,
     zone: TimeZone,
 }
@@ -41,11 +41,8 @@ struct Bounds {
 const MINUTES: Bounds = Bounds { first: 0, last: 59, names: &[] };
 const HOURS: Bounds = Bounds { first: 0, last: 23, names: &[] };
 const DAYS: Bounds = Bounds { first: 1, last: 31, names: &[] };
-const MONTHS: Bounds = Bounds {
-    first: 1,
-    last: 12,
-    names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
-};
+const MONTHS: Bounds =
+    Bounds { first: 1, last: 12, names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] };
 const WEEKDAYS: Bounds = Bounds { first: 0, last: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
 
 /// A time zone by its name in the IANA database; empty is UTC.
@@ -53,7 +50,7 @@ const WEEKDAYS: Bounds = Bounds { first: 0, last: 6, names: &["sun", "mon", "tue
 /// # Errors
 ///
 /// `unknown time zone …`. Names are told apart by case, as on the real server's file system.
-pub fn time_zone(name: &str) -> Result<TimeZone, String> {
+pub(crate) fn time_zone(name: &str) -> Result<TimeZone, String> {
     if matches!(name, "" | "UTC" | "Local") {
         return Ok(TimeZone::UTC);
     }
@@ -68,7 +65,7 @@ impl Schedule {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Self::parse_in(text, TimeZone::UTC)
     }
 
@@ -77,7 +74,7 @@ impl Schedule {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn parse_in(text: &str, zone: TimeZone) -> Result<Self, String> {
+    pub(crate) fn parse_in(text: &str, zone: TimeZone) -> Result<Self, String> {
         if text.is_empty() {
             return Err("empty spec string".to_owned());
         }
@@ -99,7 +96,7 @@ impl Schedule {
     }
 
     /// The first time after `time` that it admits; none if there is none within five years.
-    pub fn next(&self, time: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn next(&self, time: Timestamp) -> Option<Timestamp> {
         let second = Timestamp::from_second(time.as_second()).ok()?;
         match &self.rule {
             Rule::Every(delay) => second.checked_add(*delay).ok(),

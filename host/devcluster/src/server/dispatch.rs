@@ -5,6 +5,7 @@ use http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
 
 use crate::answer::Answer;
+use crate::fields;
 use crate::kinds::{Scope, Subresource};
 use crate::render::{ListMetadata, Rendering};
 use crate::request::accept::{Accept, Offer};
@@ -15,7 +16,6 @@ use crate::server::Server;
 use crate::status::Status;
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
-use crate::{discovery, fields, openapi};
 
 /// A request, read as far as all verbs need it.
 struct Incoming<'a> {
@@ -38,21 +38,17 @@ impl Server {
                 _ => method_not_allowed(),
             });
         }
-        let headers = request.headers();
-        let discovery = |headers| Accept::of(headers, Offer::Discovery);
         Ok(match target {
-            Target::CoreVersions => discovery::core(&self.kinds, discovery(headers)?),
-            Target::Groups => discovery::groups(&self.kinds, discovery(headers)?),
-            Target::Group(group) => discovery::group(&self.kinds, &group).unwrap_or_else(Answer::no_such_page),
-            Target::Version { group, version } => {
-                discovery::version(&self.kinds, &group, &version).unwrap_or_else(Answer::no_such_page)
-            }
+            Target::CoreVersions => self.core_versions(request)?,
+            Target::Groups => self.groups(request)?,
+            Target::Group(group) => self.group(&group, request)?,
+            Target::Version { group, version } => self.version(&group, &version, request)?,
             Target::Resource(path) => return self.resource(now, request, &path),
-            Target::OpenApiIndex => openapi::index(&self.kinds),
-            Target::OpenApi(path) => openapi::document(&self.kinds, &path).unwrap_or_else(Answer::no_such_page),
+            Target::OpenApiIndex => self.openapi_index(),
+            Target::OpenApi(path) => self.openapi_document(&path, request),
             Target::ServerVersion => Answer::json(StatusCode::OK, crate::builtin::version()),
             Target::Health(path) => health(&path, &Query::parse(request.uri().query())),
-            Target::Root => Answer::json(StatusCode::OK, &discovery::paths(&self.kinds)),
+            Target::Root => self.root(),
             Target::Unknown => Answer::no_such_page(),
         })
     }

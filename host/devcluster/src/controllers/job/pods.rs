@@ -19,7 +19,9 @@ const LONGEST_PREFIX: usize = 58;
 pub(super) enum Managed {
     Change(Vec<Intent>),
     /// The Pods are as they should be, until `again`.
-    Enough { again: Option<Timestamp> },
+    Enough {
+        again: Option<Timestamp>,
+    },
 }
 
 impl Sync<'_> {
@@ -85,7 +87,8 @@ impl Sync<'_> {
         }
         // Without the finalizer: they are not counted, since it was not they who failed.
         let released = |pod: &Value| is_tracked(pod).then(|| Intent::update(&PODS, without_finalizer(pod, TRACKING)));
-        let removals = removed.into_iter().take(PODS_AT_ONCE).flat_map(|pod| released(pod).into_iter().chain([self.deletion(pod)]));
+        let removals =
+            removed.into_iter().take(PODS_AT_ONCE).flat_map(|pod| released(pod).into_iter().chain([self.deletion(pod)]));
         Managed::Change(removals.collect())
     }
 
@@ -119,7 +122,8 @@ impl Sync<'_> {
             "generateName": prefix, "namespace": object::namespace(self.job), "labels": labels, "finalizers": finalizers,
             "ownerReferences": [controller_reference(self.job)],
         });
-        if let Some(metadata) = metadata.as_object_mut().filter(|_| annotations.as_object().is_some_and(|all| !all.is_empty())) {
+        if let Some(metadata) = metadata.as_object_mut().filter(|_| annotations.as_object().is_some_and(|all| !all.is_empty()))
+        {
             metadata.insert("annotations".to_owned(), annotations);
         }
         let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
@@ -134,9 +138,9 @@ fn set_index_in(spec: &mut Value) {
     const NAME: &str = "JOB_COMPLETION_INDEX";
     for containers in ["containers", "initContainers"] {
         let containers = spec.get_mut(containers).and_then(Value::as_array_mut).into_iter().flatten();
-        for environment in containers.filter_map(|container| {
-            container.as_object_mut()?.entry("env").or_insert_with(|| json!([])).as_array_mut()
-        }) {
+        for environment in containers
+            .filter_map(|container| container.as_object_mut()?.entry("env").or_insert_with(|| json!([])).as_array_mut())
+        {
             if !environment.iter().any(|variable| object::text(variable, "name") == NAME) {
                 let path = format!("metadata.labels['{COMPLETION_INDEX}']");
                 environment.push(json!({ "name": NAME, "valueFrom": { "fieldRef": { "fieldPath": path } } }));

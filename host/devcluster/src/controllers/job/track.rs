@@ -82,7 +82,8 @@ impl Sync<'_> {
 
     /// Counts those that were noted and whose finalizer is gone; returns what is left.
     fn count(&self, status: &mut Map<String, Value>) -> Ledger {
-        let tracked: BTreeSet<&str> = self.pods.iter().filter(|pod| is_tracked(pod)).filter_map(|pod| object::uid(pod)).collect();
+        let tracked: BTreeSet<&str> =
+            self.pods.iter().filter(|pod| is_tracked(pod)).filter_map(|pod| object::uid(pod)).collect();
         let mut left = |field: &str| {
             let noted = list(self.job, &format!("/status/uncountedTerminatedPods/{field}")).iter().filter_map(Value::as_str);
             let (left, counted): (Vec<&str>, Vec<&str>) = noted.partition(|uid| tracked.contains(uid));

@@ -1,0 +1,89 @@
+//! Doing what controllers want, as if it had been sent.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::controllers::{Action, Write};
+use crate::object;
+use crate::request::options::DeleteOptions;
+use crate::server::Server;
+use crate::status::Status;
+use crate::store::{Key, Resource};
+use crate::verbs::Call;
+use crate::verbs::delete::Deleted;
+
+impl Server {
+    /// Does what a controller wants. Returns the object as it is then.
+    pub(super) fn act(&mut self, action: &Action, now: Timestamp) -> Result<Value, Status> {
+        let manager = action.component.field_manager();
+        match &action.write {
+            Write::Create { resource, object } => {
+                let (mut call, object) = self.internal_write(resource, object, manager, now)?;
+                Ok(self.create(&mut call, object)?.value().clone())
+            }
+            Write::Update { resource, subresource, object } => {
+                let (call, object) = self.internal_write(resource, object, manager, now)?;
+                Ok(self.update(&mut call.about(*subresource), object)?.value().clone())
+            }
+            Write::Delete { resource, key, uid, resource_version, propagation, grace } => {
+                let kind = self.kinds.of_resource(resource).next().cloned().ok_or_else(Status::no_such_path)?;
+                let mut call = Call::internal(kind, &key.namespace, &key.name, manager, now);
+                let options = DeleteOptions {
+                    uid: Some(uid.clone()),
+                    resource_version: resource_version.clone(),
+                    propagation: *propagation,
+                    grace_period_seconds: *grace,
+                    ..DeleteOptions::default()
+                };
+                match self.delete(&mut call, &options)? {
+                    Deleted::Gone(value) | Deleted::Pending(value) => Ok(value),
+                }
+            }
+            Write::Bind { key, uid, node } => self.bind(key, uid, node, manager, now),
+        }
+    }
+
+    /// An object that a controller writes, as if it had been sent, in the version that it says it has.
+    fn internal_write(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        manager: &str,
+        now: Timestamp,
+    ) -> Result<(Call, Value), Status> {
+        let kind = self.kinds.by_kind(object::text(object, "apiVersion"), object::text(object, "kind"));
+        let kind = kind.or_else(|| self.kinds.of_resource(resource).next()).cloned().ok_or_else(Status::no_such_path)?;
+        let mut object = object.clone();
+        kind.decode(&mut object, crate::kinds::FieldValidation::Ignore)?;
+        kind.default(&mut object);
+        Ok((Call::internal(kind, object::namespace(&object), object::name(&object), manager, now), object))
+    }
+
+    /// What a POST to a Pod's `binding` does: the Pod has a node. Nobody owns that field.
+    fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
+        let kind = self.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;
+        let call = Call::internal(kind, &key.namespace, &key.name, manager, now);
+        let live = call.live(&self.store)?;
+        if object::uid(&live.value) != Some(uid) {
+            return Err(Status::conflict(call.named(), "the pod is another one now"));
+        }
+        let mut pod = live.value.clone();
+        let condition = json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": crate::verbs::seconds(now),
+            "observedGeneration": pod.pointer("/metadata/generation").cloned().unwrap_or_else(|| Value::from(1)),
+        });
+        if let Some(pod) = pod.as_object_mut() {
+            if let Some(spec) = pod.entry("spec").or_insert_with(|| json!({})).as_object_mut() {
+                spec.insert("nodeName".to_owned(), Value::from(node));
+            }
+            let status = pod.entry("status").or_insert_with(|| json!({})).as_object_mut();
+            if let Some(conditions) =
+                status.and_then(|status| status.entry("conditions").or_insert_with(|| json!([])).as_array_mut())
+            {
+                conditions.retain(|condition| object::text(condition, "type") != "PodScheduled");
+                conditions.push(condition);
+            }
+        }
+        Ok(self.store.put(&call.kind.storage(), key, pod).value.clone())
+    }
+}

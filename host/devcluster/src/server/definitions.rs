@@ -1,0 +1,96 @@
+//! Following CustomResourceDefinitions: which kinds are served, and what becomes of the objects of those that are deleted.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::request::options::DeleteOptions;
+use crate::server::Server;
+use crate::store::{Key, Presence, Resource};
+use crate::verbs::Call;
+use crate::{custom, object};
+
+impl Server {
+    /// Serves the kinds that the CustomResourceDefinitions say, and writes their status.
+    pub(super) fn follow_definitions(&mut self, now: Timestamp) {
+        let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+        // A status that is written is itself a change to follow; it settles within a step.
+        while self.store.changed(&resource) > self.definitions_seen {
+            let changes = match self.store.changes_since(&resource, self.definitions_seen) {
+                Ok(changes) => changes.cloned().collect(),
+                Err(_) => Vec::new(),
+            };
+            self.definitions_seen = self.store.changed(&resource);
+            for change in changes {
+                let definition = &change.after.value;
+                let served = served_resource(definition);
+                let current = self.store.get(&resource, &change.key).cloned();
+                if change.presence == Presence::Deleted || current.is_none() {
+                    if change.before.as_ref().is_some_and(|before| custom::is_established(&before.value)) {
+                        self.kinds.remove(&served);
+                        self.store.forget(&served);
+                    }
+                    continue;
+                }
+                let Some(current) = current else { continue };
+                self.finalize_definition(&resource, &change.key, &current.value, &served, now);
+                let Some(current) = self.store.get(&resource, &change.key).cloned() else { continue };
+                let others: Vec<_> = self.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
+                let others = others.iter().filter(|other| object::uid(&other.value) != object::uid(&current.value));
+                if let Some(status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
+                    let mut updated = current.value.clone();
+                    if let Some(updated) = updated.as_object_mut() {
+                        updated.insert("status".to_owned(), status);
+                    }
+                    self.store.put(&resource, &change.key, updated);
+                    continue;
+                }
+                if custom::is_established(&current.value) {
+                    self.kinds.remove(&served);
+                    for kind in custom::kinds(&current.value) {
+                        self.kinds.insert(kind);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A definition that is deleted takes its objects along, and goes when they are gone.
+    fn finalize_definition(&mut self, resource: &Resource, key: &Key, definition: &Value, served: &Resource, now: Timestamp) {
+        const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+        if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
+            return;
+        }
+        let kind = self.kinds.of_resource(served).next().cloned();
+        if let Some(kind) = kind {
+            let keys: Vec<Key> = self.store.list(served, None).map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                let mut call = Call::internal(Arc::clone(&kind), &key.namespace, &key.name, "kube-apiserver", now);
+                if let Err(error) = self.delete(&mut call, &DeleteOptions::default()) {
+                    tracing::debug!(%error, "an object of a deleted definition stays");
+                }
+            }
+            if self.store.count(served, None) > 0 {
+                return;
+            }
+        }
+        let mut updated = definition.clone();
+        let rest: Vec<&str> = object::finalizers(definition).filter(|finalizer| *finalizer != CLEANUP).collect();
+        let is_last = rest.is_empty();
+        let rest = Value::from(rest);
+        if is_last {
+            object::remove_metadata(&mut updated, "finalizers");
+            self.store.remove_as(resource, key, updated);
+        } else {
+            object::set_metadata(&mut updated, "finalizers", rest);
+            self.store.put(resource, key, updated);
+        }
+    }
+}
+
+/// What a definition serves.
+fn served_resource(definition: &Value) -> Resource {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    Resource::new(text("/spec/group"), text("/spec/names/plural"))
+}
