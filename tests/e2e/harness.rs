@@ -7,17 +7,20 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, shared_or_skip};
+use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::Value;
+
+use crate::SERVER;
+use crate::plane::Plane;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 /// How long anything may take to happen on a busy machine with two cores. Nothing is ever waited for this long when all is well.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A namespace of the shared control plane, with one user in it.
+/// A namespace of the shared cluster, with one user in it.
 pub(crate) struct Cluster {
-    plane: &'static ControlPlane,
+    plane: Plane,
     test: String,
     kubeconfig: PathBuf,
 }
@@ -25,8 +28,8 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// The cluster for a test, or none after the test has been skipped loudly. Namespaces begin with the test's name.
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
-        let plane = shared_or_skip().expect("a control plane")?;
-        let kubeconfig = plane.kubeconfig_for_user(&user(test), &["system:masters"]).expect("a user");
+        let plane = Plane::shared(SERVER).expect("a cluster")?;
+        let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let cluster = Self { plane, test: test.to_owned(), kubeconfig };
         cluster.install_echo_crds();
         for namespace in namespaces {

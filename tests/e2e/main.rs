@@ -1,7 +1,7 @@
 //! The host as a process, against a real API server, told what to do through kubectl.
 //!
 //! Each test has namespaces and a host of its own, and its host a user of its own, by whose name the audit log tells what it did.
-//! [`harness`] is the one place that starts things and waits for them.
+//! [`harness`] is the one place that starts things and waits for them, [`plane`] what it starts.
 
 #![expect(
     clippy::expect_used,
@@ -15,5 +15,9 @@ mod command_line;
 mod echo;
 mod harness;
 mod hostile;
+mod plane;
 mod scale;
 mod scheduled_echo;
+
+/// What this target runs against.
+const SERVER: plane::Server = plane::Server::ControlPlane;

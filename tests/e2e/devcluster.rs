@@ -1,0 +1,22 @@
+//! The host as a process, against a devcluster, told what to do through kubectl.
+//!
+//! Each test has namespaces and a host of its own, and its host a user of its own, by whose name the audit log tells what it did.
+//! [`harness`] is the one place that starts things and waits for them, [`plane`] what it starts.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, and so do the functions that it is made of"
+)]
+
+mod echo;
+mod harness;
+mod hostile;
+mod plane;
+mod scale;
+mod scheduled_echo;
+
+/// What this target runs against.
+const SERVER: plane::Server = plane::Server::Devcluster;

@@ -1,0 +1,175 @@
+//! The clusters that the tests run against: a real control plane, and devcluster. What the tests ask of either is the same.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use gyre_controlplane::{AuditReader, ControlPlane, Guarded, Mark, Tools, shared_or_skip, tools_or_skip};
+
+use crate::harness::GYRE;
+
+/// How long the devcluster may take to start on a busy machine, and the audit log to be written.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Which cluster a test target runs against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// kube-apiserver, etcd and kube-controller-manager.
+    #[expect(dead_code, reason = "each test target has one of the two")]
+    ControlPlane,
+    /// `gyre dev --cluster-only`.
+    #[expect(dead_code, reason = "each test target has one of the two")]
+    Devcluster,
+}
+
+/// A running cluster.
+pub(crate) enum Plane {
+    /// See [`Server::ControlPlane`].
+    Real(&'static ControlPlane),
+    /// See [`Server::Devcluster`].
+    Dev(&'static Devcluster),
+}
+
+/// A devcluster in a process of its own, with an audit log. Nobody runs its Pods, as in a control plane without nodes.
+pub(crate) struct Devcluster {
+    // Dropped in this order: the process before its folder.
+    _process: Guarded,
+    folder: tempfile::TempDir,
+    tools: Tools,
+    url: String,
+    barriers: AtomicUsize,
+}
+
+impl Plane {
+    /// The cluster that all tests of this process share; none after a test has been skipped loudly.
+    pub(crate) fn shared(server: Server) -> anyhow::Result<Option<Self>> {
+        match server {
+            Server::ControlPlane => Ok(shared_or_skip()?.map(Self::Real)),
+            Server::Devcluster => Ok(Devcluster::shared()?.map(Self::Dev)),
+        }
+    }
+
+    /// A folder that goes with the cluster.
+    pub(crate) fn folder(&self) -> &Path {
+        match self {
+            Self::Real(plane) => plane.folder(),
+            Self::Dev(cluster) => cluster.folder.path(),
+        }
+    }
+
+    /// A kubeconfig for a user who may do everything, and whose name the audit log shows.
+    pub(crate) fn kubeconfig_for_user(&self, user: &str) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Real(plane) => plane.kubeconfig_for_user(user, &["system:masters"]),
+            Self::Dev(cluster) => cluster.kubeconfig(&format!("{user}.kubeconfig"), Some(user)),
+        }
+    }
+
+    /// What kubectl prints; it must succeed.
+    pub(crate) fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        match self {
+            Self::Real(plane) => plane.kubectl_stdout(arguments),
+            Self::Dev(cluster) => cluster.kubectl_stdout(arguments),
+        }
+    }
+
+    /// Applies manifests on the server's side.
+    pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<String> {
+        match self {
+            Self::Real(plane) => plane.apply(manifests),
+            Self::Dev(cluster) => {
+                let file = tempfile::NamedTempFile::new_in(cluster.folder.path())?;
+                std::fs::write(file.path(), manifests)?;
+                cluster.kubectl_stdout(&["apply", "--server-side", "-f", &file.path().display().to_string()])
+            }
+        }
+    }
+
+    /// The audit log, once everything that was answered is in it.
+    pub(crate) fn audit_barrier(&self) -> anyhow::Result<Mark> {
+        match self {
+            Self::Real(plane) => plane.audit_barrier(),
+            Self::Dev(cluster) => cluster.audit_barrier(),
+        }
+    }
+
+    /// Reads the audit log.
+    pub(crate) fn audit(&self) -> anyhow::Result<AuditReader> {
+        match self {
+            Self::Real(plane) => plane.audit(),
+            Self::Dev(cluster) => Ok(cluster.audit()),
+        }
+    }
+}
+
+impl Devcluster {
+    fn shared() -> anyhow::Result<Option<&'static Self>> {
+        static SHARED: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();
+        match SHARED.get_or_init(|| tools_or_skip()?.map(Self::start).transpose()) {
+            Ok(cluster) => Ok(cluster.as_ref()),
+            Err(error) => bail!("{error:#}"),
+        }
+    }
+
+    fn start(tools: Tools) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("gyre-devcluster-").tempdir().context("no temporary folder")?;
+        let kubeconfig = folder.path().join("admin.kubeconfig");
+        let mut command = Command::new(GYRE);
+        command.args(["dev", "--cluster-only", "--pods-run", "never", "--kubeconfig"]).arg(&kubeconfig);
+        command.arg("--audit-log").arg(folder.path().join("audit.log"));
+        let log = folder.path().join("devcluster.log");
+        let mut process = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5))?;
+        let deadline = Instant::now() + PATIENCE;
+        let url = loop {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            // The kubeconfig is there before its line is.
+            if text.contains("export KUBECONFIG=")
+                && let Some(url) = text.lines().find_map(|line| line.trim().strip_prefix("http://"))
+            {
+                break format!("http://{url}");
+            }
+            if let Some(status) = process.exited()? {
+                bail!("gyre dev ended ({status}): {text}");
+            }
+            ensure!(Instant::now() < deadline, "gyre dev did not start within {PATIENCE:?}: {text}");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        Ok(Self { _process: process, folder, tools, url, barriers: AtomicUsize::new(0) })
+    }
+
+    fn kubeconfig(&self, file: &str, user: Option<&str>) -> anyhow::Result<PathBuf> {
+        let path = self.folder.path().join(file);
+        std::fs::write(&path, gyre_devcluster::kubeconfig::kubeconfig(&self.url, user))?;
+        Ok(path)
+    }
+
+    fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let mut command = Command::new(&self.tools.kubectl);
+        command
+            .env("KUBECONFIG", self.folder.path().join("admin.kubeconfig"))
+            .env("KUBECACHEDIR", self.folder.path().join("kubectl-cache"))
+            .env("KUBERC", "off")
+            .stdin(Stdio::null())
+            .args(arguments);
+        let output = command.output().context("cannot run kubectl")?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "kubectl failed ({}): {stderr}", output.status);
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn audit(&self) -> AuditReader {
+        AuditReader::new(&self.folder.path().join("audit.log"))
+    }
+
+    fn audit_barrier(&self) -> anyhow::Result<Mark> {
+        let audit = self.audit();
+        let before = audit.mark()?;
+        let tag = format!("gyre-barrier={}", self.barriers.fetch_add(1, Ordering::Relaxed));
+        self.kubectl_stdout(&["get", "--raw", &format!("/version?{tag}")])?;
+        audit.wait_for(before, PATIENCE, |event| event.uri.contains(&tag))?;
+        audit.mark()
+    }
+}
