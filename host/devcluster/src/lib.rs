@@ -29,7 +29,7 @@ pub mod object;
 mod openapi;
 mod partial;
 mod patch;
-mod random;
+pub mod random;
 mod render;
 mod request;
 pub mod schema;
