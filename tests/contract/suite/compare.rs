@@ -1,0 +1,115 @@
+//! Comparing two transcripts, request by request, as JSON values.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::differences::{self, Difference};
+use super::transcript::Transcript;
+
+/// How many differing places of one answer are shown: past that, people read the transcripts themselves.
+const MAX_SHOWN: usize = 40;
+
+/// What differs, for people to read; empty if nothing does.
+pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> String {
+    let mut report = String::new();
+    for (index, pair) in expected.exchanges.iter().zip(&found.exchanges).enumerate() {
+        let (expected, found) = pair;
+        let mut places = Vec::new();
+        compare("", &expected.compared(), &found.compared(), &mut places);
+        places.retain(|place| !differences::KNOWN.iter().any(|known| known.covers(check, &place.path)));
+        if places.is_empty() {
+            continue;
+        }
+        let _ = writeln!(report, "request {}: {}", index + 1, expected.request);
+        for Place { path, expected, found } in places.iter().take(MAX_SHOWN) {
+            let _ = writeln!(report, "  {path}\n    expected {}\n    found    {}", shown(expected.as_ref()), shown(found.as_ref()));
+        }
+        if places.len() > MAX_SHOWN {
+            let _ = writeln!(report, "  and {} more places", places.len() - MAX_SHOWN);
+        }
+    }
+    let (expected, found) = (expected.exchanges.len(), found.exchanges.len());
+    if expected != found {
+        let _ = writeln!(report, "{expected} requests were expected, and {found} were made");
+    }
+    report
+}
+
+/// One place where two answers differ; a side that has nothing there is `None`.
+struct Place {
+    path: String,
+    expected: Option<Value>,
+    found: Option<Value>,
+}
+
+fn compare(path: &str, expected: &Value, found: &Value, places: &mut Vec<Place>) {
+    match (expected, found) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for key in keys {
+                step(&format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), left.get(key), right.get(key), places);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            for index in 0..left.len().max(right.len()) {
+                step(&format!("{path}/{index}"), left.get(index), right.get(index), places);
+            }
+        }
+        _ => step(path, Some(expected), Some(found), places),
+    }
+}
+
+fn step(path: &str, expected: Option<&Value>, found: Option<&Value>, places: &mut Vec<Place>) {
+    match (expected, found) {
+        (Some(left), Some(right)) if left == right => {}
+        (Some(left @ (Value::Object(_) | Value::Array(_))), Some(right))
+            if std::mem::discriminant(left) == std::mem::discriminant(right) =>
+        {
+            compare(path, left, right, places);
+        }
+        _ => places.push(Place { path: path.to_owned(), expected: expected.cloned(), found: found.cloned() }),
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), Value::to_string)
+}
+
+impl Difference {
+    /// Whether it is about this place of this check's answers.
+    fn covers(&self, check: &str, path: &str) -> bool {
+        (self.check == "*" || self.check == check) && matches_pattern(self.path, path)
+    }
+}
+
+/// Whether a path is what a pattern says, in which `*` is one step and a last `**` is any number of steps.
+fn matches_pattern(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (Some("**"), _) | (None, None) => return true,
+            (Some("*"), Some(_)) => {}
+            (Some(left), Some(right)) if left == right => {}
+            _ => return false,
+        }
+    }
+}
+
+#[test]
+fn every_differing_place_is_named_and_equal_ones_are_not() {
+    let (left, right) = (serde_json::json!({"a": [1, 2], "b": {"c": 1}, "d": 0}), serde_json::json!({"a": [1, 3, 4], "b": [], "d": 0}));
+    let mut places = Vec::new();
+    compare("", &left, &right, &mut places);
+    let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();
+    assert_eq!(paths, ["/a/1", "/a/2", "/b"]);
+}
+
+#[test]
+fn patterns_cover_steps() {
+    assert!(matches_pattern("/body/*/name", "/body/x/name"));
+    assert!(matches_pattern("/body/**", "/body/x/name"));
+    assert!(!matches_pattern("/body/*", "/body/x/name"));
+    assert!(!matches_pattern("/body/x/name", "/body/x"));
+}

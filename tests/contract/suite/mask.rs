@@ -1,0 +1,219 @@
+//! Masking of what differs between two servers that behave alike: UIDs, resourceVersions, times, generated names, addresses.
+//!
+//! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on in the order in which a check meets them,
+//! so that a comparison still sees whether two of them are the same. The resourceVersion of a list or a bookmark is that of
+//! the whole server, which other checks write to at the same time: it is `(list rv)` always.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use serde_json::{Map, Value};
+
+/// Texts of the API server after which a resourceVersion follows.
+const BEFORE_A_REVISION: [&str; 5] = ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: "];
+/// Columns of tables that tell how long ago something was.
+const AGES: [&str; 5] = ["Age", "Last Seen", "First Seen", "Duration", "Last Schedule"];
+/// The characters that generated names end with.
+const SUFFIX: &str = "bcdfghjklmnpqrstvwxz2456789";
+/// Times before this are a check's own and are left as they are.
+const FIRST_MASKED_YEAR: &str = "2020";
+
+/// The masks of one check on one server.
+#[derive(Debug, Default)]
+pub(crate) struct Mask {
+    uids: BTreeMap<String, String>,
+    revisions: BTreeMap<String, String>,
+    names: BTreeMap<String, String>,
+}
+
+impl Mask {
+    /// The answer of a server, masked.
+    pub(crate) fn value(&mut self, value: &Value) -> Value {
+        self.learn_names(value);
+        self.walk("", value)
+    }
+
+    /// A watch event, masked.
+    pub(crate) fn event(&mut self, event: &Value) -> Value {
+        let mut event = event.clone();
+        if event["type"] == "BOOKMARK" && event["object"]["kind"] != "Table" {
+            event["object"]["metadata"]["resourceVersion"] = "(list rv)".into();
+        }
+        self.value(&event)
+    }
+
+    /// A text that may mention what is masked.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (name, label) in self.names.iter().chain(&self.uids) {
+            text = text.replace(name, label);
+        }
+        for before in BEFORE_A_REVISION {
+            text = mask_number_after(&text, before);
+        }
+        text
+    }
+
+    fn learn_names(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.learn_names(item)),
+            Value::Object(fields) => {
+                if let (Some(Value::String(prefix)), Some(Value::String(name))) = (fields.get("generateName"), fields.get("name"))
+                    && let Some(suffix) = name.strip_prefix(prefix.as_str())
+                    && suffix.len() == 5
+                    && suffix.chars().all(|c| SUFFIX.contains(c))
+                {
+                    self.names.insert(name.clone(), format!("{prefix}(suffix)"));
+                }
+                fields.values().for_each(|field| self.learn_names(field));
+            }
+            _ => {}
+        }
+    }
+
+    fn walk(&mut self, key: &str, value: &Value) -> Value {
+        match value {
+            Value::String(text) => self.string(key, text).into(),
+            Value::Number(number) if key == "nodePort" && number.as_u64() >= Some(30000) => "(node port)".into(),
+            Value::Array(items) => {
+                let mut items: Vec<Value> = items.iter().map(|item| self.walk(key, item)).collect();
+                if key == "managedFields" {
+                    // They are sorted by time, in seconds: their order may differ from one run to the next.
+                    items.sort_by_cached_key(|entry| format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"]));
+                }
+                items.into()
+            }
+            Value::Object(fields) => self.object(fields),
+            other => other.clone(),
+        }
+    }
+
+    fn object(&mut self, fields: &Map<String, Value>) -> Value {
+        let mut masked = Map::new();
+        let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let is_list = kind == "Table" || kind.ends_with("List");
+        // Sorted, so that labels are given in one order whatever the order of the text.
+        let mut keys: Vec<&String> = fields.keys().collect();
+        keys.sort();
+        for key in keys {
+            let field = &fields[key];
+            let value = match (key.as_str(), field) {
+                ("metadata", Value::Object(metadata)) if is_list => list_metadata(metadata),
+                ("rows", Value::Array(rows)) if kind == "Table" => self.rows(rows, fields.get("columnDefinitions")),
+                _ => self.walk(key, field),
+            };
+            masked.insert(key.clone(), value);
+        }
+        masked.into()
+    }
+
+    fn rows(&mut self, rows: &[Value], columns: Option<&Value>) -> Value {
+        let mut rows = rows.to_vec();
+        let columns = columns.and_then(Value::as_array);
+        for row in &mut rows {
+            let cells = row.get_mut("cells").and_then(Value::as_array_mut);
+            for (cell, column) in cells.into_iter().flatten().zip(columns.into_iter().flatten()) {
+                if column["name"].as_str().is_some_and(|name| AGES.contains(&name)) && is_duration(cell) {
+                    *cell = "(duration)".into();
+                }
+            }
+        }
+        self.walk("rows", &rows.into())
+    }
+
+    fn string(&mut self, key: &str, text: &str) -> String {
+        if text.is_empty() || text.starts_with('(') {
+            return text.to_owned();
+        }
+        if key == "resourceVersion" {
+            let next = format!("(rv {})", self.revisions.len() + 1);
+            return if text == "0" { text.to_owned() } else { self.revisions.entry(text.to_owned()).or_insert(next).clone() };
+        }
+        if is_uid(text) {
+            let next = format!("(uid {})", self.uids.len() + 1);
+            return self.uids.entry(text.to_owned()).or_insert(next).clone();
+        }
+        if let Some(time) = mask_time(text) {
+            return time.to_owned();
+        }
+        if text.strip_prefix("10.0.0.").is_some_and(|last| last.parse::<u8>().is_ok()) {
+            return "(ip)".to_owned();
+        }
+        self.text(text)
+    }
+}
+
+/// The metadata of a list: its revision, and the place where it goes on.
+fn list_metadata(metadata: &Map<String, Value>) -> Value {
+    let mut metadata = metadata.clone();
+    if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
+        metadata.insert("resourceVersion".to_owned(), "(list rv)".into());
+    }
+    if let Some(Value::String(token)) = metadata.get("continue") {
+        let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).or_else(|_| STANDARD_NO_PAD.decode(token));
+        if let Some(mut inner) = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
+            inner["rv"] = "(list rv)".into();
+            metadata.insert("continue".to_owned(), inner);
+        }
+    }
+    metadata.into()
+}
+
+fn mask_number_after(text: &str, before: &str) -> String {
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some((head, tail)) = rest.split_once(before) {
+        masked += head;
+        masked += before;
+        rest = tail.trim_start_matches(|c: char| c.is_ascii_digit());
+        if rest.len() < tail.len() {
+            masked += "(number)";
+        }
+    }
+    masked + rest
+}
+
+fn is_uid(text: &str) -> bool {
+    let groups: Vec<usize> = text.split('-').map(str::len).collect();
+    groups == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+}
+
+/// A duration as tables write it: `5s`, `3m20s`, `2d`, `<unknown>`.
+fn is_duration(cell: &Value) -> bool {
+    let Some(text) = cell.as_str() else { return false };
+    text.ends_with(['s', 'm', 'h', 'd', 'y']) && text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The mask of a time, with the precision that it was written with.
+fn mask_time(text: &str) -> Option<&'static str> {
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    let mask = match shape.as_str() {
+        "0000-00-00T00:00:00Z" => "(time)",
+        "0000-00-00T00:00:00.000000Z" => "(time with microseconds)",
+        _ => return None,
+    };
+    (text >= FIRST_MASKED_YEAR).then_some(mask)
+}
+
+#[test]
+fn what_differs_is_masked_and_what_is_equal_stays_equal() {
+    let mut mask = Mask::default();
+    let uid = "0f3b1c1e-0000-4000-8000-000000000001";
+    let object = serde_json::json!({
+        "metadata": { "uid": uid, "resourceVersion": "17", "generateName": "a-", "name": "a-bcdfg", "creationTimestamp": "2026-01-01T00:00:00Z" },
+        "spec": { "owner": uid, "text": "a-bcdfg failed", "since": "2001-01-01T00:00:00Z" },
+    });
+    let masked = mask.value(&object);
+    let expected = serde_json::json!({
+        "metadata": { "uid": "(uid 1)", "resourceVersion": "(rv 1)", "generateName": "a-", "name": "a-(suffix)", "creationTimestamp": "(time)" },
+        "spec": { "owner": "(uid 1)", "text": "a-(suffix) failed", "since": "2001-01-01T00:00:00Z" },
+    });
+    assert_eq!(masked, expected);
+    assert_eq!(mask.text("too large resource version: 99, current: 17"), "too large resource version: (number), current: (number)");
+    let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":12,"start":"b\u0000"}"#);
+    let list = mask.value(&serde_json::json!({ "kind": "PodList", "metadata": { "resourceVersion": "12", "continue": token } }));
+    let expected = serde_json::json!({ "v": "meta.k8s.io/v1", "rv": "(list rv)", "start": "b\u{0}" });
+    assert_eq!(list["metadata"]["continue"], expected);
+    assert_eq!(list["metadata"]["resourceVersion"], "(list rv)");
+}

@@ -1,0 +1,10 @@
+//! What the checks are made of, and how they are run.
+
+pub(crate) mod compare;
+pub(crate) mod differences;
+pub(crate) mod mask;
+pub(crate) mod objects;
+pub(crate) mod probe;
+pub(crate) mod registry;
+pub(crate) mod servers;
+pub(crate) mod transcript;

@@ -1,0 +1,100 @@
+//! The servers that are compared. Each is started at most twice in a test process, when the first check needs it: once
+//! without controllers, so that nobody but a check changes anything, and once with.
+
+use std::sync::OnceLock;
+
+use gyre_controlplane::{ControlPlane, Controllers, Options, skip, start_or_skip};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::runtime::Runtime;
+
+use super::registry::World;
+
+/// The environment variable that says which servers are run: their names with commas. All, if it is not set.
+const SERVERS: &str = "GYRE_CONTRACT_SERVERS";
+
+/// What answers requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// The real one; what it does is what is right.
+    KubeApiserver,
+    /// The one in memory.
+    Devcluster,
+}
+
+impl Server {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::KubeApiserver => "kube-apiserver",
+            Self::Devcluster => "devcluster",
+        }
+    }
+
+    /// A client of it; `None` after the test was skipped, since the server cannot run here.
+    pub(crate) fn client(self, world: World) -> Option<kube::Client> {
+        match self {
+            Self::KubeApiserver => kube_apiserver(world),
+            Self::Devcluster => devcluster(world),
+        }
+    }
+}
+
+/// The servers of this run, the real one first.
+pub(crate) fn servers() -> Vec<Server> {
+    // Devcluster joins the list when it is there.
+    let all = [Server::KubeApiserver];
+    match std::env::var(SERVERS) {
+        Ok(names) => [Server::KubeApiserver, Server::Devcluster]
+            .into_iter()
+            .filter(|server| names.split(',').any(|name| name.trim() == server.name()))
+            .collect(),
+        Err(_) => all.to_vec(),
+    }
+}
+
+/// The runtime that all checks share, since the connections of a client belong to one.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime"))
+}
+
+fn kube_apiserver(world: World) -> Option<kube::Client> {
+    static WITHOUT_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
+    static WITH_CONTROLLERS: OnceLock<Option<(ControlPlane, kube::Client)>> = OnceLock::new();
+    let (cell, options) = match world {
+        // Nobody makes the service accounts without which Pods are not admitted.
+        World::Api => (
+            &WITHOUT_CONTROLLERS,
+            Options {
+                controllers: Controllers::Absent,
+                apiserver_args: vec!["--disable-admission-plugins=ServiceAccount".to_owned()],
+                ..Options::default()
+            },
+        ),
+        World::Controllers => (&WITH_CONTROLLERS, Options { controllers: Controllers::Run, ..Options::default() }),
+    };
+    let started = cell.get_or_init(|| {
+        let plane = start_or_skip(options).expect("a control plane")?;
+        if plane.audit().is_err() {
+            skip("it needs a control plane of its own, and USE_EXISTING_CLUSTER is set").expect("may be skipped");
+            return None;
+        }
+        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
+        let client = runtime().block_on(async {
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+            kube::Client::try_from(config.expect("a configuration")).expect("a client")
+        });
+        Some((plane, client))
+    });
+    match started {
+        Some((_, client)) => Some(client.clone()),
+        None => {
+            skip("there is no control plane").expect("may be skipped");
+            None
+        }
+    }
+}
+
+/// The seam: one cluster per world in a `OnceLock` as above, and a client over its service.
+fn devcluster(_world: World) -> Option<kube::Client> {
+    panic!("devcluster is not part of this build")
+}

@@ -1,0 +1,66 @@
+//! What was asked of a server and what it answered, masked so that two servers can be compared.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// All that one check asked, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Transcript {
+    pub(crate) exchanges: Vec<Exchange>,
+}
+
+/// One request and its answer; or, without a status, a value that the check derived from answers that it did not record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Exchange {
+    /// For people: what was asked, or what the value is. It is the check's own and is not compared.
+    pub(crate) request: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) headers: BTreeMap<String, Vec<String>>,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub(crate) body: Value,
+    /// The events of a watch, as far as the check read them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) events: Vec<Value>,
+}
+
+impl Exchange {
+    /// What is compared.
+    pub(crate) fn compared(&self) -> Value {
+        serde_json::json!({ "status": self.status, "headers": self.headers, "body": self.body, "events": self.events })
+    }
+}
+
+impl Transcript {
+    pub(crate) fn load(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("no transcript at {}: {error}", path.display()));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{} is no transcript: {error}", path.display()))
+    }
+
+    pub(crate) fn save(&self, path: &Path) {
+        std::fs::write(path, serde_json::to_string_pretty(self).unwrap() + "\n").unwrap();
+    }
+}
+
+impl fmt::Display for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for exchange in &self.exchanges {
+            writeln!(f, "> {}", exchange.request)?;
+            if let Some(status) = exchange.status {
+                writeln!(f, "< {status} {:?}", exchange.headers)?;
+            }
+            if !exchange.body.is_null() {
+                writeln!(f, "{:#}", exchange.body)?;
+            }
+            for event in &exchange.events {
+                writeln!(f, "event {event:#}")?;
+            }
+        }
+        Ok(())
+    }
+}
