@@ -4,10 +4,20 @@ use crate::suite::registry::{Check, World};
 
 mod apply;
 mod apply_lists;
+mod list;
+mod list_selectors;
+mod create;
+mod delete;
+mod patch;
+mod subresources;
+mod update;
+mod validation;
+mod watch;
+mod watch_views;
 
 /// All checks.
 fn all() -> Vec<&'static Check> {
-    let themes = [apply::CHECKS, apply_lists::CHECKS];
+    let themes = [apply::CHECKS, apply_lists::CHECKS, list::CHECKS, list_selectors::CHECKS, create::CHECKS, delete::CHECKS, patch::CHECKS, subresources::CHECKS, update::CHECKS, validation::CHECKS, watch::CHECKS, watch_views::CHECKS];
     themes.into_iter().flatten().collect()
 }
 
