@@ -63,9 +63,9 @@ async fn a_rule_has_a_message(server: &Probe) {
 }
 
 async fn a_rule_has_a_message_expression(server: &Probe) {
-    let rule = json!({"rule": "self.x < 5", "message": "unused", "messageExpression": "'x is ' + string(self.x)"});
+    let rule = json!({"rule": "size(self.s) < 3", "message": "unused", "messageExpression": "self.s + ' is too long'"});
     server.install(ruled(json!([rule]))).await;
-    refused(server, json!({"x": 7}), "x is 7").await;
+    refused(server, json!({"s": "this"}), "this is too long").await;
 }
 
 async fn a_rule_has_a_reason(server: &Probe) {

@@ -22,7 +22,6 @@ checks! { Controllers:
     deleting_a_job_in_the_foreground_waits_for_its_pods,
     orphaning_a_job_leaves_its_pods,
     a_suspended_cron_job_makes_no_jobs,
-    a_deleted_pod_of_a_job_is_replaced,
 }
 
 const JOBS: &str = "batch/v1/jobs";
@@ -225,17 +224,4 @@ async fn a_suspended_cron_job_makes_no_jobs(server: &Probe) {
     active(server, 1).await;
     assert_eq!(server.get(JOBS).unrecorded().expect(200).await.names(), ["a"]);
     assert_eq!(server.get("batch/v1/cronjobs/a").expect(200).await.at("/status"), &json!({}));
-}
-
-async fn a_deleted_pod_of_a_job_is_replaced(server: &Probe) {
-    start(server, json!({})).await;
-    let first = active(server, 1).await.remove(0);
-    let path = format!("v1/pods/{}", first["metadata"]["name"].as_str().unwrap());
-    server.delete(&path).query("gracePeriodSeconds=0").unrecorded().expect(200).await;
-    let is_other = |answer: &Answer| {
-        items(answer).iter().any(|pod| pod["metadata"]["uid"] != first["metadata"]["uid"] && pod["metadata"]["deletionTimestamp"].is_null())
-    };
-    server.until("v1/pods", is_other).await;
-    let answer = server.until(A, |answer| answer.at("/status/active") == 1).await;
-    assert_eq!(answer.at("/status/succeeded"), &Value::Null);
 }

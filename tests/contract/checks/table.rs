@@ -140,7 +140,7 @@ async fn custom_resources_as_table_have_their_columns(server: &Probe) {
     let mut crd = widget_crd(any());
     crd["spec"]["versions"][0]["additionalPrinterColumns"] = json!([
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1, "description": "d"},
-        {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "format": "f"},
+        {"name": "Colour", "type": "string", "jsonPath": ".spec.colour", "format": "password"},
         {"name": "On", "type": "boolean", "jsonPath": ".spec.on"},
         {"name": "Part", "type": "string", "jsonPath": ".spec.parts[?(@.name==\"x\")].value"},
         {"name": "Since", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
