@@ -19,7 +19,7 @@
 //!
 //! Not here: nodes, authorization, aggregated API servers, and kinds outside of the groups that devcluster serves.
 
-#![warn(dead_code)]
+#![deny(dead_code)]
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -136,7 +136,11 @@ async fn several_conflicts_are_listed_in_the_order_of_their_managers(server: &Pr
     server.apply(A, "zoe", data(json!({"a": "1", "b": "1"}))).expect(201).await;
     server.apply(A, "adam", data(json!({"c": "1"}))).expect(200).await;
     let answer = server.apply(A, "one", data(json!({"a": "2", "b": "2", "c": "2"}))).expect(409).await;
-    assert!(answer.message().starts_with("Apply failed with 3 conflicts: conflicts with \"adam\":\n- .data.c"), "{}", answer.message());
+    assert!(
+        answer.message().starts_with("Apply failed with 3 conflicts: conflicts with \"adam\":\n- .data.c"),
+        "{}",
+        answer.message()
+    );
 }
 
 async fn force_takes_the_field_from_its_owner(server: &Probe) {
@@ -257,13 +261,17 @@ async fn managed_fields_can_be_cleared_with_an_empty_list(server: &Probe) {
 async fn invalid_managed_fields_in_an_update_are_ignored_but_undecodable_fields_reset_them(server: &Probe) {
     server.apply(A, "one", data(json!({"k": "v"}))).expect(201).await;
     for (what, entry) in [
-        ("operation", json!({"manager": "x", "operation": "Guess", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}})),
+        (
+            "operation",
+            json!({"manager": "x", "operation": "Guess", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}),
+        ),
         ("type", json!({"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "V0", "fieldsV1": {}})),
     ] {
         let answer = server.patch(A, MERGE_PATCH, json!({"metadata": {"managedFields": [entry]}})).expect(200).await;
         assert_eq!(answer.owned("one", "Apply"), &keys(&["k"]), "{what}");
     }
-    let entry = json!({"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"x:y": {}}});
+    let entry =
+        json!({"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"x:y": {}}});
     let answer = server.patch(A, MERGE_PATCH, json!({"metadata": {"managedFields": [entry]}})).expect(200).await;
     assert_eq!(answer.owned("one", "Apply"), &Value::Null);
 }
@@ -369,9 +377,7 @@ async fn an_applied_null_is_not_a_field(server: &Probe) {
 }
 
 async fn apply_of_labels_and_annotations_owns_each_key(server: &Probe) {
-    let with = |key: &str| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {key: "1"}, "annotations": {key: "1"}}})
-    };
+    let with = |key: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {key: "1"}, "annotations": {key: "1"}}});
     server.apply(A, "one", with("x")).expect(201).await;
     let answer = server.apply(A, "two", with("y")).expect(200).await;
     assert_eq!(answer["metadata"]["labels"], json!({"x": "1", "y": "1"}));

@@ -121,7 +121,8 @@ async fn an_optional_old_self_is_seen_on_create(server: &Probe) {
 async fn a_rule_on_the_items_of_a_list_names_the_item(server: &Probe) {
     let mut crd = ruled(json!([]));
     let spec = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
-    spec["properties"]["l"]["items"]["x-kubernetes-validations"] = json!([{"rule": "self.startsWith('a')", "message": "begin with a"}]);
+    spec["properties"]["l"]["items"]["x-kubernetes-validations"] =
+        json!([{"rule": "self.startsWith('a')", "message": "begin with a"}]);
     server.install(crd).await;
     refused(server, json!({"l": ["ab", "b", "ac"]}), "spec.l[1]: Invalid value: \"b\": begin with a").await;
 }
@@ -129,7 +130,8 @@ async fn a_rule_on_the_items_of_a_list_names_the_item(server: &Probe) {
 async fn a_rule_on_the_values_of_a_map_names_the_key(server: &Probe) {
     let mut crd = ruled(json!([]));
     let spec = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
-    spec["properties"]["m"]["additionalProperties"]["x-kubernetes-validations"] = json!([{"rule": "self > 0", "message": "positive"}]);
+    spec["properties"]["m"]["additionalProperties"]["x-kubernetes-validations"] =
+        json!([{"rule": "self > 0", "message": "positive"}]);
     server.install(crd).await;
     refused(server, json!({"m": {"a": 1, "b": 0}}), "spec.m[b]: Invalid value: 0: positive").await;
 }
@@ -154,7 +156,11 @@ async fn rules_have_the_libraries_of_strings_lists_and_quantities(server: &Probe
         {"rule": "!has(self.m) || self.m.all(k, k.lowerAscii() == k)", "message": "lowerAscii"},
     ]);
     server.install(ruled(rules)).await;
-    let answer = server.post(WIDGETS).body(widget("a", json!({"s": "A", "l": ["b", "a", "a", "toolarge"], "m": {"K": 1}}))).expect(422).await;
+    let answer = server
+        .post(WIDGETS)
+        .body(widget("a", json!({"s": "A", "l": ["b", "a", "a", "toolarge"], "m": {"K": 1}})))
+        .expect(422)
+        .await;
     assert_eq!(answer["details"]["causes"].as_array().unwrap().len(), 6, "{}", answer.message());
     refused(server, json!({"s": "2.5"}), "quantity").await;
     server.create(WIDGETS, widget("b", json!({"s": "1.5", "l": ["a", "b"], "m": {"k": 1}}))).await;
@@ -180,9 +186,13 @@ async fn a_rule_that_fails_to_evaluate_is_a_fault(server: &Probe) {
 }
 
 async fn a_rule_that_failed_before_is_not_held_against_an_unchanged_field(server: &Probe) {
-    server.install(widget_crd(json!({"type": "object", "properties": {"s": {"type": "string"}, "y": {"type": "integer"}}}))).await;
+    server
+        .install(widget_crd(json!({"type": "object", "properties": {"s": {"type": "string"}, "y": {"type": "integer"}}})))
+        .await;
     server.create(WIDGETS, widget("a", json!({"s": "bad"}))).await;
-    let mut versions = widget_crd(json!({"type": "object", "properties": {"s": {"type": "string"}, "y": {"type": "integer"}}}))["spec"]["versions"].clone();
+    let mut versions = widget_crd(json!({"type": "object", "properties": {"s": {"type": "string"}, "y": {"type": "integer"}}}))
+        ["spec"]["versions"]
+        .clone();
     versions[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["s"]["x-kubernetes-validations"] =
         json!([{"rule": "self != 'bad' && self != 'worse'", "message": "no good"}]);
     let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}";

@@ -97,7 +97,9 @@ async fn a_dependent_with_another_living_owner_loses_the_dead_reference_only(ser
     let (dead, living) = (make(server, "dead").await, make(server, "living").await);
     server.create(LIST, owned("a", &[("dead", &dead), ("living", &living)], false)).await;
     server.delete("v1/configmaps/dead").expect(200).await;
-    let one = |answer: &crate::suite::probe::Answer| answer.at("/metadata/ownerReferences").as_array().is_some_and(|owners| owners.len() == 1);
+    let one = |answer: &crate::suite::probe::Answer| {
+        answer.at("/metadata/ownerReferences").as_array().is_some_and(|owners| owners.len() == 1)
+    };
     server.until("v1/configmaps/a", one).await;
     let answer = server.get("v1/configmaps/a").expect(200).await;
     assert_eq!(answer.str("/metadata/ownerReferences/0/name"), "living");
@@ -128,7 +130,8 @@ async fn an_owner_in_another_namespace_counts_as_absent(server: &Probe) {
 async fn a_cluster_scoped_owner_may_own_what_is_in_a_namespace(server: &Probe) {
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let owner = server.post(path).body(json!({"metadata": {"name": "{ns}"}})).expect(201).await;
-    let reference = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "{ns}", "uid": owner.uid()});
+    let reference =
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "{ns}", "uid": owner.uid()});
     server.create(LIST, json!({"metadata": {"name": "a", "ownerReferences": [reference]}})).await;
     // A change of another object that its collector has to work on passes by first.
     server.create(LIST, owned("marker", &[("never", "0f3b1c1e-0000-4000-8000-000000000003")], false)).await;
@@ -156,9 +159,14 @@ async fn a_dependent_of_a_living_owner_stays(server: &Probe) {
     gone(server, "marker").await;
     let answer = server.get("v1/configmaps/a").expect(200).await;
     assert_eq!(answer.str("/metadata/ownerReferences/0/name"), "owner");
-    server.create("apps/v1/controllerrevisions", json!({"metadata": {"name": "r", "ownerReferences": [
+    server
+        .create(
+            "apps/v1/controllerrevisions",
+            json!({"metadata": {"name": "r", "ownerReferences": [
         {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner},
-    ]}, "revision": 1, "data": deployment("x")})).await;
+    ]}, "revision": 1, "data": deployment("x")}),
+        )
+        .await;
     server.delete("v1/configmaps/owner").expect(200).await;
     server.until("apps/v1/controllerrevisions/r", |answer| answer.status == 404).await;
 }

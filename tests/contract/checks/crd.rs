@@ -76,7 +76,12 @@ async fn a_definition_without_schema_is_refused(server: &Probe) {
 
 async fn a_definition_with_a_schema_that_is_not_structural_is_refused(server: &Probe) {
     let schema = |schema: Value| with("schema", json!({"openAPIV3Schema": schema}));
-    refused(server, schema(json!({"type": "object", "properties": {"spec": {}}})), "properties[spec].type: Required value: must not be empty for specified object fields").await;
+    refused(
+        server,
+        schema(json!({"type": "object", "properties": {"spec": {}}})),
+        "properties[spec].type: Required value: must not be empty for specified object fields",
+    )
+    .await;
     let inner = json!({"type": "object", "properties": {"spec": {"type": "object", "anyOf": [{"properties": {"x": {"type": "string"}}}]}}});
     refused(server, schema(inner), "anyOf[0].properties[x].type: Forbidden: must be empty to be structural").await;
     refused(server, schema(json!({"type": "string"})), "must be object at the root").await;
@@ -110,7 +115,9 @@ async fn a_definition_with_an_invalid_default_is_refused(server: &Probe) {
 
 async fn a_definition_with_an_invalid_rule_is_refused(server: &Probe) {
     let rule = |rule: &str| {
-        widget_crd(json!({"type": "object", "properties": {"x": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}))
+        widget_crd(
+            json!({"type": "object", "properties": {"x": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}),
+        )
     };
     for (text, expected) in [
         ("self.x >", "Syntax error"),
@@ -125,7 +132,12 @@ async fn a_definition_with_an_invalid_rule_is_refused(server: &Probe) {
 }
 
 async fn a_definition_with_forbidden_keywords_is_refused(server: &Probe) {
-    for (keyword, value) in [("$ref", json!("#/x")), ("uniqueItems", json!(true)), ("definitions", json!({"a": {}})), ("dependencies", json!({"a": ["b"]}))] {
+    for (keyword, value) in [
+        ("$ref", json!("#/x")),
+        ("uniqueItems", json!(true)),
+        ("definitions", json!({"a": {}})),
+        ("dependencies", json!({"a": ["b"]})),
+    ] {
         let mut spec = json!({"type": "array", "items": {"type": "string"}});
         spec[keyword] = value;
         server.post(CRDS).body(widget_crd(spec)).expect(422).await;
@@ -217,7 +229,8 @@ async fn an_object_is_read_through_each_version(server: &Probe) {
     let mut second = crd["spec"]["versions"][0].clone();
     second["name"] = "v2".into();
     second["storage"] = false.into();
-    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = json!({"x": {"type": "integer"}, "z": {"type": "integer", "default": 7}});
+    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] =
+        json!({"x": {"type": "integer"}, "z": {"type": "integer", "default": 7}});
     crd["spec"]["versions"].as_array_mut().unwrap().push(second);
     server.install(crd).await;
     server.create("{group}/v1/widgets", widget("a", json!({"x": 1, "y": 2}))).await;
@@ -268,7 +281,8 @@ async fn a_cluster_scoped_kind_has_no_namespace(server: &Probe) {
 
 async fn a_custom_resource_in_a_namespace_that_is_not_there_is_not_found(server: &Probe) {
     server.install(widget_crd(any())).await;
-    let answer = server.post("/apis/{group}/v1/namespaces/nowhere-at-all/widgets").body(widget("a", json!({}))).expect(404).await;
+    let answer =
+        server.post("/apis/{group}/v1/namespaces/nowhere-at-all/widgets").body(widget("a", json!({}))).expect(404).await;
     assert_eq!(answer.message(), "namespaces \"nowhere-at-all\" not found");
 }
 

@@ -71,11 +71,13 @@ async fn unknown_fields_are_kept_where_the_schema_says_so(server: &Probe) {
 }
 
 async fn defaults_are_set_on_writes_and_for_nulls(server: &Probe) {
-    server.install(widget_crd(object(json!({
-        "x": {"type": "integer", "default": 1}, "n": {"type": "integer", "nullable": true, "default": 2},
-        "o": {"type": "object", "default": {}, "properties": {"y": {"type": "string", "default": "z"}}},
-        "l": {"type": "array", "items": object(json!({"p": {"type": "boolean", "default": true}}))},
-    })))).await;
+    server
+        .install(widget_crd(object(json!({
+            "x": {"type": "integer", "default": 1}, "n": {"type": "integer", "nullable": true, "default": 2},
+            "o": {"type": "object", "default": {}, "properties": {"y": {"type": "string", "default": "z"}}},
+            "l": {"type": "array", "items": object(json!({"p": {"type": "boolean", "default": true}}))},
+        }))))
+        .await;
     let spec = accepted(server, "a", json!({"l": [{}]})).await;
     assert_eq!(spec, json!({"x": 1, "n": 2, "o": {"y": "z"}, "l": [{"p": true}]}));
     let spec = accepted(server, "b", json!({"x": null, "n": null})).await;
@@ -98,7 +100,9 @@ async fn defaults_are_set_when_reading_older_objects(server: &Probe) {
 }
 
 async fn a_missing_required_field_is_named(server: &Probe) {
-    let mut spec = object(json!({"x": {"type": "integer"}, "l": {"type": "array", "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}}}}));
+    let mut spec = object(
+        json!({"x": {"type": "integer"}, "l": {"type": "array", "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}}}}),
+    );
     spec["required"] = json!(["x"]);
     server.install(widget_crd(spec)).await;
     refused(server, json!({}), "spec.x: Required value").await;
@@ -106,7 +110,11 @@ async fn a_missing_required_field_is_named(server: &Probe) {
 }
 
 async fn an_enum_lists_what_is_supported(server: &Probe) {
-    server.install(widget_crd(object(json!({"c": {"type": "string", "enum": ["red", "blue"]}, "n": {"type": "integer", "enum": [1, 2]}})))).await;
+    server
+        .install(widget_crd(object(
+            json!({"c": {"type": "string", "enum": ["red", "blue"]}, "n": {"type": "integer", "enum": [1, 2]}}),
+        )))
+        .await;
     refused(server, json!({"c": "green"}), "spec.c: Unsupported value: \"green\": supported values: \"red\", \"blue\"").await;
     refused(server, json!({"n": 3}), "spec.n: Unsupported value: 3").await;
 }
@@ -138,11 +146,14 @@ async fn numbers_have_bounds_and_multiples(server: &Probe) {
 }
 
 async fn a_value_of_another_type_is_refused(server: &Probe) {
-    server.install(widget_crd(object(json!({
-        "i": {"type": "integer"}, "s": {"type": "string"}, "b": {"type": "boolean"}, "n": {"type": "number"},
-        "l": {"type": "array", "items": {"type": "string"}}, "o": {"type": "object"},
-    })))).await;
-    refused(server, json!({"i": "1"}), "spec.i: Invalid value: \"string\": spec.i in body must be of type integer: \"string\"").await;
+    server
+        .install(widget_crd(object(json!({
+            "i": {"type": "integer"}, "s": {"type": "string"}, "b": {"type": "boolean"}, "n": {"type": "number"},
+            "l": {"type": "array", "items": {"type": "string"}}, "o": {"type": "object"},
+        }))))
+        .await;
+    refused(server, json!({"i": "1"}), "spec.i: Invalid value: \"string\": spec.i in body must be of type integer: \"string\"")
+        .await;
     refused(server, json!({"i": 1.5}), "spec.i").await;
     refused(server, json!({"s": 1}), "spec.s in body must be of type string: \"integer\"").await;
     refused(server, json!({"b": "true"}), "spec.b in body must be of type boolean: \"string\"").await;
@@ -173,20 +184,41 @@ async fn formats_are_validated(server: &Probe) {
         "b": {"type": "string", "format": "byte"}, "n": {"type": "integer", "format": "int32"}, "x": {"type": "string", "format": "unheard-of"},
         "d": {"type": "string", "format": "duration"}, "c": {"type": "string", "format": "cidr"},
     })))).await;
-    for (field, value) in [("t", json!("today")), ("u", json!("x")), ("i", json!("1.2.3")), ("b", json!("?")), ("n", json!(3_000_000_000_u64)), ("d", json!("long")), ("c", json!("10.0.0.0"))] {
+    for (field, value) in [
+        ("t", json!("today")),
+        ("u", json!("x")),
+        ("i", json!("1.2.3")),
+        ("b", json!("?")),
+        ("n", json!(3_000_000_000_u64)),
+        ("d", json!("long")),
+        ("c", json!("10.0.0.0")),
+    ] {
         refused(server, json!({field: value}), &format!("spec.{field}")).await;
     }
-    accepted(server, "b", json!({"t": "2001-01-01T00:00:00Z", "i": "1.2.3.4", "b": "YQ==", "x": "anything", "d": "5m", "c": "10.0.0.0/8"})).await;
+    accepted(
+        server,
+        "b",
+        json!({"t": "2001-01-01T00:00:00Z", "i": "1.2.3.4", "b": "YQ==", "x": "anything", "d": "5m", "c": "10.0.0.0/8"}),
+    )
+    .await;
 }
 
 async fn lists_have_a_least_and_a_largest_length(server: &Probe) {
-    server.install(widget_crd(object(json!({"l": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer"}}})))).await;
+    server
+        .install(widget_crd(object(
+            json!({"l": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "integer"}}}),
+        )))
+        .await;
     refused(server, json!({"l": []}), "spec.l in body should have at least 1 items").await;
     refused(server, json!({"l": [1, 2, 3]}), "spec.l: Too many: 3: must have at most 2 items").await;
 }
 
 async fn a_set_has_no_duplicates(server: &Probe) {
-    server.install(widget_crd(object(json!({"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}})))).await;
+    server
+        .install(widget_crd(object(
+            json!({"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}}),
+        )))
+        .await;
     refused(server, json!({"l": ["a", "b", "a"]}), "spec.l[2]: Duplicate value: \"a\"").await;
 }
 
@@ -200,7 +232,11 @@ async fn a_list_map_has_no_duplicate_keys(server: &Probe) {
 }
 
 async fn additional_properties_are_validated(server: &Probe) {
-    server.install(widget_crd(object(json!({"m": {"type": "object", "additionalProperties": {"type": "integer", "maximum": 3}}})))).await;
+    server
+        .install(widget_crd(object(
+            json!({"m": {"type": "object", "additionalProperties": {"type": "integer", "maximum": 3}}}),
+        )))
+        .await;
     refused(server, json!({"m": {"a": 1, "b": 5}}), "spec.m.b in body should be less than or equal to 3").await;
     refused(server, json!({"m": {"a": "x"}}), "spec.m.a").await;
     accepted(server, "b", json!({"m": {"any key": 1}})).await;
@@ -222,11 +258,13 @@ async fn one_of_takes_exactly_one(server: &Probe) {
 }
 
 async fn any_of_all_of_and_not_are_validated(server: &Probe) {
-    server.install(widget_crd(object(json!({
-        "a": {"type": "integer", "anyOf": [{"minimum": 10}, {"maximum": 1}]},
-        "b": {"type": "integer", "allOf": [{"minimum": 1}, {"maximum": 5}]},
-        "c": {"type": "string", "not": {"enum": ["x"]}},
-    })))).await;
+    server
+        .install(widget_crd(object(json!({
+            "a": {"type": "integer", "anyOf": [{"minimum": 10}, {"maximum": 1}]},
+            "b": {"type": "integer", "allOf": [{"minimum": 1}, {"maximum": 5}]},
+            "c": {"type": "string", "not": {"enum": ["x"]}},
+        }))))
+        .await;
     refused(server, json!({"a": 5}), "must validate at least one schema (anyOf)").await;
     refused(server, json!({"b": 6}), "spec.b").await;
     refused(server, json!({"c": "x"}), "must not validate the schema (not)").await;
@@ -234,15 +272,19 @@ async fn any_of_all_of_and_not_are_validated(server: &Probe) {
 }
 
 async fn an_embedded_resource_is_validated_and_keeps_its_metadata(server: &Probe) {
-    let embedded = json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
+    let embedded =
+        json!({"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true});
     server.install(widget_crd(object(json!({"e": embedded})))).await;
     refused(server, json!({"e": {}}), "spec.e.apiVersion: Required value").await;
     refused(server, json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "a/b"}}}), "spec.e.metadata.name").await;
-    accepted(server, "b", json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "odd": 1}, "data": 1}})).await;
+    accepted(server, "b", json!({"e": {"apiVersion": "v1", "kind": "X", "metadata": {"name": "x", "odd": 1}, "data": 1}}))
+        .await;
 }
 
 async fn all_faults_are_reported_at_once(server: &Probe) {
-    let mut spec = object(json!({"a": {"type": "integer", "minimum": 1}, "b": {"type": "string", "enum": ["x"]}, "c": {"type": "string"}}));
+    let mut spec = object(
+        json!({"a": {"type": "integer", "minimum": 1}, "b": {"type": "string", "enum": ["x"]}, "c": {"type": "string"}}),
+    );
     spec["required"] = json!(["c"]);
     server.install(widget_crd(spec)).await;
     let answer = server.post(WIDGETS).body(widget("a", json!({"a": 0, "b": "y"}))).expect(422).await;
@@ -252,7 +294,9 @@ async fn all_faults_are_reported_at_once(server: &Probe) {
 async fn an_object_that_was_invalid_before_may_stay_so(server: &Probe) {
     server.install(widget_crd(object(json!({"x": {"type": "integer"}, "y": {"type": "integer"}})))).await;
     server.create(WIDGETS, widget("a", json!({"x": 1}))).await;
-    let versions = widget_crd(object(json!({"x": {"type": "integer", "minimum": 5}, "y": {"type": "integer"}})))["spec"]["versions"].clone();
+    let versions =
+        widget_crd(object(json!({"x": {"type": "integer", "minimum": 5}, "y": {"type": "integer"}})))["spec"]["versions"]
+            .clone();
     server.patch(CRD, MERGE_PATCH, json!({"spec": {"versions": versions}})).unrecorded().expect(200).await;
     let request = || server.post("{group}/v1/widgets?dryRun=All").body(widget("b", json!({"x": 1})));
     server.until_request(request, |answer| answer.status == 422).await;
@@ -264,13 +308,15 @@ async fn an_object_that_was_invalid_before_may_stay_so(server: &Probe) {
 
 async fn metadata_of_a_custom_resource_is_validated(server: &Probe) {
     server.install(widget_crd(any())).await;
-    for metadata in [json!({"name": "A"}), json!({"name": "a", "labels": {"x": "y z"}}), json!({"name": "a", "annotations": {"x y": ""}})] {
+    for metadata in
+        [json!({"name": "A"}), json!({"name": "a", "labels": {"x": "y z"}}), json!({"name": "a", "annotations": {"x y": ""}})]
+    {
         let body = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": metadata});
         server.post(WIDGETS).body(body).expect(422).await;
     }
     let body = json!({"apiVersion": "{group}/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"x": 1}}});
-    let answer = server.post(WIDGETS).body(body).send().await;
-    assert!([400, 422].contains(&answer.status), "{:#}", answer.body);
+    let answer = server.post(WIDGETS).body(body).expect(400).await;
+    assert!(answer.message().contains("ObjectMeta.labels of type string"), "{}", answer.message());
 }
 
 async fn a_status_in_a_create_is_not_validated_when_it_is_a_subresource(server: &Probe) {

@@ -111,7 +111,11 @@ async fn a_kind_or_version_that_is_not_that_of_the_path_is_refused(server: &Prob
     body["kind"] = "ConfigMap".into();
     body["apiVersion"] = "v2".into();
     server.post("v1/configmaps").body(body).expect(400).await;
-    server.post("apps/v1/deployments").body(json!({"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "a"}})).expect(400).await;
+    server
+        .post("apps/v1/deployments")
+        .body(json!({"apiVersion": "apps/v1beta1", "kind": "Deployment", "metadata": {"name": "a"}}))
+        .expect(400)
+        .await;
     server.get("v1/configmaps/a").expect(404).await;
 }
 
@@ -121,7 +125,8 @@ async fn a_body_need_not_say_what_it_is(server: &Probe) {
 }
 
 async fn a_resource_version_on_create_is_refused(server: &Probe) {
-    let answer = server.post("v1/configmaps").body(json!({"metadata": {"name": "a", "resourceVersion": "5"}})).expect(500).await;
+    let answer =
+        server.post("v1/configmaps").body(json!({"metadata": {"name": "a", "resourceVersion": "5"}})).expect(500).await;
     assert_eq!(answer.message(), "resourceVersion should not be set on objects to be created");
 }
 
@@ -143,7 +148,11 @@ async fn a_dry_run_of_a_create_stores_nothing(server: &Probe) {
 
 async fn an_unknown_dry_run_is_refused(server: &Probe) {
     let answer = server.post("v1/configmaps?dryRun=Perhaps").body(config_map("a", json!({}))).expect(422).await;
-    assert!(answer.message().contains("dryRun: Unsupported value: [\"Perhaps\"]: supported values: \"All\""), "{}", answer.message());
+    assert!(
+        answer.message().contains("dryRun: Unsupported value: [\"Perhaps\"]: supported values: \"All\""),
+        "{}",
+        answer.message()
+    );
     server.get("v1/configmaps/a").expect(404).await;
 }
 
@@ -169,7 +178,8 @@ async fn a_job_gets_its_defaults(server: &Probe) {
 }
 
 async fn a_cron_job_gets_its_defaults(server: &Probe) {
-    let body = json!({"metadata": {"name": "a"}, "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job("x")["spec"]}}});
+    let body =
+        json!({"metadata": {"name": "a"}, "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job("x")["spec"]}}});
     let answer = server.create("batch/v1/cronjobs", body).await;
     assert_eq!((answer.str("/spec/concurrencyPolicy"), answer.at("/spec/suspend")), ("Allow", &json!(false)));
     assert_eq!(answer.at("/spec/successfulJobsHistoryLimit"), 3);
@@ -177,7 +187,10 @@ async fn a_cron_job_gets_its_defaults(server: &Probe) {
 
 async fn a_deployment_gets_its_defaults(server: &Probe) {
     let answer = server.create("apps/v1/deployments", deployment("a")).await;
-    assert_eq!(answer.at("/spec/strategy"), &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}));
+    assert_eq!(
+        answer.at("/spec/strategy"),
+        &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}})
+    );
     assert_eq!((answer.at("/spec/replicas"), answer.at("/metadata/generation")), (&json!(1), &json!(1)));
 }
 
@@ -204,14 +217,20 @@ async fn a_stateful_set_gets_its_defaults(server: &Probe) {
     let claim = json!({"metadata": {"name": "c"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     body["spec"]["volumeClaimTemplates"] = json!([claim]);
     let answer = server.create("apps/v1/statefulsets", body).await;
-    assert_eq!((answer.str("/spec/podManagementPolicy"), answer.at("/spec/revisionHistoryLimit")), ("OrderedReady", &json!(10)));
+    assert_eq!(
+        (answer.str("/spec/podManagementPolicy"), answer.at("/spec/revisionHistoryLimit")),
+        ("OrderedReady", &json!(10))
+    );
 }
 
 async fn a_daemon_set_gets_its_defaults(server: &Probe) {
     let mut body = deployment("a");
     body["kind"] = "DaemonSet".into();
     let answer = server.create("apps/v1/daemonsets", body).await;
-    assert_eq!(answer.at("/spec/updateStrategy"), &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}));
+    assert_eq!(
+        answer.at("/spec/updateStrategy"),
+        &json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}})
+    );
 }
 
 async fn an_ingress_gets_its_defaults(server: &Probe) {
@@ -224,7 +243,8 @@ async fn an_ingress_gets_its_defaults(server: &Probe) {
 }
 
 async fn a_network_policy_gets_its_defaults(server: &Probe) {
-    let body = json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}, "egress": [{}], "ingress": [{"ports": [{"port": 80}]}]}});
+    let body =
+        json!({"metadata": {"name": "a"}, "spec": {"podSelector": {}, "egress": [{}], "ingress": [{"ports": [{"port": 80}]}]}});
     let answer = server.create("networking.k8s.io/v1/networkpolicies", body).await;
     assert_eq!(answer.at("/spec/policyTypes"), &json!(["Ingress", "Egress"]));
     assert_eq!(answer.str("/spec/ingress/0/ports/0/protocol"), "TCP");
@@ -239,10 +259,15 @@ async fn a_pod_disruption_budget_gets_its_defaults(server: &Probe) {
 async fn roles_and_bindings_get_their_defaults(server: &Probe) {
     let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
     server.create("rbac.authorization.k8s.io/v1/roles", json!({"metadata": {"name": "a"}, "rules": [rule]})).await;
-    let answer = server.create("rbac.authorization.k8s.io/v1/rolebindings", json!({
-        "metadata": {"name": "a"}, "roleRef": {"kind": "Role", "name": "a"},
-        "subjects": [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "{ns}"}],
-    })).await;
+    let answer = server
+        .create(
+            "rbac.authorization.k8s.io/v1/rolebindings",
+            json!({
+                "metadata": {"name": "a"}, "roleRef": {"kind": "Role", "name": "a"},
+                "subjects": [{"kind": "User", "name": "u"}, {"kind": "ServiceAccount", "name": "s", "namespace": "{ns}"}],
+            }),
+        )
+        .await;
     assert_eq!(answer.str("/roleRef/apiGroup"), "rbac.authorization.k8s.io");
     assert_eq!(answer.str("/subjects/0/apiGroup"), "rbac.authorization.k8s.io");
 }
@@ -297,14 +322,21 @@ async fn a_core_event_is_seen_through_the_events_group(server: &Probe) {
         "involvedObject": {"kind": "Pod", "name": "p", "namespace": "{ns}"},
     })).await;
     let answer = server.get("events.k8s.io/v1/events/a").expect(200).await;
-    assert_eq!((&answer["note"], &answer["deprecatedCount"], answer.at("/regarding/name")), (&json!("m"), &json!(2), &json!("p")));
+    assert_eq!(
+        (&answer["note"], &answer["deprecatedCount"], answer.at("/regarding/name")),
+        (&json!("m"), &json!(2), &json!("p"))
+    );
     server.create("events.k8s.io/v1/events", json!({
         "metadata": {"name": "b"}, "type": "Warning", "reason": "R", "note": "n", "action": "A", "eventTime": "2001-01-01T00:00:00.000001Z",
         "reportingController": "x.test/c", "reportingInstance": "i", "regarding": {"kind": "Pod", "name": "p", "namespace": "{ns}"},
     })).await;
     let answer = server.get("v1/events/b").expect(200).await;
     assert_eq!((&answer["message"], &answer["reportingComponent"]), (&json!("n"), &json!("x.test/c")));
-    server.post("events.k8s.io/v1/events").body(json!({"metadata": {"name": "c"}, "type": "Odd", "regarding": {"namespace": "{ns}"}})).expect(422).await;
+    server
+        .post("events.k8s.io/v1/events")
+        .body(json!({"metadata": {"name": "c"}, "type": "Odd", "regarding": {"namespace": "{ns}"}}))
+        .expect(422)
+        .await;
 }
 
 async fn a_lease_keeps_its_microseconds(server: &Probe) {

@@ -23,7 +23,7 @@ checks! { Api:
     orphan_dependents_and_a_policy_exclude_each_other,
     delete_options_are_taken_from_the_query_too,
     delete_options_of_another_kind_are_refused,
-    a_job_is_orphaned_by_default_or_not,
+    a_job_deleted_without_policy_orphans_its_pods_and_warns,
     a_bound_pod_is_deleted_gracefully,
     a_pod_without_node_is_deleted_at_once,
     a_pod_is_deleted_at_once_with_grace_zero,
@@ -60,7 +60,10 @@ fn options(fields: Value) -> Value {
 async fn a_delete_answers_with_a_status_that_names_the_object(server: &Probe) {
     let uid = make(server).await;
     let answer = server.delete(A).expect(200).await;
-    assert_eq!((&answer["kind"], &answer["status"], answer.str("/details/uid")), (&json!("Status"), &json!("Success"), uid.as_str()));
+    assert_eq!(
+        (&answer["kind"], &answer["status"], answer.str("/details/uid")),
+        (&json!("Status"), &json!("Success"), uid.as_str())
+    );
     server.get(A).expect(404).await;
 }
 
@@ -113,7 +116,13 @@ async fn a_delete_with_a_wrong_uid_conflicts(server: &Probe) {
     make(server).await;
     let body = options(json!({"preconditions": {"uid": "0f3b1c1e-0000-4000-8000-000000000001"}}));
     let answer = server.delete(A).body(body).expect(409).await;
-    assert!(answer.message().contains("the UID in the precondition (0f3b1c1e-0000-4000-8000-000000000001) does not match the UID in record"), "{}", answer.message());
+    assert!(
+        answer
+            .message()
+            .contains("the UID in the precondition (0f3b1c1e-0000-4000-8000-000000000001) does not match the UID in record"),
+        "{}",
+        answer.message()
+    );
 }
 
 async fn a_delete_with_a_stale_resource_version_conflicts(server: &Probe) {
@@ -145,7 +154,8 @@ async fn an_orphaning_delete_waits_with_a_finalizer(server: &Probe) {
 
 async fn a_background_delete_is_done_at_once(server: &Probe) {
     server.create("apps/v1/deployments", deployment("a")).await;
-    let answer = server.delete("apps/v1/deployments/a").body(options(json!({"propagationPolicy": "Background"}))).expect(200).await;
+    let answer =
+        server.delete("apps/v1/deployments/a").body(options(json!({"propagationPolicy": "Background"}))).expect(200).await;
     assert_eq!(answer["kind"], "Status");
     server.get("apps/v1/deployments/a").expect(404).await;
 }
@@ -178,12 +188,15 @@ async fn delete_options_of_another_kind_are_refused(server: &Probe) {
     server.delete(A).body(json!({"propagationPolicy": "Background"})).expect(200).await;
 }
 
-async fn a_job_is_orphaned_by_default_or_not(server: &Probe) {
-    // The oldest version of the API orphaned the Pods of Jobs; the present one warns about it.
+async fn a_job_deleted_without_policy_orphans_its_pods_and_warns(server: &Probe) {
     server.create("batch/v1/jobs", job("a")).await;
     let answer = server.delete("batch/v1/jobs/a").expect(200).await;
-    server.note("warnings", &answer.warnings().into());
-    assert_eq!(answer.headers.contains_key("warning"), !answer.warnings().is_empty());
+    assert_eq!(answer["metadata"]["finalizers"], json!(["orphan"]));
+    assert!(
+        answer.warnings()[0].contains("child pods are preserved by default when jobs are deleted"),
+        "{:?}",
+        answer.warnings()
+    );
 }
 
 async fn bound_pod(server: &Probe) {
@@ -248,7 +261,7 @@ async fn a_namespace_terminates_until_it_is_finalized(server: &Probe) {
     let answer = server.delete("/api/v1/namespaces/{ns}").expect(200).await;
     assert_eq!((answer.str("/status/phase"), answer.at("/spec/finalizers")), ("Terminating", &json!(["kubernetes"])));
     server.get("/api/v1/namespaces/{ns}").expect(200).await;
-    server.delete("/api/v1/namespaces/{ns}").send().await;
+    server.delete("/api/v1/namespaces/{ns}").expect(200).await;
 }
 
 async fn a_deleted_name_can_be_used_again(server: &Probe) {

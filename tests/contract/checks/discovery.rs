@@ -94,11 +94,13 @@ async fn the_group_of_a_definition_is_discovered(server: &Probe) {
     let mut crd = widget_crd_with_status(any());
     crd["spec"]["names"]["shortNames"] = json!(["wd"]);
     crd["spec"]["names"]["categories"] = json!(["all"]);
-    crd["spec"]["versions"][0]["subresources"]["scale"] = json!({"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"});
+    crd["spec"]["versions"][0]["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"});
     server.install(crd).await;
     server.until("/apis/{group}/v1", |answer| answer.status == 200).await;
     let answer = server.get("/apis/{group}/v1").expect(200).await;
-    let names: Vec<&str> = answer["resources"].as_array().unwrap().iter().map(|resource| resource["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        answer["resources"].as_array().unwrap().iter().map(|resource| resource["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["widgets", "widgets/status", "widgets/scale"]);
     server.until("/apis/{group}", |answer| answer.status == 200).await;
     server.get("/apis/{group}").expect(200).await;
@@ -116,7 +118,8 @@ async fn a_group_with_several_versions_prefers_the_most_stable(server: &Probe) {
     server.install(crd).await;
     server.until("/apis/{group}", |answer| answer["versions"].as_array().is_some_and(|versions| versions.len() == 5)).await;
     let answer = server.get("/apis/{group}").expect(200).await;
-    let versions: Vec<&str> = answer["versions"].as_array().unwrap().iter().map(|version| version["version"].as_str().unwrap()).collect();
+    let versions: Vec<&str> =
+        answer["versions"].as_array().unwrap().iter().map(|version| version["version"].as_str().unwrap()).collect();
     assert_eq!(versions, ["v10", "v1", "v2beta1", "v1beta2", "v2alpha1"]);
     assert_eq!(answer.str("/preferredVersion/version"), "v10");
 }
@@ -161,7 +164,9 @@ async fn the_openapi_index_names_each_group_version(server: &Probe) {
     let path = |name: &str| format!("apis/{}", name.replace("{group}", &server.group()));
     let own = path("{group}/v1");
     // It is JSON in all but its content type.
-    let index = |answer: &Answer| serde_json::from_str::<Value>(answer.body.as_str().unwrap_or_default()).unwrap_or_else(|_| answer.body.clone());
+    let index = |answer: &Answer| {
+        serde_json::from_str::<Value>(answer.body.as_str().unwrap_or_default()).unwrap_or_else(|_| answer.body.clone())
+    };
     let answer = server.until("/openapi/v3", |answer| !index(answer)["paths"][&own].is_null()).await;
     server.note("content type", &json!(answer.headers["content-type"]));
     let answer = index(&answer);

@@ -44,7 +44,8 @@ fn items(answer: &Answer) -> &[Value] {
 /// The Pods that are neither finished nor being deleted, once there are so many.
 async fn active(server: &Probe, count: usize) -> Vec<Value> {
     let is_active = |pod: &&Value| {
-        pod["metadata"]["deletionTimestamp"].is_null() && !["Succeeded", "Failed"].contains(&pod["status"]["phase"].as_str().unwrap_or_default())
+        pod["metadata"]["deletionTimestamp"].is_null()
+            && !["Succeeded", "Failed"].contains(&pod["status"]["phase"].as_str().unwrap_or_default())
     };
     let answer = server.until("v1/pods", |answer| items(answer).iter().filter(is_active).count() == count).await;
     items(&answer).iter().filter(is_active).cloned().collect()

@@ -29,7 +29,7 @@ checks! { Api:
     an_object_as_partial_metadata_has_no_data,
     delete_collection_deletes_what_the_selector_matches,
     delete_collection_by_field_selector_deletes_one,
-    delete_collection_answers_with_a_status_or_the_list,
+    delete_collection_answers_with_the_list_of_what_it_deleted,
     delete_collection_in_a_dry_run_deletes_nothing,
     delete_collection_without_selector_empties_the_namespace,
     delete_collection_of_custom_resources_keeps_those_with_finalizers,
@@ -91,7 +91,11 @@ async fn several_requirements_of_a_label_selector_all_hold(server: &Probe) {
 async fn a_malformed_label_selector_is_refused(server: &Probe) {
     for selector in ["x in", "x in (a", "=a", "x=a b", "x,,y", "x = (", "!x=1"] {
         let answer = server.get(LIST).query(&format!("labelSelector={selector}")).expect(400).await;
-        assert!(answer.message().contains("unable to parse requirement") || answer.message().contains("found"), "{}", answer.message());
+        assert!(
+            answer.message().contains("unable to parse requirement") || answer.message().contains("found"),
+            "{}",
+            answer.message()
+        );
     }
 }
 
@@ -122,7 +126,11 @@ async fn a_field_selector_takes_several_terms_and_inequality(server: &Probe) {
 
 async fn a_field_selector_for_a_field_that_is_not_indexed_is_refused(server: &Probe) {
     let answer = server.get(LIST).query("fieldSelector=data.k=v").expect(400).await;
-    assert!(answer.message().contains("\"data.k\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""), "{}", answer.message());
+    assert!(
+        answer.message().contains("\"data.k\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""),
+        "{}",
+        answer.message()
+    );
     server.get("apps/v1/deployments?fieldSelector=spec.replicas=1").expect(400).await;
     server.get("v1/pods?fieldSelector=spec.containers=1").expect(400).await;
 }
@@ -251,7 +259,7 @@ async fn delete_collection_by_field_selector_deletes_one(server: &Probe) {
     assert_eq!(server.get(LIST).expect(200).await.names(), ["a", "c", "d"]);
 }
 
-async fn delete_collection_answers_with_a_status_or_the_list(server: &Probe) {
+async fn delete_collection_answers_with_the_list_of_what_it_deleted(server: &Probe) {
     make(server).await;
     let answer = server.delete(LIST).query("labelSelector=x=1").expect(200).await;
     assert_eq!((answer["kind"].as_str(), answer.names()), (Some("ConfigMapList"), vec!["a"]));

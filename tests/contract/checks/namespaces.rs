@@ -54,7 +54,8 @@ async fn a_namespace_with_held_content_says_what_remains(server: &Probe) {
     let remaining = |answer: &Answer| condition(answer, "NamespaceFinalizersRemaining")["status"] == "True";
     let answer = server.until("/api/v1/namespaces/{ns}", remaining).await;
     let conditions = answer.at("/status/conditions").as_array().unwrap();
-    let mut kinds: Vec<String> = conditions.iter().map(|c| format!("{} {} {} {}", c["type"], c["status"], c["reason"], c["message"])).collect();
+    let mut kinds: Vec<String> =
+        conditions.iter().map(|c| format!("{} {} {} {}", c["type"], c["status"], c["reason"], c["message"])).collect();
     kinds.sort();
     server.note("conditions", &json!(kinds));
 }

@@ -21,10 +21,10 @@ checks! { Api:
     a_cluster_scoped_kind_is_not_found_in_a_namespace,
     a_namespaced_kind_cannot_be_created_without_namespace,
     unknown_query_parameters_are_ignored,
-    deeply_nested_json_is_refused_or_taken,
+    deeply_nested_json_is_refused,
     a_not_found_object_has_a_status_with_details,
     a_head_request_is_answered_as_the_get_without_body,
-    a_trailing_slash_is_another_path,
+    a_trailing_slash_changes_nothing,
 }
 
 async fn an_unknown_path_is_not_found(server: &Probe) {
@@ -43,7 +43,13 @@ async fn an_unknown_resource_is_not_found(server: &Probe) {
 
 async fn a_method_that_a_resource_does_not_have_is_not_allowed(server: &Probe) {
     server.create("v1/configmaps", config_map("a", json!({}))).await;
-    for (method, path) in [("PUT", "v1/configmaps"), ("PATCH", "v1/configmaps"), ("POST", "v1/configmaps/a"), ("DELETE", "/api/v1/namespaces"), ("DELETE", "v1/pods/a/status")] {
+    for (method, path) in [
+        ("PUT", "v1/configmaps"),
+        ("PATCH", "v1/configmaps"),
+        ("POST", "v1/configmaps/a"),
+        ("DELETE", "/api/v1/namespaces"),
+        ("DELETE", "v1/pods/a/status"),
+    ] {
         let answer = server.request(method, path).body(json!({})).expect(405).await;
         assert_eq!(answer.reason(), "MethodNotAllowed", "{method} {path}");
     }
@@ -63,8 +69,8 @@ async fn a_body_that_is_no_json_is_refused(server: &Probe) {
 }
 
 async fn an_empty_body_is_refused(server: &Probe) {
-    let answer = server.post("v1/configmaps").text("").send().await;
-    assert!((400..=422).contains(&answer.status), "{:#}", answer.body);
+    let answer = server.post("v1/configmaps").text("").expect(400).await;
+    assert!(answer.message().contains("unexpected end of JSON input"), "{}", answer.message());
 }
 
 async fn a_body_of_an_unknown_content_type_is_refused(server: &Probe) {
@@ -93,7 +99,7 @@ async fn of_accept_headers_with_wildcards_only_the_full_one_is_served(server: &P
         assert_eq!(answer.headers["content-type"], ["application/json"], "{accept}");
     }
     server.get("v1/configmaps").accept("application/*").expect(406).await;
-    server.get("v1/configmaps").accept("application/json;charset=utf-8").send().await;
+    server.get("v1/configmaps").accept("application/json;charset=utf-8").expect(200).await;
 }
 
 async fn a_missing_accept_header_is_served_as_json(server: &Probe) {
@@ -114,14 +120,14 @@ async fn a_cluster_scoped_kind_is_not_found_in_a_namespace(server: &Probe) {
 
 async fn a_namespaced_kind_cannot_be_created_without_namespace(server: &Probe) {
     server.post("/api/v1/configmaps").body(config_map("a", json!({}))).expect(405).await;
-    server.get("/api/v1/configmaps/a").send().await;
+    server.get("/api/v1/configmaps/a").expect(404).await;
 }
 
 async fn unknown_query_parameters_are_ignored(server: &Probe) {
     server.get("v1/configmaps?strange=yes&timeout=5s").expect(200).await;
 }
 
-async fn deeply_nested_json_is_refused_or_taken(server: &Probe) {
+async fn deeply_nested_json_is_refused(server: &Probe) {
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
     let text = format!("{{\"metadata\": {{\"name\": \"a\"}}, \"data\": {deep}}}");
     let answer = server.post("v1/configmaps").text(&text).unrecorded().expect(400).await;
@@ -139,8 +145,8 @@ async fn a_head_request_is_answered_as_the_get_without_body(server: &Probe) {
     assert!(answer.body.is_string(), "{:#}", answer.body);
 }
 
-async fn a_trailing_slash_is_another_path(server: &Probe) {
+async fn a_trailing_slash_changes_nothing(server: &Probe) {
     server.create("v1/configmaps", config_map("a", json!({}))).await;
-    server.get("v1/configmaps/a/").send().await;
-    server.get("v1/configmaps/").send().await;
+    server.get("v1/configmaps/a/").expect(200).await;
+    server.get("v1/configmaps/").expect(200).await;
 }

@@ -114,7 +114,10 @@ async fn the_status_of_a_namespace_can_be_read(server: &Probe) {
 async fn a_deployment_is_scaled(server: &Probe) {
     server.create("apps/v1/deployments", deployment("a")).await;
     let mut scale = server.get(&format!("{D}/scale")).expect(200).await.body;
-    assert_eq!((&scale["kind"], &scale["spec"]["replicas"], &scale["status"]["selector"]), (&json!("Scale"), &json!(1), &json!("app=a")));
+    assert_eq!(
+        (&scale["kind"], &scale["spec"]["replicas"], &scale["status"]["selector"]),
+        (&json!("Scale"), &json!(1), &json!("app=a"))
+    );
     scale["spec"]["replicas"] = 3.into();
     server.put(&format!("{D}/scale")).body(scale).expect(200).await;
     server.patch(&format!("{D}/scale"), MERGE_PATCH, json!({"spec": {"replicas": 5}})).expect(200).await;
@@ -138,8 +141,7 @@ async fn a_scale_with_a_stale_resource_version_conflicts(server: &Probe) {
 
 async fn a_custom_resource_is_scaled_at_the_paths_of_its_definition(server: &Probe) {
     let mut crd = widget_crd_with_status(json!({"type": "object", "properties": {"size": {"type": "integer", "minimum": 0}}}));
-    crd["spec"]["versions"][0]["subresources"]["scale"] =
-        json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector"});
+    crd["spec"]["versions"][0]["subresources"]["scale"] = json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector"});
     server.install(crd).await;
     server.create("{group}/v1/widgets", widget("a", json!({"size": 2}))).await;
     server.patch(&format!("{W}/status"), MERGE_PATCH, json!({"status": {"size": 1, "selector": "a=b"}})).expect(200).await;

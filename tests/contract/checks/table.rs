@@ -79,7 +79,9 @@ async fn deployments_as_table(server: &Probe) {
 async fn services_as_table(server: &Probe) {
     let body = json!({"metadata": {"name": "a"}, "spec": {"selector": {"x": "y"}, "ports": [{"port": 80, "name": "a"}, {"port": 53, "protocol": "UDP", "name": "b"}]}});
     server.create("v1/services", body).await;
-    server.create("v1/services", json!({"metadata": {"name": "b"}, "spec": {"type": "ExternalName", "externalName": "e.test"}})).await;
+    server
+        .create("v1/services", json!({"metadata": {"name": "b"}, "spec": {"type": "ExternalName", "externalName": "e.test"}}))
+        .await;
     assert_eq!(table(server, "v1/services").await.at("/rows/0/cells/4"), "80/TCP,53/UDP");
 }
 
@@ -127,10 +129,21 @@ async fn other_kinds_as_table(server: &Probe) {
     set["kind"] = "StatefulSet".into();
     set["spec"]["serviceName"] = "s".into();
     server.create("apps/v1/statefulsets", set).await;
-    server.create("networking.k8s.io/v1/networkpolicies", json!({"metadata": {"name": "a"}, "spec": {"podSelector": {"matchLabels": {"x": "y"}}}})).await;
+    server
+        .create(
+            "networking.k8s.io/v1/networkpolicies",
+            json!({"metadata": {"name": "a"}, "spec": {"podSelector": {"matchLabels": {"x": "y"}}}}),
+        )
+        .await;
     for path in [
-        "v1/serviceaccounts", "coordination.k8s.io/v1/leases", "rbac.authorization.k8s.io/v1/roles", "policy/v1/poddisruptionbudgets",
-        "apps/v1/replicasets", "apps/v1/daemonsets", "apps/v1/statefulsets", "networking.k8s.io/v1/networkpolicies",
+        "v1/serviceaccounts",
+        "coordination.k8s.io/v1/leases",
+        "rbac.authorization.k8s.io/v1/roles",
+        "policy/v1/poddisruptionbudgets",
+        "apps/v1/replicasets",
+        "apps/v1/daemonsets",
+        "apps/v1/statefulsets",
+        "networking.k8s.io/v1/networkpolicies",
     ] {
         assert_eq!(table(server, path).await.at("/rows/0/cells/0"), "a");
     }
@@ -148,7 +161,12 @@ async fn custom_resources_as_table_have_their_columns(server: &Probe) {
     ]);
     server.install(crd).await;
     let parts = json!([{"name": "w", "value": "1"}, {"name": "x", "value": "2"}]);
-    server.create("{group}/v1/widgets", widget("a", json!({"size": 3, "colour": "red", "on": true, "parts": parts, "ratio": 0.5}))).await;
+    server
+        .create(
+            "{group}/v1/widgets",
+            widget("a", json!({"size": 3, "colour": "red", "on": true, "parts": parts, "ratio": 0.5})),
+        )
+        .await;
     server.create("{group}/v1/widgets", widget("b", json!({"size": "three"}))).await;
     let answer = server.get("{group}/v1/widgets").accept(TABLE).unrecorded().expect(200).await;
     server.note("columns", &answer["columnDefinitions"]);
@@ -191,7 +209,8 @@ async fn a_table_may_include_objects_or_nothing(server: &Probe) {
 
 async fn a_table_is_one_of_several_things_accepted(server: &Probe) {
     server.create("v1/configmaps", config_map("a", json!({}))).await;
-    let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    let kubectl =
+        "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
     assert_eq!(server.get("v1/configmaps").accept(kubectl).expect(200).await["kind"], "Table");
     let odd = "application/json;as=Chart;v=v1;g=meta.k8s.io,application/json";
     assert_eq!(server.get("v1/configmaps").accept(odd).expect(200).await["kind"], "ConfigMapList");

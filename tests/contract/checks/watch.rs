@@ -188,7 +188,8 @@ async fn a_watch_of_all_namespaces_sees_each(server: &Probe) {
     let second = format!("{}-2", server.namespace());
     server.post("/api/v1/namespaces").body(json!({"metadata": {"name": second}})).unrecorded().expect(201).await;
     let since = now(server).await;
-    let mut watch = server.watch(&format!("/api/v1/configmaps?resourceVersion={since}&labelSelector=check=each-namespace")).await;
+    let mut watch =
+        server.watch(&format!("/api/v1/configmaps?resourceVersion={since}&labelSelector=check=each-namespace")).await;
     for namespace in [server.namespace(), &second] {
         let path = format!("/api/v1/namespaces/{namespace}/configmaps");
         server.post(&path).body(labelled("a", json!({"check": "each-namespace"}))).expect(201).await;
@@ -256,7 +257,11 @@ async fn initial_events_respect_selectors(server: &Probe) {
 
 async fn initial_events_need_a_resource_version_match(server: &Probe) {
     let answer = server.get(LIST).query("watch=true&sendInitialEvents=true&allowWatchBookmarks=true").expect(422).await;
-    assert!(answer.message().contains("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"), "{}", answer.message());
+    assert!(
+        answer.message().contains("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+        "{}",
+        answer.message()
+    );
 }
 
 async fn initial_events_do_not_go_with_an_exact_match(server: &Probe) {
@@ -275,7 +280,11 @@ async fn initial_events_need_bookmarks_for_their_end(server: &Probe) {
 async fn a_resource_version_match_on_a_watch_needs_initial_events(server: &Probe) {
     let query = "watch=true&resourceVersion=1&resourceVersionMatch=NotOlderThan";
     let answer = server.get(LIST).query(query).expect(422).await;
-    assert!(answer.message().contains("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"), "{}", answer.message());
+    assert!(
+        answer.message().contains("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
+        "{}",
+        answer.message()
+    );
 }
 
 async fn initial_events_can_be_switched_off(server: &Probe) {

@@ -24,7 +24,8 @@ pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> St
         }
         let _ = writeln!(report, "request {}: {}", index + 1, expected.request);
         for Place { path, expected, found } in places.iter().take(MAX_SHOWN) {
-            let _ = writeln!(report, "  {path}\n    expected {}\n    found    {}", shown(expected.as_ref()), shown(found.as_ref()));
+            let _ =
+                writeln!(report, "  {path}\n    expected {}\n    found    {}", shown(expected.as_ref()), shown(found.as_ref()));
         }
         if places.len() > MAX_SHOWN {
             let _ = writeln!(report, "  and {} more places", places.len() - MAX_SHOWN);
@@ -99,7 +100,8 @@ fn matches_pattern(pattern: &str, path: &str) -> bool {
 
 #[test]
 fn every_differing_place_is_named_and_equal_ones_are_not() {
-    let (left, right) = (serde_json::json!({"a": [1, 2], "b": {"c": 1}, "d": 0}), serde_json::json!({"a": [1, 3, 4], "b": [], "d": 0}));
+    let (left, right) =
+        (serde_json::json!({"a": [1, 2], "b": {"c": 1}, "d": 0}), serde_json::json!({"a": [1, 3, 4], "b": [], "d": 0}));
     let mut places = Vec::new();
     compare("", &left, &right, &mut places);
     let paths: Vec<&str> = places.iter().map(|place| place.path.as_str()).collect();

@@ -11,7 +11,8 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
 
 /// Texts of the API server after which a resourceVersion follows.
-const BEFORE_A_REVISION: [&str; 5] = ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: "];
+const BEFORE_A_REVISION: [&str; 6] =
+    ["current: ", "(current ", "current resource version: ", "resource version: ", "too old: ", "(number) ("];
 /// Columns of tables that tell how long ago something was.
 const AGES: [&str; 5] = ["Age", "Last Seen", "First Seen", "Duration", "Last Schedule"];
 /// The characters that generated names end with.
@@ -30,8 +31,8 @@ pub(crate) struct Mask {
 impl Mask {
     /// The answer of a server, masked.
     pub(crate) fn value(&mut self, value: &Value) -> Value {
-        self.learn_names(value);
-        self.walk("", value)
+        self.learn(value);
+        self.walk("", &in_one_order(value))
     }
 
     /// A watch event, masked.
@@ -52,21 +53,30 @@ impl Mask {
         for before in BEFORE_A_REVISION {
             text = mask_number_after(&text, before);
         }
-        text
+        mask_unknown_uids(&text)
     }
 
-    fn learn_names(&mut self, value: &Value) {
+    /// Gives labels to UIDs and generated names, before they are met within texts and keys.
+    fn learn(&mut self, value: &Value) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.learn_names(item)),
+            Value::String(text) if is_uid(text) => {
+                let next = format!("(uid {})", self.uids.len() + 1);
+                self.uids.entry(text.clone()).or_insert(next);
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.learn(item)),
             Value::Object(fields) => {
-                if let (Some(Value::String(prefix)), Some(Value::String(name))) = (fields.get("generateName"), fields.get("name"))
+                if let (Some(Value::String(prefix)), Some(Value::String(name))) =
+                    (fields.get("generateName"), fields.get("name"))
                     && let Some(suffix) = name.strip_prefix(prefix.as_str())
                     && suffix.len() == 5
                     && suffix.chars().all(|c| SUFFIX.contains(c))
                 {
                     self.names.insert(name.clone(), format!("{prefix}(suffix)"));
                 }
-                fields.values().for_each(|field| self.learn_names(field));
+                // Sorted, so that labels are given in one order whatever the order of the text.
+                let mut keys: Vec<&String> = fields.keys().collect();
+                keys.sort();
+                keys.into_iter().for_each(|key| self.learn(&fields[key]));
             }
             _ => {}
         }
@@ -80,7 +90,9 @@ impl Mask {
                 let mut items: Vec<Value> = items.iter().map(|item| self.walk(key, item)).collect();
                 if key == "managedFields" {
                     // They are sorted by time, in seconds: their order may differ from one run to the next.
-                    items.sort_by_cached_key(|entry| format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"]));
+                    items.sort_by_cached_key(|entry| {
+                        format!("{} {} {}", entry["manager"], entry["operation"], entry["subresource"])
+                    });
                 }
                 items.into()
             }
@@ -93,7 +105,7 @@ impl Mask {
         let mut masked = Map::new();
         let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         let is_list = kind == "Table" || kind.ends_with("List");
-        // Sorted, so that labels are given in one order whatever the order of the text.
+        // Sorted, as in `learn`.
         let mut keys: Vec<&String> = fields.keys().collect();
         keys.sort();
         for key in keys {
@@ -103,7 +115,7 @@ impl Mask {
                 ("rows", Value::Array(rows)) if kind == "Table" => self.rows(rows, fields.get("columnDefinitions")),
                 _ => self.walk(key, field),
             };
-            masked.insert(key.clone(), value);
+            masked.insert(self.text(key), value);
         }
         masked.into()
     }
@@ -130,10 +142,6 @@ impl Mask {
             let next = format!("(rv {})", self.revisions.len() + 1);
             return if text == "0" { text.to_owned() } else { self.revisions.entry(text.to_owned()).or_insert(next).clone() };
         }
-        if is_uid(text) {
-            let next = format!("(uid {})", self.uids.len() + 1);
-            return self.uids.entry(text.to_owned()).or_insert(next).clone();
-        }
         if let Some(time) = mask_time(text) {
             return time.to_owned();
         }
@@ -158,6 +166,41 @@ fn list_metadata(metadata: &Map<String, Value>) -> Value {
         }
     }
     metadata.into()
+}
+
+/// A Status whose faults are sorted: the server finds some of them by walking over maps.
+fn in_one_order(value: &Value) -> Value {
+    let mut status = value.clone();
+    if status["kind"] != "Status" {
+        return status;
+    }
+    let Some(causes) = status.pointer_mut("/details/causes").and_then(Value::as_array_mut) else { return status };
+    causes.sort_by_cached_key(Value::to_string);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let faults: Vec<String> =
+        causes.iter().map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"]))).collect();
+    let joined = faults.join(", ");
+    let message = text(&status["message"]);
+    if let Some((before, list)) = message.split_once(" is invalid: [")
+        && list.len() == joined.len() + 1
+        && faults.iter().all(|fault| list.contains(fault))
+    {
+        status["message"] = format!("{before} is invalid: [{joined}]").into();
+    }
+    status
+}
+
+/// UIDs within a text that were never seen as such.
+fn mask_unknown_uids(text: &str) -> String {
+    const LENGTH: usize = 36;
+    let mut masked = String::new();
+    let mut rest = text;
+    while let Some(start) = (0..rest.len()).find(|start| rest.get(*start..start + LENGTH).is_some_and(is_uid)) {
+        masked += &rest[..start];
+        masked += "(uid)";
+        rest = &rest[start + LENGTH..];
+    }
+    masked + rest
 }
 
 /// A message without the object that it quotes as a whole, whose text depends on the order of fields in Go's structs.
@@ -220,9 +263,13 @@ fn what_differs_is_masked_and_what_is_equal_stays_equal() {
         "spec": { "owner": "(uid 1)", "text": "a-(suffix) failed", "since": "2001-01-01T00:00:00Z" },
     });
     assert_eq!(masked, expected);
-    assert_eq!(mask.text("too large resource version: 99, current: 17"), "too large resource version: (number), current: (number)");
+    assert_eq!(
+        mask.text("too large resource version: 99, current: 17"),
+        "too large resource version: (number), current: (number)"
+    );
     let token = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":12,"start":"b\u0000"}"#);
-    let list = mask.value(&serde_json::json!({ "kind": "PodList", "metadata": { "resourceVersion": "12", "continue": token } }));
+    let list =
+        mask.value(&serde_json::json!({ "kind": "PodList", "metadata": { "resourceVersion": "12", "continue": token } }));
     let expected = serde_json::json!({ "v": "meta.k8s.io/v1", "rv": "(list rv)", "start": "b\u{0}" });
     assert_eq!(list["metadata"]["continue"], expected);
     assert_eq!(list["metadata"]["resourceVersion"], "(list rv)");

@@ -201,9 +201,8 @@ impl Probe {
         let mut record = self.record.borrow_mut();
         let (transcript, mask) = &mut *record;
         let body = mask.value(&answer.body);
-        let headers = answer.headers.iter().map(|(name, values)| {
-            (name.clone(), values.iter().map(|value| mask.text(value)).collect())
-        });
+        let headers =
+            answer.headers.iter().map(|(name, values)| (name.clone(), values.iter().map(|value| mask.text(value)).collect()));
         transcript.exchanges.push(Exchange {
             request,
             status: Some(answer.status),
@@ -243,7 +242,9 @@ impl<'p> Request<'p> {
         for byte in self.probe.fill(query).bytes() {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => self.uri.push(byte.into()),
-                b'-' | b'_' | b'.' | b'~' | b'=' | b'&' | b'%' | b',' | b'/' | b'!' | b'(' | b')' | b':' => self.uri.push(byte.into()),
+                b'-' | b'_' | b'.' | b'~' | b'=' | b'&' | b'%' | b',' | b'/' | b'!' | b'(' | b')' | b':' => {
+                    self.uri.push(byte.into())
+                }
                 _ => write!(self.uri, "%{byte:02X}").unwrap(),
             }
         }
@@ -329,7 +330,10 @@ impl<'p> Request<'p> {
             request = request.header(name, value);
         }
         let request = request.body(Body::from(self.body)).expect("a valid request");
-        tokio::time::timeout(PATIENCE, self.probe.client.send(request)).await.expect("an answer in good time").expect("an answer")
+        tokio::time::timeout(PATIENCE, self.probe.client.send(request))
+            .await
+            .expect("an answer in good time")
+            .expect("an answer")
     }
 
     fn shown(&self) -> String {

@@ -104,11 +104,12 @@ pub(crate) fn verify(check: &Check) {
 /// What a check saw, and how it failed if it did.
 fn run(check: &Check, client: kube::Client) -> (Transcript, Option<Box<dyn Any + Send>>) {
     let probe = Probe::new(client, check.name);
-    let begin = std::time::Instant::now();
-    let result = runtime().block_on(AssertUnwindSafe(async {
-        probe.make_namespace().await;
-        (check.run)(&probe).await;
-    }).catch_unwind());
-    eprintln!("TIME {} {}", begin.elapsed().as_millis(), check.name);
+    let result = runtime().block_on(
+        AssertUnwindSafe(async {
+            probe.make_namespace().await;
+            (check.run)(&probe).await;
+        })
+        .catch_unwind(),
+    );
     (probe.into_transcript(), result.err())
 }
