@@ -345,7 +345,7 @@ async fn a_patch_with_an_unknown_field_follows_the_field_validation(server: &Pro
         .query("fieldValidation=Strict")
         .expect(422)
         .await;
-    server.patch(D, STRATEGIC_PATCH, patch).query("fieldValidation=Strict").send().await;
+    server.patch(D, STRATEGIC_PATCH, patch).query("fieldValidation=Strict").expect(422).await;
 }
 
 async fn a_patch_to_an_invalid_object_is_invalid(server: &Probe) {

@@ -59,7 +59,7 @@ async fn the_status_of_a_job_is_validated(server: &Probe) {
     let patch = json!({"status": {"active": -1}});
     server.patch("batch/v1/jobs/a/status", MERGE_PATCH, patch).expect(422).await;
     let patch = json!({"status": {"conditions": [{"type": "Complete", "status": "True"}]}});
-    server.patch("batch/v1/jobs/a/status", MERGE_PATCH, patch).send().await;
+    server.patch("batch/v1/jobs/a/status", MERGE_PATCH, patch).expect(422).await;
     let patch = json!({"status": {"active": 1, "ready": 0}});
     let answer = server.patch("batch/v1/jobs/a/status", MERGE_PATCH, patch).expect(200).await;
     assert_eq!(answer.at("/status/active"), 1);
@@ -150,7 +150,8 @@ async fn a_custom_resource_is_scaled_at_the_paths_of_its_definition(server: &Pro
     server.patch(&format!("{W}/scale"), MERGE_PATCH, json!({"spec": {"replicas": 4}})).expect(200).await;
     assert_eq!(server.get(W).expect(200).await.at("/spec/size"), 4);
     server.create("{group}/v1/widgets", widget("b", json!({}))).await;
-    server.get("{group}/v1/widgets/b/scale").send().await;
+    let answer = server.get("{group}/v1/widgets/b/scale").expect(500).await;
+    assert!(answer.message().ends_with("the spec replicas field \".spec.size\" does not exist"), "{}", answer.message());
 }
 
 async fn a_custom_resource_without_scale_has_none(server: &Probe) {
