@@ -1,66 +1,213 @@
 //! Custom kinds: what a CustomResourceDefinition makes of the server.
+//!
+//! ```text
+//!  definition ─▶ definition: defaults, validation ─▶ settle: names, conditions ─▶ serve: kinds, versions
+//!                                                                                       │
+//!  object ─▶ metadata, prune (decode, default) ─▶ validate, lists, cel (validate) ◀── structural: the parsed schema
+//! ```
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::kinds::{FieldValidation, Kind, Subresource};
-use crate::status::{FieldError, Status};
-use crate::table::Column;
+use crate::object;
+use crate::status::{Fault, FieldError, Status};
 
-/// What one version of a CustomResourceDefinition says.
-#[derive(Debug)]
-pub struct Version {
-    /// The columns of its Table, without the name.
-    pub columns: Vec<Column>,
-}
+mod cel;
+mod correlate;
+pub(crate) mod definition;
+mod field_path;
+mod format;
+mod lists;
+mod metadata;
+mod names;
+mod path;
+mod prune;
+mod schemas;
+mod serve;
+mod settle;
+mod structural;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+use cel::{Ratchet, Root};
+use path::Path;
+pub(crate) use serve::Version;
 
 /// The kinds that a CustomResourceDefinition serves, if its names are accepted.
-pub(crate) fn kinds(_definition: &Value) -> Vec<Kind> {
-    Vec::new()
+pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
+    serve::kinds(definition)
 }
 
 /// The status that a CustomResourceDefinition should have beside the others that there are; none if it has it.
-pub(crate) fn settle<'a>(_definition: &Value, _others: impl Iterator<Item = &'a Value>, _now: Timestamp) -> Option<Value> {
-    None
+pub(crate) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Value> {
+    settle::settle(definition, others, now)
 }
 
 /// See [`Kind::decode`].
 pub(crate) fn decode(
-    _kind: &Kind,
-    _version: &Version,
-    _object: &mut Value,
-    _validation: FieldValidation,
+    kind: &Kind,
+    version: &Version,
+    object: &mut Value,
+    validation: FieldValidation,
 ) -> Result<Vec<String>, Status> {
-    Ok(Vec::new())
+    let unfit = |why: String| {
+        let name = &kind.kind;
+        Status::bad_request(format!("{name} in version {:?} cannot be handled as a {name}: {why}", &*kind.version))
+    };
+    let mut unknown = Vec::new();
+    if let Some(fields) = object.as_object_mut()
+        && let Some(metadata) = fields.get_mut("metadata")
+    {
+        metadata::coerce(metadata, &Path::new("metadata"), &mut unknown).map_err(unfit)?;
+    }
+    unknown.extend(prune::prune(object, &version.schema, prune::Level::Resource));
+    prune::drop_nulls(object, Some(&version.schema));
+    prune::canonical_numbers(object);
+    let mut embedded = Vec::new();
+    metadata::coerce_embedded(object, &version.schema, &Path::root(), &mut embedded)
+        .map_err(|error| unfit(error.to_string()))?;
+    embedded.sort();
+    unknown.extend(embedded);
+    let warnings: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    match validation {
+        FieldValidation::Ignore => Ok(Vec::new()),
+        FieldValidation::Warn => Ok(warnings),
+        FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
+        FieldValidation::Strict => Err(unfit(format!("strict decoding error: {}", warnings.join(", ")))),
+    }
 }
 
 /// See [`Kind::default`].
-pub(crate) fn default(_version: &Version, _object: &mut Value) {}
+pub(crate) fn default(version: &Version, object: &mut Value) {
+    prune::default(object, &version.schema);
+}
 
 /// See [`Kind::prepare_for_create`].
-pub(crate) fn prepare_for_create(_version: &Version, _object: &mut Value) {}
+pub(crate) fn prepare_for_create(version: &Version, object: &mut Value) {
+    if version.has_status
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    object::set_metadata(object, "generation", Value::from(1));
+}
 
 /// See [`Kind::prepare_for_update`].
-pub(crate) fn prepare_for_update(_version: &Version, _subresource: Option<Subresource>, _object: &mut Value, _old: &Value) {}
+pub(crate) fn prepare_for_update(version: &Version, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
+    if subresource == Some(Subresource::Status) {
+        let status = object.get("status").cloned();
+        let managed_fields = object::remove_metadata(object, "managedFields");
+        object.clone_from(old);
+        replace_status(object, status);
+        object::remove_metadata(object, "managedFields");
+        if let Some(managed_fields) = managed_fields {
+            object::set_metadata(object, "managedFields", managed_fields);
+        }
+        return;
+    }
+    if version.has_status {
+        replace_status(object, old.get("status").cloned());
+    }
+    let generation =
+        old.get("metadata").and_then(|metadata| metadata.get("generation")).and_then(Value::as_i64).unwrap_or_default();
+    let changed = i64::from(!same_but_metadata(object, old));
+    object::set_metadata(object, "generation", Value::from(generation.saturating_add(changed)));
+}
+
+fn replace_status(object: &mut Value, status: Option<Value>) {
+    let Some(fields) = object.as_object_mut() else { return };
+    match status {
+        Some(status) => fields.insert("status".to_owned(), status),
+        None => fields.remove("status"),
+    };
+}
+
+fn same_but_metadata(one: &Value, other: &Value) -> bool {
+    let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let (mut one, mut other) = (fields(one), fields(other));
+    one.remove("metadata");
+    other.remove("metadata");
+    one == other
+}
 
 /// See [`Kind::validate`].
-pub(crate) fn validate(_version: &Version, _object: &Value) -> Vec<FieldError> {
-    Vec::new()
+pub(crate) fn validate(version: &Version, object: &Value) -> Vec<FieldError> {
+    let mut errors = version.type_errors(object);
+    if !errors.is_empty() {
+        return errors;
+    }
+    errors.extend(validate::validate(object, &version.schema, &Path::root(), None));
+    errors.extend(version.scale_errors(None, object));
+    metadata::validate_embedded(object, &version.schema, &Path::root(), &mut errors);
+    errors.extend(lists::validate(object, &version.schema));
+    add_rules(version, errors, || cel::validate(object, &version.schema, &Path::root(), None, Ratchet::Never, Root::Resource))
 }
 
 /// See [`Kind::validate_update`].
-pub(crate) fn validate_update(_version: &Version, _sub: Option<Subresource>, _object: &Value, _old: &Value) -> Vec<FieldError> {
-    Vec::new()
+pub(crate) fn validate_update(version: &Version, sub: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = version.type_errors(object);
+    if !errors.is_empty() {
+        return errors;
+    }
+    let root = Path::root();
+    if sub == Some(Subresource::Status) {
+        if let (Some(status), Some(schema)) = (object.get("status"), version.schema.properties.get("status")) {
+            errors.extend(validate::validate(status, schema, &Path::new("status"), old.get("status")));
+        }
+    } else {
+        errors.extend(validate::validate(object, &version.schema, &root, Some(old)));
+    }
+    errors.extend(version.scale_errors(sub, object));
+    if sub != Some(Subresource::Status) {
+        metadata::validate_embedded(object, &version.schema, &root, &mut errors);
+    }
+    if lists::validate(old, &version.schema).is_empty() {
+        errors.extend(lists::validate(object, &version.schema));
+    }
+    add_rules(version, errors, || cel::validate(object, &version.schema, &root, Some(old), Ratchet::Unchanged, Root::Resource))
+}
+
+/// Rules are not asked about values of the wrong shape.
+fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce() -> Vec<FieldError>) -> Vec<FieldError> {
+    let blocks = |error: &FieldError| {
+        let fault = &error.fault;
+        matches!(
+            fault,
+            Fault::NotSupported { .. } | Fault::Required | Fault::TooLong | Fault::TooMany { .. } | Fault::TypeInvalid(_)
+        )
+    };
+    if !version.has_rules {
+        return errors;
+    }
+    if errors.iter().any(blocks) {
+        let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        errors.push(FieldError::invalid(Path::root(), Value::Null, why));
+    } else {
+        errors.extend(rules());
+    }
+    errors
 }
 
 /// See [`Kind::reset_fields`].
-pub(crate) fn reset_fields(_version: &Version, _subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
-    Vec::new()
+pub(crate) fn reset_fields(version: &Version, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
+    match subresource {
+        Some(Subresource::Status) => vec![vec!["metadata"], vec!["spec"]],
+        _ if version.has_status => vec![vec!["status"]],
+        _ => Vec::new(),
+    }
 }
 
 /// See [`Kind::selectable_field`].
-pub(crate) fn selectable_field(_version: &Version, _object: &Value, _field: &str) -> Option<String> {
-    None
+pub(crate) fn selectable_field(version: &Version, object: &Value, field: &str) -> Option<String> {
+    let known = version.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
+    known.then(|| match serve::at_path(object, field) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    })
 }
 
 #[derive(Debug)]

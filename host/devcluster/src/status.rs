@@ -213,6 +213,10 @@ pub enum Fault {
     Required,
     /// `Invalid value: …`.
     Invalid(Value),
+    /// `Invalid value: …`, with the value as the server shows what is no JSON of a client.
+    InvalidShown(String),
+    /// `Invalid value`, where the value is too large to be shown.
+    InvalidUnshown,
     /// `Unsupported value: …: supported values: …`.
     NotSupported {
         /// The value.
@@ -222,6 +226,8 @@ pub enum Fault {
     },
     /// `Duplicate value: …`.
     Duplicate(Value),
+    /// `Duplicate value`, where the value is too large to be shown.
+    DuplicateUnshown,
     /// `Forbidden`.
     Forbidden,
     /// `Too long: may not be more than … bytes`: the detail says how long.
@@ -272,9 +278,9 @@ impl FieldError {
     fn reason(&self) -> &'static str {
         match self.fault {
             Fault::Required => "FieldValueRequired",
-            Fault::Invalid(_) => "FieldValueInvalid",
+            Fault::Invalid(_) | Fault::InvalidShown(_) | Fault::InvalidUnshown => "FieldValueInvalid",
             Fault::NotSupported { .. } => "FieldValueNotSupported",
-            Fault::Duplicate(_) => "FieldValueDuplicate",
+            Fault::Duplicate(_) | Fault::DuplicateUnshown => "FieldValueDuplicate",
             Fault::Forbidden => "FieldValueForbidden",
             Fault::TooLong => "FieldValueTooLong",
             Fault::TooMany { .. } => "FieldValueTooMany",
@@ -293,6 +299,9 @@ impl FieldError {
                 let supported: Vec<String> = supported.iter().map(|text| format!("{text:?}")).collect();
                 return format!("Unsupported value: {}: supported values: {}", shown(value), supported.join(", "));
             }
+            Fault::InvalidShown(shown) => format!("Invalid value: {shown}"),
+            Fault::InvalidUnshown => "Invalid value".to_owned(),
+            Fault::DuplicateUnshown => "Duplicate value".to_owned(),
             Fault::Duplicate(value) => format!("Duplicate value: {}", shown(value)),
             Fault::Forbidden => "Forbidden".to_owned(),
             Fault::TooLong => "Too long".to_owned(),
@@ -322,6 +331,10 @@ impl fmt::Display for FieldError {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
+        Value::Array(_) | Value::Object(_) => {
+            // As Go writes JSON, for the sake of web pages.
+            value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+        }
         other => other.to_string(),
     }
 }

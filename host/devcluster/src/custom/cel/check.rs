@@ -1,0 +1,494 @@
+//! What the server's type checker finds in an expression, as far as it shows at a glance: names that there are not, and operators
+//! between values that have none. The library has no checker; what is not certain here is left to the evaluation.
+
+use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::super::structural::Node;
+use super::value::Root;
+use super::{Program, escape};
+
+/// What an expression must give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// `true` or `false`.
+    Bool,
+    /// A message.
+    String,
+}
+
+/// Checks `program`, whose text is `source`, where `self` is a value of `schema`.
+///
+/// # Errors
+///
+/// What the server says, from `compilation failed: ` or `cel expression must` on.
+pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, expected: Expected) -> Result<(), String> {
+    let this = Type::of(schema, root);
+    let mut checker = Checker { source, scope: vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), Type::Any)] };
+    if !program.uses_old_self {
+        checker.scope.truncate(1);
+    }
+    let found = checker.infer(program.expression()).map_err(|error| format!("compilation failed: {error}"))?;
+    match (expected, found) {
+        (_, Type::Any) | (Expected::Bool, Type::Bool) | (Expected::String, Type::String) => Ok(()),
+        (Expected::Bool, _) => Err("cel expression must evaluate to a bool".to_owned()),
+        (Expected::String, _) => Err("messageExpression must evaluate to a string".to_owned()),
+    }
+}
+
+#[derive(Clone)]
+enum Type<'a> {
+    /// Not known, or not fixed.
+    Any,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Timestamp,
+    Duration,
+    Null,
+    List(Box<Type<'a>>),
+    Map(Box<Type<'a>>),
+    Object(&'a Node, Root),
+}
+
+impl<'a> Type<'a> {
+    fn of(schema: &'a Node, root: Root) -> Self {
+        let below = |node: &'a Node| Self::of(node, if node.embedded_resource { Root::Resource } else { Root::Field });
+        let nullable = schema.nullable || schema.int_or_string;
+        match schema.kind.as_str() {
+            _ if nullable => Self::Any,
+            "boolean" => Self::Bool,
+            "integer" => Self::Int,
+            "number" => Self::Double,
+            "string" => match schema.format.as_deref() {
+                Some("byte") => Self::Bytes,
+                Some("duration") => Self::Duration,
+                Some("date" | "date-time" | "datetime") => Self::Timestamp,
+                _ => Self::String,
+            },
+            "array" => Self::List(Box::new(schema.items.as_deref().map_or(Self::Any, below))),
+            "object" => match schema.each() {
+                Some(each) => Self::Map(Box::new(below(each))),
+                None if schema.properties.is_empty() && root == Root::Field => Self::Any,
+                None => Self::Object(schema, root),
+            },
+            _ => Self::Any,
+        }
+    }
+
+    /// What the server calls it; none for what has no fixed name.
+    fn name(&self) -> Option<String> {
+        Some(match self {
+            Self::Any | Self::Object(..) => return None,
+            Self::Bool => "bool".to_owned(),
+            Self::Int => "int".to_owned(),
+            Self::Uint => "uint".to_owned(),
+            Self::Double => "double".to_owned(),
+            Self::String => "string".to_owned(),
+            Self::Bytes => "bytes".to_owned(),
+            Self::Timestamp => "timestamp".to_owned(),
+            Self::Duration => "duration".to_owned(),
+            Self::Null => "null".to_owned(),
+            Self::List(items) => format!("list({})", items.name()?),
+            Self::Map(values) => format!("map(string, {})", values.name()?),
+        })
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self, Self::Int | Self::Uint | Self::Double)
+    }
+}
+
+/// Names that stand before functions, and types.
+const SPACES: [&str; 21] = [
+    "math",
+    "sets",
+    "lists",
+    "strings",
+    "base64",
+    "optional",
+    "format",
+    "jsonpatch",
+    "cel",
+    "ip",
+    "cidr",
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "type",
+    "null_type",
+];
+
+struct Checker<'a, 's> {
+    source: &'s str,
+    scope: Vec<(String, Type<'a>)>,
+}
+
+type Checked<'a> = Result<Type<'a>, String>;
+
+impl<'a> Checker<'a, '_> {
+    fn infer(&mut self, node: &IdedExpr) -> Checked<'a> {
+        match &node.expr {
+            Expr::Ident(name) => self.name(name),
+            Expr::Literal(literal) => Ok(match literal {
+                LiteralValue::Boolean(_) => Type::Bool,
+                LiteralValue::Bytes(_) => Type::Bytes,
+                LiteralValue::Double(_) => Type::Double,
+                LiteralValue::Int(_) => Type::Int,
+                LiteralValue::Null => Type::Null,
+                LiteralValue::String(_) => Type::String,
+                LiteralValue::UInt(_) => Type::Uint,
+            }),
+            Expr::Select(select) => {
+                let operand = self.infer(&select.operand)?;
+                let field = self.field(&operand, &select.field, select.test)?;
+                Ok(if select.test { Type::Bool } else { field })
+            }
+            Expr::List(list) => {
+                let types = list.elements.iter().map(|element| self.infer(element)).collect::<Result<Vec<_>, _>>()?;
+                let same = types.iter().filter_map(Type::name).collect::<std::collections::BTreeSet<_>>().len() == 1;
+                Ok(Type::List(Box::new(types.into_iter().next().filter(|_| same).unwrap_or(Type::Any))))
+            }
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.infer(&entry.key)?;
+                        self.infer(&entry.value)?;
+                    }
+                }
+                Ok(Type::Any)
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+            Expr::Call(call) => self.call(call),
+            Expr::Struct(_) | Expr::Unspecified => Ok(Type::Any),
+        }
+    }
+
+    fn name(&self, name: &str) -> Checked<'a> {
+        let known = self.scope.iter().rev().find(|(known, _)| known == name).map(|(_, kind)| kind.clone());
+        match known {
+            Some(known) => Ok(known),
+            None if SPACES.contains(&name) || name.starts_with(['@', '#']) => Ok(Type::Any),
+            None => Err(self.error(self.word(name, 0), &format!("undeclared reference to '{name}' (in container '')"))),
+        }
+    }
+
+    fn field(&self, operand: &Type<'a>, field: &str, test: bool) -> Checked<'a> {
+        let place = self.word(&format!(".{field}"), 0);
+        // `has(…)` is found fault with where its parenthesis opens.
+        let opening = self.source.get(..place).and_then(|head| head.rfind("has("));
+        let at = opening.filter(|_| test).map_or(place, |opening| opening + "has".len());
+        match operand {
+            Type::Object(schema, root) => {
+                let resource = *root == Root::Resource || schema.embedded_resource;
+                if resource && matches!(field, "apiVersion" | "kind") {
+                    return Ok(Type::String);
+                }
+                if resource && field == "metadata" || schema.preserve_unknown_fields && schema.properties.is_empty() {
+                    return Ok(Type::Any);
+                }
+                let property = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(field));
+                let root = |node: &Node| if node.embedded_resource { Root::Resource } else { Root::Field };
+                let found = property.map(|(_, property)| Type::of(property, root(property)));
+                found.ok_or_else(|| self.error(at, &format!("undefined field '{field}'")))
+            }
+            Type::Map(values) => Ok((**values).clone()),
+            Type::Any => Ok(Type::Any),
+            other => {
+                let name = other.name().unwrap_or_default();
+                Err(self.error(at, &format!("type '{name}' does not support field selection")))
+            }
+        }
+    }
+
+    fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Checked<'a> {
+        let item = match self.infer(&comprehension.iter_range)? {
+            Type::List(item) => *item,
+            Type::Map(_) => Type::String,
+            _ => Type::Any,
+        };
+        let accumulated = match self.infer(&comprehension.accu_init)? {
+            Type::List(_) => Type::List(Box::new(Type::Any)),
+            other => other,
+        };
+        let depth = self.scope.len();
+        self.scope.push((comprehension.accu_var.clone(), accumulated));
+        self.scope.push((comprehension.iter_var.clone(), item));
+        let step = self.infer(&comprehension.loop_step);
+        let result = step.and_then(|_| self.infer(&comprehension.result));
+        self.scope.truncate(depth);
+        result
+    }
+
+    fn call(&mut self, call: &CallExpr) -> Checked<'a> {
+        let target = call.target.as_deref().map(|target| self.infer(target)).transpose()?;
+        let args = call.args.iter().map(|arg| self.infer(arg)).collect::<Result<Vec<_>, _>>()?;
+        if let ("matches", Some(Expr::Literal(LiteralValue::String(pattern)))) =
+            (call.func_name.as_str(), call.args.last().map(|arg| &arg.expr))
+            && regex::Regex::new(pattern.inner()).is_err()
+        {
+            let at = self.source.find("matches(").unwrap_or_default() + "matches(".len();
+            return Err(self.error(at, "invalid matches argument"));
+        }
+        match (call.func_name.as_str(), args.as_slice()) {
+            (operators::LOGICAL_AND | operators::LOGICAL_OR, args) => {
+                for (index, arg) in args.iter().enumerate() {
+                    if let Some(name) = arg.name().filter(|name| name != "bool") {
+                        let at = call.args.get(index).map_or(0, |arg| self.start(arg));
+                        return Err(self.error(at, &format!("expected type 'bool' but found '{name}'")));
+                    }
+                }
+                Ok(Type::Bool)
+            }
+            (operators::CONDITIONAL, [condition, then, _]) => match condition {
+                Type::Any | Type::Bool => Ok(then.clone()),
+                _ => self.no_overload(operators::CONDITIONAL, "?", &args),
+            },
+            (name, [left, right]) if binary(name).is_some() => {
+                let symbol = binary(name).unwrap_or_default();
+                if admits(symbol, left, right) {
+                    Ok(result(symbol, left, right))
+                } else {
+                    self.no_overload(name, symbol, &args)
+                }
+            }
+            (operators::LOGICAL_NOT, [Type::Any | Type::Bool]) => Ok(Type::Bool),
+            (operators::LOGICAL_NOT, [_]) => self.no_overload(operators::LOGICAL_NOT, "!", &args),
+            (operators::NEGATE, [number]) => Ok(number.clone()),
+            (operators::INDEX, [Type::List(item), _]) => Ok((**item).clone()),
+            (operators::INDEX, [Type::Map(value), _]) => Ok((**value).clone()),
+            (operators::INDEX, _) => Ok(Type::Any),
+            (operators::IN, _) => Ok(Type::Bool),
+            ("size", _) => match target.as_ref().or(args.first()) {
+                Some(Type::Int | Type::Double | Type::Bool) if args.len() + usize::from(target.is_some()) == 1 => {
+                    let shown = target.iter().chain(&args).filter_map(Type::name).collect::<Vec<_>>().join(", ");
+                    Err(self.error(
+                        self.word("size", 0) + 4,
+                        &format!("found no matching overload for 'size' applied to '({shown})'"),
+                    ))
+                }
+                _ => Ok(Type::Int),
+            },
+            ("startsWith" | "endsWith" | "contains" | "matches", [arg]) => match (target, arg) {
+                (None | Some(Type::Any | Type::String), Type::Any | Type::String) => Ok(Type::Bool),
+                (Some(target), arg) => {
+                    let name = &call.func_name;
+                    let at = self.word(&format!(".{name}("), 0) + name.len() + 1;
+                    let (target, arg) = (target.name().unwrap_or_default(), arg.name().unwrap_or_default());
+                    Err(self.error(at, &format!("found no matching overload for '{name}' applied to '{target}.({arg})'")))
+                }
+                _ => Ok(Type::Bool),
+            },
+            ("string", _) if target.is_none() => Ok(Type::String),
+            ("int", _) => Ok(Type::Int),
+            ("double", _) => Ok(Type::Double),
+            ("timestamp", _) => Ok(Type::Timestamp),
+            ("duration", _) => Ok(Type::Duration),
+            ("lowerAscii" | "upperAscii" | "trim" | "replace" | "substring" | "join" | "format" | "charAt", _) => {
+                Ok(if target.is_some() { Type::String } else { Type::Any })
+            }
+            (name, _) if name.starts_with(['@', '_', '!', '-']) || FUNCTIONS.contains(&name) => Ok(Type::Any),
+            (name, _) => {
+                let at = self.word(&format!("{name}("), 0) + name.len();
+                Err(self.error(at, &format!("undeclared reference to '{name}' (in container '')")))
+            }
+        }
+    }
+
+    fn no_overload(&self, function: &str, symbol: &str, args: &[Type<'a>]) -> Checked<'a> {
+        let Some(names) = args.iter().map(Type::name).collect::<Option<Vec<_>>>() else { return Ok(Type::Any) };
+        let at = self.source.find(symbol).unwrap_or_default();
+        Err(self.error(at, &format!("found no matching overload for '{function}' applied to '({})'", names.join(", "))))
+    }
+
+    /// Where an expression begins, as the checker gives it: at the last selection of a path.
+    fn start(&self, node: &IdedExpr) -> usize {
+        match &node.expr {
+            Expr::Select(select) => self.word(&format!(".{}", select.field), 0),
+            Expr::Ident(name) => self.word(name, 0),
+            _ => 0,
+        }
+    }
+
+    /// The first place of `word` that is not part of a longer one.
+    fn word(&self, word: &str, from: usize) -> usize {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let mut places = self.source.match_indices(word).map(|(at, _)| at).filter(|at| *at >= from);
+        let whole = |at: &usize| {
+            let after = self.source.get(at + word.len()..).and_then(|rest| rest.chars().next());
+            let before = self.source.get(..*at).and_then(|head| head.chars().next_back());
+            let open = word.ends_with('(') || !after.is_some_and(is_part);
+            open && (word.starts_with('.') || !before.is_some_and(is_part))
+        };
+        places.find(whole).unwrap_or_default()
+    }
+
+    fn error(&self, at: usize, message: &str) -> String {
+        let before = self.source.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let column = before.chars().rev().take_while(|c| *c != '\n').count();
+        let text = self.source.lines().nth(line).unwrap_or_default();
+        format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {}^", line + 1, column + 1, ".".repeat(column))
+    }
+}
+
+/// Functions whose results are not looked at.
+const FUNCTIONS: [&str; 102] = [
+    "add",
+    "annotations",
+    "asApproximateFloat",
+    "asInteger",
+    "bind",
+    "bool",
+    "bytes",
+    "ceil",
+    "cidr",
+    "compareTo",
+    "containsCIDR",
+    "containsIP",
+    "contains",
+    "decode",
+    "distinct",
+    "dyn",
+    "encode",
+    "equivalent",
+    "escapeKey",
+    "exists",
+    "family",
+    "find",
+    "findAll",
+    "first",
+    "flatten",
+    "floor",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getEscapedPath",
+    "getFullYear",
+    "getHost",
+    "getHostname",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getPort",
+    "getQuery",
+    "getScheme",
+    "getSeconds",
+    "greatest",
+    "hasValue",
+    "indexOf",
+    "intersects",
+    "ip",
+    "isCIDR",
+    "isCanonical",
+    "isFinite",
+    "isGlobalUnicast",
+    "isGreaterThan",
+    "isIP",
+    "isInf",
+    "isInteger",
+    "isLessThan",
+    "isLinkLocalMulticast",
+    "isLinkLocalUnicast",
+    "isLoopback",
+    "isNaN",
+    "isQuantity",
+    "isSemver",
+    "isSorted",
+    "isURL",
+    "isUnspecified",
+    "labels",
+    "last",
+    "lastIndexOf",
+    "least",
+    "major",
+    "masked",
+    "max",
+    "min",
+    "minor",
+    "named",
+    "none",
+    "of",
+    "ofNonZeroValue",
+    "optFlatMap",
+    "optMap",
+    "or",
+    "orValue",
+    "patch",
+    "prefixLength",
+    "quantity",
+    "quote",
+    "range",
+    "reverse",
+    "round",
+    "semver",
+    "sign",
+    "slice",
+    "sort",
+    "sortBy",
+    "split",
+    "string",
+    "sub",
+    "sum",
+    "type",
+    "uint",
+    "url",
+    "value",
+];
+
+fn binary(function: &str) -> Option<&'static str> {
+    Some(match function {
+        operators::EQUALS => "==",
+        operators::NOT_EQUALS => "!=",
+        operators::LESS => "<",
+        operators::LESS_EQUALS => "<=",
+        operators::GREATER => ">",
+        operators::GREATER_EQUALS => ">=",
+        operators::ADD => "+",
+        operators::SUBSTRACT => "-",
+        operators::MULTIPLY => "*",
+        operators::DIVIDE => "/",
+        operators::MODULO => "%",
+        _ => return None,
+    })
+}
+
+fn admits(symbol: &str, left: &Type<'_>, right: &Type<'_>) -> bool {
+    let (Some(left_name), Some(right_name)) = (left.name(), right.name()) else { return true };
+    let same = left_name == right_name;
+    let numbers = left.is_number() && right.is_number();
+    let times = |kind: &Type<'_>| matches!(kind, Type::Timestamp | Type::Duration);
+    match symbol {
+        "==" | "!=" => {
+            same || matches!(
+                (left, right),
+                (Type::List(_), Type::List(_)) | (Type::Map(_), Type::Map(_)) | (Type::Null, _) | (_, Type::Null)
+            )
+        }
+        "<" | "<=" | ">" | ">=" => numbers || same && !matches!(left, Type::List(_) | Type::Map(_) | Type::Null),
+        "+" => {
+            let scalar = !matches!(left, Type::Bool | Type::Null | Type::Map(_) | Type::Timestamp);
+            same && scalar || times(left) && times(right) || matches!((left, right), (Type::List(_), Type::List(_)))
+        }
+        "-" => same && (left.is_number() || times(left)) || times(left) && times(right),
+        "%" => same && !matches!(left, Type::Double) && left.is_number(),
+        _ => same && left.is_number(),
+    }
+}
+
+fn result<'a>(symbol: &str, left: &Type<'a>, right: &Type<'a>) -> Type<'a> {
+    match symbol {
+        "==" | "!=" | "<" | "<=" | ">" | ">=" => Type::Bool,
+        _ if left.name() == right.name() && (left.is_number() || matches!(left, Type::String)) => left.clone(),
+        _ => Type::Any,
+    }
+}

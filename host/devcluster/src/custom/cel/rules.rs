@@ -1,0 +1,273 @@
+//! Which rules apply to which values, and what they say when they fail.
+
+use kube_cel::cel::{Value, objects::OptionalValue};
+use serde_json::Value as Json;
+
+use super::super::correlate::{Correlated, matching_item};
+use super::super::field_path;
+use super::super::path::Path;
+use super::super::structural::{MAX_VALUE_DEPTH, Node, Rule};
+use super::super::validate::invalid_fault;
+use super::program::{Failure, Library};
+use super::value::{Root, typed};
+use crate::status::{Fault, FieldError};
+
+/// The API server's limit of what all rules of an object may cost.
+const BUDGET: i64 = 10_000_000;
+
+/// The API server's limit of a message that an expression gives.
+const MAX_MESSAGE: usize = 5 * 1024;
+
+/// What the rules of `schema` say against `value` in the place of `old`. `ratchet`: what did not change is not held to rules that
+/// speak of the new value alone.
+pub(crate) fn validate(
+    value: &Json,
+    schema: &Node,
+    path: &Path,
+    old: Option<&Json>,
+    ratchet: Ratchet,
+    root: Root,
+) -> Vec<FieldError> {
+    if !has_rules(schema, 0) {
+        return Vec::new();
+    }
+    let size = size(value, 0) + old.map_or(0, |old| self::size(old, 0));
+    let mut checking = Checking { library: Library::new(size), left: BUDGET, errors: Vec::new() };
+    let current = old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| Correlated { new: value, old, schema });
+    checking.node(value, schema, path, old, Correlation { current, nearest: None }, root, 0);
+    checking.errors
+}
+
+/// Whether rules are forgiven what did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ratchet {
+    /// They are.
+    Unchanged,
+    /// They are not.
+    Never,
+}
+
+pub(crate) fn has_rules(schema: &Node, depth: usize) -> bool {
+    let below = |schema: &Node| has_rules(schema, depth + 1);
+    depth <= MAX_VALUE_DEPTH
+        && (!schema.rules.is_empty()
+            || schema.items.as_deref().is_some_and(below)
+            || schema.each().is_some_and(below)
+            || schema.properties.values().any(below))
+}
+
+/// About how many bytes a value takes.
+fn size(value: &Json, depth: usize) -> usize {
+    match value {
+        _ if depth > MAX_VALUE_DEPTH => 0,
+        Json::String(text) => 16 + text.len(),
+        Json::Array(items) => 16 + items.iter().map(|item| size(item, depth + 1)).sum::<usize>(),
+        Json::Object(fields) => 16 + fields.iter().map(|(name, field)| name.len() + size(field, depth + 1)).sum::<usize>(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => 16,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Correlation<'a> {
+    current: Option<Correlated<'a>>,
+    /// What lies nearest above of what has a predecessor.
+    nearest: Option<Correlated<'a>>,
+}
+
+impl<'a> Correlation<'a> {
+    fn forgives(self) -> bool {
+        self.current.or(self.nearest).is_some_and(Correlated::is_unchanged)
+    }
+
+    fn step(self, down: impl FnOnce(Correlated<'a>) -> Option<Correlated<'a>>) -> Self {
+        match self.current {
+            None => self,
+            Some(current) => Self { current: down(current), nearest: Some(current) },
+        }
+    }
+
+    fn key(self, name: &str) -> Self {
+        if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") {
+            return Self { current: None, nearest: None };
+        }
+        self.step(|current| current.key(name))
+    }
+}
+
+struct Checking {
+    library: Library,
+    /// Below 0: nothing is checked any more.
+    left: i64,
+    errors: Vec<FieldError>,
+}
+
+impl Checking {
+    #[expect(clippy::too_many_arguments, reason = "one step of a walk over a value, its predecessor and its schema at once")]
+    fn node(
+        &mut self,
+        value: &Json,
+        schema: &Node,
+        path: &Path,
+        old: Option<&Json>,
+        correlation: Correlation<'_>,
+        root: Root,
+        depth: usize,
+    ) {
+        if value.is_null() || self.left < 0 || depth > MAX_VALUE_DEPTH {
+            return;
+        }
+        self.rules(value, schema, path, old.filter(|old| !old.is_null()), correlation, root);
+        let embedded = |schema: &Node| if schema.embedded_resource { Root::Resource } else { Root::Field };
+        match value {
+            Json::Object(fields) => {
+                for (name, field) in fields {
+                    let old = old.and_then(|old| old.get(name));
+                    if let Some(each) = schema.each().filter(|each| has_rules(each, 0)) {
+                        self.node(field, each, &path.key(name), old, correlation.key(name), embedded(each), depth + 1);
+                    }
+                    if let Some(property) = schema.properties.get(name).filter(|property| has_rules(property, 0)) {
+                        self.node(
+                            field,
+                            property,
+                            &path.child(name),
+                            old,
+                            correlation.key(name),
+                            embedded(property),
+                            depth + 1,
+                        );
+                    }
+                }
+            }
+            Json::Array(items) => {
+                let Some(each) = schema.items.as_deref().filter(|each| has_rules(each, 0)) else { return };
+                for (index, item) in items.iter().enumerate() {
+                    let old = old.and_then(|old| matching_item(schema, old, item));
+                    let correlation = correlation.step(|current| current.index(index));
+                    self.node(item, each, &path.key(index), old, correlation, embedded(each), depth + 1);
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+        }
+    }
+
+    fn rules(
+        &mut self,
+        value: &Json,
+        schema: &Node,
+        path: &Path,
+        old: Option<&Json>,
+        correlation: Correlation<'_>,
+        root: Root,
+    ) {
+        if schema.rules.is_empty() {
+            return;
+        }
+        let this = typed(value, schema, root);
+        let before = old.map(|old| typed(old, schema, root));
+        for rule in &schema.rules {
+            if self.left <= 0 {
+                let why = "validation failed due to running out of cost budget, no further validation rules will be run";
+                self.errors.push(typed_error(path, schema, why));
+                self.left = -1;
+                return;
+            }
+            let program = match &rule.compiled().rule {
+                Ok(program) => program,
+                Err(error) => {
+                    let why = format!("rule compile error: compilation failed: {error}");
+                    self.errors.push(typed_error(path, schema, why));
+                    continue;
+                }
+            };
+            let optional = rule.optional_old_self.unwrap_or_default();
+            if program.uses_old_self && before.is_none() && !optional {
+                continue;
+            }
+            let variables = variables(&this, before.as_ref(), optional);
+            let (result, cost) = self.library.evaluate(program, &variables);
+            self.left -= cost;
+            match result {
+                Ok(Value::Bool(true)) => {}
+                Ok(_) if !program.uses_old_self && correlation.forgives() => {}
+                Ok(_) => {
+                    let error = self.failed(rule, value, schema, path, &variables);
+                    self.errors.push(error);
+                }
+                Err(failure) => self.broken(rule, schema, path, failure),
+            }
+            if self.left < 0 {
+                return;
+            }
+        }
+    }
+
+    fn broken(&mut self, rule: &Rule, schema: &Node, path: &Path, failure: Failure) {
+        let label = rule.label();
+        let why = match failure {
+            Failure::Exhausted(error) => {
+                self.left = -1;
+                format!("'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {label}")
+            }
+            Failure::Error(error) if error.starts_with("no such overload") => {
+                format!(
+                    "'{error}': call arguments did not match a supported operator, function or macro signature for rule: {label}"
+                )
+            }
+            Failure::Error(error) => format!("{error} evaluating rule: {label}"),
+        };
+        self.errors.push(typed_error(path, schema, why));
+    }
+
+    /// The error of a rule that is not fulfilled.
+    fn failed(&mut self, rule: &Rule, value: &Json, schema: &Node, path: &Path, variables: &[(&str, Value)]) -> FieldError {
+        let at = match field_path::resolve(&rule.field_path, schema, field_path::Indexing::Allowed) {
+            Ok((below, _)) if !rule.field_path.is_empty() => path.child(&below),
+            _ => path.clone(),
+        };
+        let given = self.message(rule, variables);
+        let detail = given.unwrap_or_else(|| match rule.message.is_empty() {
+            true => format!("failed rule: {}", rule.rule.trim()),
+            false => rule.message.trim().to_owned(),
+        });
+        let shown = !matches!(schema.kind.as_str(), "object" | "array");
+        let fault = match rule.reason.as_deref() {
+            Some("FieldValueForbidden") => Fault::Forbidden,
+            Some("FieldValueRequired") => Fault::Required,
+            Some("FieldValueDuplicate") if shown => return FieldError::new(Fault::Duplicate(value.clone()), at, ""),
+            Some("FieldValueDuplicate") => return FieldError::new(Fault::DuplicateUnshown, at, ""),
+            _ if shown => invalid_fault(value),
+            _ => Fault::InvalidUnshown,
+        };
+        FieldError::new(fault, at, detail)
+    }
+
+    fn message(&mut self, rule: &Rule, variables: &[(&str, Value)]) -> Option<String> {
+        let program = rule.compiled().message.as_ref()?.as_ref().ok()?;
+        let (result, cost) = self.library.evaluate(program, variables);
+        self.left -= cost;
+        match result {
+            Ok(Value::String(text)) => {
+                let text = text.trim();
+                Some(text.to_owned()).filter(|text| !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n'))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn typed_error(path: &Path, schema: &Node, detail: impl Into<String>) -> FieldError {
+    FieldError::invalid(path, schema.kind.as_str(), detail)
+}
+
+fn variables(this: &Value, before: Option<&Value>, optional: bool) -> Vec<(&'static str, Value)> {
+    let mut variables = vec![("self", this.clone())];
+    match (before, optional) {
+        (before, true) => {
+            let optional = before.map_or_else(OptionalValue::none, |before| OptionalValue::of(before.clone()));
+            variables.push(("oldSelf", Value::Opaque(std::sync::Arc::new(optional))));
+        }
+        (Some(before), false) => variables.push(("oldSelf", before.clone())),
+        (None, false) => {}
+    }
+    variables
+}

@@ -1,0 +1,347 @@
+//! Metadata of custom objects and of the objects embedded in them: brought into the form of `ObjectMeta`, whatever the schema says.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::path::Path;
+use super::structural::{MAX_VALUE_DEPTH, Node};
+use crate::status::FieldError;
+
+/// What a field of `ObjectMeta` is in the server's language; errors name it.
+#[derive(Clone, Copy)]
+enum Shape {
+    Text,
+    /// Text that may be absent and then is no field.
+    Integer,
+    Boolean,
+    Time,
+    Texts,
+    TextMap,
+    Raw,
+    List(&'static Struct),
+}
+
+struct Struct {
+    name: &'static str,
+    fields: &'static [(&'static str, Shape)],
+    /// Fields that are rendered even when they are empty.
+    always: &'static [&'static str],
+}
+
+static OBJECT_META: Struct = Struct {
+    name: "ObjectMeta",
+    fields: &[
+        ("name", Shape::Text),
+        ("generateName", Shape::Text),
+        ("namespace", Shape::Text),
+        ("selfLink", Shape::Text),
+        ("uid", Shape::Text),
+        ("resourceVersion", Shape::Text),
+        ("generation", Shape::Integer),
+        ("creationTimestamp", Shape::Time),
+        ("deletionTimestamp", Shape::Time),
+        ("deletionGracePeriodSeconds", Shape::Integer),
+        ("labels", Shape::TextMap),
+        ("annotations", Shape::TextMap),
+        ("ownerReferences", Shape::List(&OWNER_REFERENCE)),
+        ("finalizers", Shape::Texts),
+        ("managedFields", Shape::List(&MANAGED_FIELDS)),
+    ],
+    always: &[],
+};
+
+static OWNER_REFERENCE: Struct = Struct {
+    name: "OwnerReference",
+    fields: &[
+        ("apiVersion", Shape::Text),
+        ("kind", Shape::Text),
+        ("name", Shape::Text),
+        ("uid", Shape::Text),
+        ("controller", Shape::Boolean),
+        ("blockOwnerDeletion", Shape::Boolean),
+    ],
+    always: &["apiVersion", "kind", "name", "uid"],
+};
+
+static MANAGED_FIELDS: Struct = Struct {
+    name: "ManagedFieldsEntry",
+    fields: &[
+        ("manager", Shape::Text),
+        ("operation", Shape::Text),
+        ("apiVersion", Shape::Text),
+        ("time", Shape::Time),
+        ("fieldsType", Shape::Text),
+        ("fieldsV1", Shape::Raw),
+        ("subresource", Shape::Text),
+    ],
+    always: &[],
+};
+
+/// Brings `metadata` into the form of `ObjectMeta`, adding the paths of unknown fields, which are dropped, to `unknown`.
+///
+/// # Errors
+///
+/// What the server says of a value of the wrong type.
+pub(crate) fn coerce(metadata: &mut Value, path: &Path, unknown: &mut Vec<String>) -> Result<(), String> {
+    match metadata {
+        Value::Object(fields) => coerce_struct(&OBJECT_META, "", fields, path, unknown),
+        Value::Null => {
+            *metadata = Value::Object(Map::new());
+            Ok(())
+        }
+        other => Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(other))),
+    }
+}
+
+fn coerce_struct(
+    shape: &Struct,
+    prefix: &str,
+    fields: &mut Map<String, Value>,
+    path: &Path,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut failed = None;
+    fields.retain(|name, value| {
+        if failed.is_some() {
+            return true;
+        }
+        let Some((_, field)) = shape.fields.iter().find(|(known, _)| known == name) else {
+            unknown.push(path.child(name).into());
+            return false;
+        };
+        let target = format!("{}.{prefix}{name}", shape.name);
+        match coerce_field(*field, name, &target, value, &path.child(name), unknown) {
+            Ok(()) => shape.always.contains(&name.as_str()) || !is_empty(value),
+            Err(error) => {
+                failed = Some(error);
+                true
+            }
+        }
+    });
+    for name in shape.always {
+        fields.entry(*name).or_insert_with(|| Value::from(""));
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn coerce_field(
+    shape: Shape,
+    name: &str,
+    target: &str,
+    value: &mut Value,
+    path: &Path,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let wrong = |value: &Value, expected: &str| {
+        Err(format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", json_kind(value)))
+    };
+    match (shape, &mut *value) {
+        (Shape::Text, Value::Null) => *value = Value::from(""),
+        (_, Value::Null) | (Shape::Text, Value::String(_)) | (Shape::Boolean, Value::Bool(_)) | (Shape::Raw, _) => {}
+        (Shape::Text, _) => return wrong(value, "string"),
+        (Shape::Boolean, _) => return wrong(value, "bool"),
+        (Shape::Integer, Value::Number(number)) => match number.as_i64() {
+            Some(_) => {}
+            None => return Err(format!("json: cannot unmarshal number {number} into Go struct field {target} of type int64")),
+        },
+        (Shape::Integer, _) => return wrong(value, "int64"),
+        (Shape::Time, Value::String(text)) => *text = coerce_time(text)?,
+        (Shape::Time, _) => return wrong(value, "string"),
+        (Shape::Texts, Value::Array(items)) => {
+            for item in items {
+                match item {
+                    Value::String(_) => {}
+                    Value::Null => *item = Value::from(""),
+                    other => return wrong(other, "string"),
+                }
+            }
+        }
+        (Shape::Texts, _) => return wrong(value, "[]string"),
+        (Shape::TextMap, Value::Object(fields)) => {
+            for field in fields.values_mut() {
+                match field {
+                    Value::String(_) => {}
+                    Value::Null => *field = Value::from(""),
+                    other => return wrong(other, "string"),
+                }
+            }
+        }
+        (Shape::TextMap, _) => return wrong(value, "map[string]string"),
+        (Shape::List(shape), Value::Array(items)) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                if item.is_null() {
+                    *item = Value::Object(Map::new());
+                }
+                match item {
+                    Value::Object(fields) => coerce_struct(shape, &format!("{name}."), fields, &path.key(index), unknown)?,
+                    other => return wrong(other, &format!("v1.{}", shape.name)),
+                }
+            }
+        }
+        (Shape::List(shape), _) => return wrong(value, &format!("[]v1.{}", shape.name)),
+    }
+    Ok(())
+}
+
+/// Times are kept to the second, in UTC.
+fn coerce_time(text: &str) -> Result<String, String> {
+    const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
+    match text.parse::<Timestamp>() {
+        Ok(time) => Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
+        Err(_) => Err(format!("parsing time {text:?} as {LAYOUT:?}: cannot parse {text:?} as \"2006\"")),
+    }
+}
+
+/// As Go's `omitempty` sees it.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::Bool(_) => false,
+    }
+}
+
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Brings the metadata of objects embedded in `value` into the form of `ObjectMeta`.
+///
+/// # Errors
+///
+/// About `apiVersion`, `kind` or `metadata` of the wrong type.
+pub(crate) fn coerce_embedded(
+    value: &mut Value,
+    schema: &Node,
+    path: &Path,
+    unknown: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    coerce_embedded_at(value, schema, path, unknown, 0)
+}
+
+fn coerce_embedded_at(
+    value: &mut Value,
+    schema: &Node,
+    path: &Path,
+    unknown: &mut Vec<String>,
+    depth: usize,
+) -> Result<(), FieldError> {
+    if depth > MAX_VALUE_DEPTH {
+        return Ok(());
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields.iter_mut() {
+                if schema.embedded_resource {
+                    match name.as_str() {
+                        "apiVersion" | "kind" if !field.is_string() => {
+                            return Err(FieldError::invalid(path.child(name), field.clone(), "must be a string"));
+                        }
+                        "metadata" => {
+                            let before = field.clone();
+                            coerce(field, &path.child(name), unknown)
+                                .map_err(|error| FieldError::invalid(path.child(name), before, error))?;
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(property) = schema.properties.get(name) {
+                    coerce_embedded_at(field, property, &path.child(name), unknown, depth + 1)?;
+                } else if let Some(each) = schema.each() {
+                    coerce_embedded_at(field, each, &path.key(name), unknown, depth + 1)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    coerce_embedded_at(item, schema, &path.key(index), unknown, depth + 1)?;
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    Ok(())
+}
+
+/// What is wrong with `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
+pub(crate) fn validate_embedded(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>) {
+    validate_embedded_at(value, schema, path, errors, 0);
+}
+
+fn validate_embedded_at(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>, depth: usize) {
+    if depth > MAX_VALUE_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            if schema.embedded_resource {
+                validate_type(fields, path, errors);
+                validate_names(fields, path, errors);
+            }
+            for (name, field) in fields {
+                if let Some(property) = schema.properties.get(name) {
+                    validate_embedded_at(field, property, &path.child(name), errors, depth + 1);
+                } else if let Some(each) = schema.each() {
+                    validate_embedded_at(field, each, &path.key(name), errors, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for (index, item) in items.iter().enumerate() {
+                    validate_embedded_at(item, schema, &path.key(index), errors, depth + 1);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn validate_type(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        let at = path.child(name);
+        match fields.get(name) {
+            None => errors.push(FieldError::required(at, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                errors.push(FieldError::invalid(at, text.as_str(), "must not be empty"))
+            }
+            Some(Value::String(text)) if name == "apiVersion" && text.matches('/').count() > 1 => {
+                errors.push(FieldError::invalid(at, text.as_str(), format!("unexpected GroupVersion string: {text}")));
+            }
+            Some(Value::String(text)) if name == "kind" => {
+                if let Some(wrong) = super::names::dns_1035_label(&text.to_lowercase()) {
+                    let detail = format!("may have mixed case, but should otherwise match: {wrong}");
+                    errors.push(FieldError::invalid(at, text.as_str(), detail));
+                }
+            }
+            Some(Value::String(_)) => {}
+            Some(other) => errors.push(FieldError::invalid(at, other.clone(), "must be a string")),
+        }
+    }
+}
+
+/// Names must be segments of paths. Labels and the like of embedded objects are not looked at.
+fn validate_names(fields: &Map<String, Value>, path: &Path, errors: &mut Vec<FieldError>) {
+    let name = fields.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str).unwrap_or_default();
+    let at = path.child("metadata").child("name");
+    if [".", ".."].contains(&name) {
+        errors.push(FieldError::invalid(at, name, format!("may not be '{name}'")));
+        return;
+    }
+    for forbidden in ['/', '%'] {
+        if name.contains(forbidden) {
+            errors.push(FieldError::invalid(at.clone(), name, format!("may not contain '{forbidden}'")));
+        }
+    }
+}

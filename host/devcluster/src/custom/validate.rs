@@ -1,0 +1,450 @@
+//! Validation of a value against a schema, with the order and the sentences of kube-openapi.
+
+use serde_json::{Number, Value};
+
+use super::correlate::Correlated;
+use super::format;
+use super::path::Path;
+use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
+use crate::status::{Fault, FieldError};
+
+/// What is wrong with `value`, which lies at `path`. What is as wrong as it was in `old` is no error.
+pub(crate) fn validate(value: &Value, schema: &Node, path: &Path, old: Option<&Value>) -> Vec<FieldError> {
+    let correlated = old.map(|old| Correlated { new: value, old, schema });
+    let validation = Validation { base: path };
+    validation.node(value, schema, "", correlated, 0).errors.into_iter().map(|finding| finding.error).collect()
+}
+
+/// The outcome for one value and one schema. How much of a schema matched decides whose errors are shown, of several alternatives.
+#[derive(Default)]
+struct Outcome {
+    errors: Vec<Finding>,
+    matches: usize,
+}
+
+struct Finding {
+    /// The sentence: of several errors that say the same, one is shown.
+    sentence: String,
+    error: FieldError,
+}
+
+impl Outcome {
+    fn add(&mut self, finding: Finding) {
+        if !self.errors.iter().any(|known| known.sentence == finding.sentence) {
+            self.errors.push(finding);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.matches += other.matches;
+        for finding in other.errors {
+            self.add(finding);
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+}
+
+struct Validation<'a> {
+    /// Where the validated value lies; sentences name paths within it.
+    base: &'a Path,
+}
+
+impl Validation<'_> {
+    fn node(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+        let mut outcome = Outcome::default();
+        if depth > MAX_VALUE_DEPTH {
+            return outcome;
+        }
+        outcome.merge(self.kind(value, schema, path));
+        if !value.is_null() {
+            outcome.merge(self.alternatives(value, schema, path, old, depth));
+            match value {
+                Value::String(text) => self.text(text, schema, path, &mut outcome),
+                Value::Number(number) => self.number(number, schema, path, &mut outcome),
+                Value::Array(items) => self.list(items, schema, path, old, depth, &mut outcome),
+                Value::Null | Value::Bool(_) | Value::Object(_) => {}
+            }
+        }
+        self.choice(value, schema, path, &mut outcome);
+        if let Value::Object(_) = value {
+            self.object(value, schema, path, old, depth, &mut outcome);
+        }
+        outcome.matches += 1;
+        outcome
+    }
+
+    /// A node with a predecessor of its own: unless it changed, its errors are forgiven.
+    fn ratcheted(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+        let mut outcome = self.node(value, schema, path, old, depth);
+        if !outcome.is_valid() && old.is_some_and(Correlated::is_unchanged) {
+            outcome.errors.clear();
+        }
+        outcome
+    }
+
+    fn kind(&self, value: &Value, schema: &Node, path: &str) -> Outcome {
+        let admitted: Vec<&str> = match (schema.int_or_string, schema.kind.as_str()) {
+            (true, _) => vec!["integer", "string"],
+            (false, "") => Vec::new(),
+            (false, kind) => vec![kind],
+        };
+        let format = schema.format.as_deref().filter(|format| format::is_known(&schema.kind, schema.int_or_string, format));
+        let mut outcome = Outcome { errors: Vec::new(), matches: if admitted.is_empty() && format.is_none() { 0 } else { 2 } };
+        let mut wrong = |expected: &str, actual: &str| {
+            outcome.matches = 1;
+            outcome.add(self.type_error(path, expected, Value::from(actual), actual));
+        };
+        if value.is_null() {
+            if !admitted.is_empty() && !schema.nullable {
+                wrong(&admitted.join(","), "null");
+            }
+            return outcome;
+        }
+        let (actual, actual_format) = describe(value);
+        let admits = |kind: &str| admitted.contains(&kind);
+        let whole = actual == "number" && value.as_f64().is_some_and(is_whole) && admits("integer");
+        let admitted_kind = admits(actual) || whole || actual == "integer" && admits("number");
+        let scalar_or_object = !value.is_string() && !value.is_array();
+        match format {
+            Some(format) if scalar_or_object && !admitted_kind && format != actual_format => wrong(format, actual_format),
+            Some(_) if !scalar_or_object && !admits("number") && !admits("integer") => {}
+            _ if !admitted.is_empty() && !admitted_kind => wrong(&admitted.join(","), actual),
+            _ => {}
+        }
+        outcome
+    }
+
+    fn alternatives(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+        let checks = &schema.checks;
+        let mut outcome = Outcome { errors: Vec::new(), matches: 1 };
+        let try_each = |schemas: &[Node]| -> Vec<Outcome> {
+            schemas.iter().map(|schema| self.node(value, schema, path, old, depth + 1)).collect()
+        };
+        if !checks.any_of.is_empty() {
+            let outcomes = try_each(&checks.any_of);
+            let valid = outcomes.iter().any(Outcome::is_valid);
+            if !valid {
+                outcome.add(composite(self.base, format!("{path:?} must validate at least one schema (anyOf)")));
+            }
+            if let Some(chosen) = choose(outcomes, valid) {
+                outcome.merge(chosen);
+            }
+        }
+        if !checks.one_of.is_empty() {
+            let outcomes = try_each(&checks.one_of);
+            let valid = outcomes.iter().filter(|outcome| outcome.is_valid()).count();
+            match valid {
+                0 => outcome.add(composite(self.base, one_of(path, "Found none valid"))),
+                1 => {}
+                several => outcome.add(composite(self.base, one_of(path, &format!("Found {several} valid alternatives")))),
+            }
+            if valid <= 1
+                && let Some(chosen) = choose(outcomes, valid == 1)
+            {
+                outcome.merge(chosen);
+            }
+        }
+        if !checks.all_of.is_empty() {
+            let outcomes = try_each(&checks.all_of);
+            let valid = outcomes.iter().filter(|outcome| outcome.is_valid()).count();
+            let total = outcomes.len();
+            outcomes.into_iter().for_each(|part| outcome.merge(part));
+            if valid != total {
+                let none = if valid == 0 { ". None validated" } else { "" };
+                outcome.add(composite(self.base, format!("{path:?} must validate all the schemas (allOf){none}")));
+            }
+        }
+        if let Some(not) = &checks.not
+            && self.node(value, not, path, old, depth + 1).is_valid()
+        {
+            outcome.add(composite(self.base, format!("{path:?} must not validate the schema (not)")));
+        }
+        outcome
+    }
+
+    fn text(&self, text: &str, schema: &Node, path: &str, outcome: &mut Outcome) {
+        let checks = &schema.checks;
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        outcome.matches += 1;
+        if let Some(most) = checks.max_length.filter(|most| length > *most) {
+            let bytes = if most == 1 { "byte" } else { "bytes" };
+            let error = FieldError::new(Fault::TooLong, self.at(path), format!("may not be more than {most} {bytes}"));
+            outcome.add(Finding { sentence: format!("{path} in body should be at most {most} chars long"), error });
+        } else if let Some(least) = checks.min_length.filter(|least| length < *least) {
+            outcome.add(self.invalid(path, text.into(), format!("should be at least {least} chars long")));
+        } else if let Some(pattern) = &checks.pattern {
+            match &pattern.regex {
+                Ok(regex) if regex.is_match(text) => {}
+                Ok(_) => outcome.add(self.invalid(path, text.into(), format!("should match '{}'", pattern.text))),
+                Err(error) => {
+                    let detail = format!("should match '{}, but pattern is invalid: {error}'", pattern.text);
+                    outcome.add(self.invalid(path, text.into(), detail));
+                }
+            }
+        }
+        if let Some(format) =
+            schema.format.as_deref().filter(|format| format::is_known(&schema.kind, schema.int_or_string, format))
+            && let Some(valid) = format::check(format, text)
+        {
+            if !valid {
+                outcome.add(self.type_error(path, format, text.into(), text));
+            }
+            outcome.matches += 1;
+        }
+    }
+
+    fn number(&self, number: &Number, schema: &Node, path: &str, outcome: &mut Outcome) {
+        let checks = &schema.checks;
+        let of_type = if schema.int_or_string { "" } else { schema.kind.as_str() };
+        let format = schema
+            .format
+            .as_deref()
+            .filter(|format| format::is_known(of_type, schema.int_or_string, format))
+            .unwrap_or_default();
+        outcome.matches += 2;
+        let in_range = |number: &Number, what: &str| {
+            let kind = out_of_range(number, of_type, format)?;
+            Some(composite(self.base, format!("{what} value must be of type {kind} in {path}")))
+        };
+        let float = number.as_f64().unwrap_or(f64::NAN);
+        if let Some(finding) = in_range(number, "Checked") {
+            outcome.add(finding);
+        }
+        let mut bound = |limit: Option<f64>, what: &str, test: &dyn Fn(f64, bool) -> Option<String>| {
+            let Some(limit) = limit else { return };
+            let fits = Number::from_f64(limit).and_then(|limit| in_range(&limit, what));
+            let native = fits.is_none();
+            if let Some(finding) = fits {
+                outcome.add(finding);
+            }
+            let factor = native_factor(number, limit, native);
+            if what == "MultipleOf" && factor <= 0.0 {
+                let sentence = format!("factor MultipleOf declared for {path} must be positive: {}", shown(factor));
+                let error = FieldError::new(invalid_fault(&Value::from(factor)), self.at(path), &sentence);
+                outcome.add(Finding { error, sentence });
+            } else if let Some(detail) = test(limit, native) {
+                outcome.add(self.invalid(path, Value::Number(number.clone()), detail));
+            }
+        };
+        bound(checks.multiple_of, "MultipleOf", &|factor, native| multiple_of(number, factor, native));
+        // Whole numbers are compared with whole bounds, as the server does it.
+        let native_bound = |bound: f64, native: bool| if native && number.is_i64() { bound.trunc() } else { bound };
+        bound(checks.minimum, "Minimum boundary", &|least, native| {
+            let least = native_bound(least, native);
+            let fails = if checks.exclusive_minimum { float <= least } else { float < least };
+            let how = if checks.exclusive_minimum { "" } else { " or equal to" };
+            fails.then(|| format!("should be greater than{how} {}", shown(least)))
+        });
+        bound(checks.maximum, "Maximum boundary", &|most, native| {
+            let most = native_bound(most, native);
+            let fails = if checks.exclusive_maximum { float >= most } else { float > most };
+            let how = if checks.exclusive_maximum { "" } else { " or equal to" };
+            fails.then(|| format!("should be less than{how} {}", shown(most)))
+        });
+    }
+
+    fn list(
+        &self,
+        items: &[Value],
+        schema: &Node,
+        path: &str,
+        old: Option<Correlated<'_>>,
+        depth: usize,
+        outcome: &mut Outcome,
+    ) {
+        outcome.matches += 2;
+        if let Some(each) = &schema.items {
+            for (index, item) in items.iter().enumerate() {
+                let old = old.and_then(|old| old.index(index));
+                outcome.merge(self.ratcheted(item, each, &format!("{path}[{index}]"), old, depth + 1));
+            }
+        }
+        let checks = &schema.checks;
+        let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(least) = checks.min_items.filter(|least| size < *least) {
+            outcome.add(self.invalid(path, size.into(), format!("should have at least {least} items")));
+        }
+        if let Some(most) = checks.max_items.filter(|most| size > *most) {
+            outcome.add(self.too_many(path, items.len(), most, "items"));
+        }
+        // Bounded, since it is quadratic; definitions may not ask for it, so no more than that comes from old data.
+        let has_duplicates =
+            || items.iter().take(1000).enumerate().any(|(index, item)| items.iter().take(index).any(|other| other == item));
+        if checks.unique_items && has_duplicates() {
+            outcome.add(self.invalid(path, "".into(), "shouldn't contain duplicates".to_owned()));
+        }
+    }
+
+    fn object(
+        &self,
+        value: &Value,
+        schema: &Node,
+        path: &str,
+        old: Option<Correlated<'_>>,
+        depth: usize,
+        outcome: &mut Outcome,
+    ) {
+        let Some(fields) = value.as_object() else { return };
+        let checks = &schema.checks;
+        outcome.matches += 1;
+        let size = i64::try_from(fields.len()).unwrap_or(i64::MAX);
+        if let Some(least) = checks.min_properties.filter(|least| size < *least) {
+            outcome.add(self.invalid(path, size.into(), format!("should have at least {least} properties")));
+        }
+        if let Some(most) = checks.max_properties.filter(|most| size > *most) {
+            outcome.add(self.too_many(path, fields.len(), most, "properties"));
+        }
+        for (name, field) in fields {
+            // The type of an object never goes back to what it was, so nothing wrong with it is forgiven.
+            let is_type = path.is_empty() && matches!(name.as_str(), "kind" | "apiVersion");
+            let old = old.filter(|_| !is_type).and_then(|old| old.key(name));
+            let (schema, below) = match (schema.properties.get(name), &schema.additional) {
+                (Some(property), _) if path.is_empty() => (property, name.clone()),
+                (Some(property), _) => (property, format!("{path}.{name}")),
+                (None, Additional::Each(each)) => (&**each, format!("{path}.{name}")),
+                (None, Additional::Forbidden) => {
+                    let sentence = format!("{path}.{name} in body is a forbidden property");
+                    outcome.add(Finding { error: FieldError::invalid(self.at(path), name.as_str(), &sentence), sentence });
+                    continue;
+                }
+                (None, Additional::Anything | Additional::Unset) => continue,
+            };
+            outcome.merge(self.ratcheted(field, schema, &below, old, depth + 1));
+        }
+        self.required(value, checks, path, outcome);
+    }
+
+    fn required(&self, value: &Value, checks: &Checks, path: &str, outcome: &mut Outcome) {
+        for name in checks.required.iter().filter(|name| value.get(name.as_str()).is_none()) {
+            let at = format!("{path}.{name}");
+            let error = FieldError::required(self.at(&at), "");
+            outcome.add(Finding { sentence: format!("{at} in body is required"), error });
+        }
+    }
+
+    fn choice(&self, value: &Value, schema: &Node, path: &str, outcome: &mut Outcome) {
+        let choices = &schema.checks.choices;
+        let is = |choice: &Value| match (value, choice) {
+            (Value::Number(value), Value::Number(choice)) => value == choice || value.as_f64() == choice.as_f64(),
+            (Value::Null, _) => false,
+            (value, choice) => value == choice,
+        };
+        outcome.matches += 1;
+        if choices.is_empty() || choices.iter().any(is) {
+            return;
+        }
+        let supported: Vec<String> =
+            choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect();
+        let sentence = format!("{path} in body should be one of [{}]", supported.join(" "));
+        let fault = Fault::NotSupported { value: value.clone(), supported };
+        outcome.add(Finding { sentence, error: FieldError::new(fault, self.at(path), "") });
+    }
+
+    fn at(&self, path: &str) -> Path {
+        let name = path.strip_prefix('.').unwrap_or(path);
+        if name.is_empty() { self.base.clone() } else { self.base.child(name) }
+    }
+
+    fn invalid(&self, path: &str, value: Value, detail: String) -> Finding {
+        let sentence = format!("{path} in body {detail}");
+        Finding { error: FieldError::new(invalid_fault(&value), self.at(path), &sentence), sentence }
+    }
+
+    fn type_error(&self, path: &str, expected: &str, value: Value, actual: &str) -> Finding {
+        let sentence = format!("{path} in body must be of type {expected}: {actual:?}");
+        Finding { error: FieldError::new(Fault::TypeInvalid(value), self.at(path), &sentence), sentence }
+    }
+
+    fn too_many(&self, path: &str, actual: usize, most: i64, what: &str) -> Finding {
+        let fault = Fault::TooMany { actual, limit: usize::try_from(most).unwrap_or_default() };
+        let sentence = format!("{path} in body should have at most {most} {what}");
+        Finding { sentence, error: FieldError::new(fault, self.at(path), "") }
+    }
+}
+
+fn one_of(path: &str, what: &str) -> String {
+    format!("{path:?} must validate one and only one schema (oneOf). {what}")
+}
+
+/// An error about no field in particular.
+fn composite(base: &Path, sentence: String) -> Finding {
+    Finding { error: FieldError::invalid(base, "", &sentence), sentence }
+}
+
+/// The first success, or the failure that got furthest.
+fn choose(outcomes: Vec<Outcome>, success: bool) -> Option<Outcome> {
+    outcomes
+        .into_iter()
+        .filter(|outcome| outcome.is_valid() == success)
+        .reduce(|best, next| if !success && next.matches > best.matches { next } else { best })
+}
+
+/// The type and the format that a value has by itself.
+fn describe(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::Number(number) if number.is_i64() => ("integer", "int64"),
+        Value::Number(_) => ("number", "float64"),
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    }
+}
+
+/// Whether a number in floating point stands for a whole one.
+pub(crate) fn is_whole(float: f64) -> bool {
+    float.is_finite() && float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0
+}
+
+/// What a number should be and is not: `integer with format int32`.
+fn out_of_range(number: &Number, of_type: &str, format: &str) -> Option<String> {
+    let whole = || number.as_i64().or_else(|| number.as_f64().filter(|float| is_whole(*float)).map(|float| float as i64));
+    let fits = match (of_type, format) {
+        ("integer", "int32") => whole().is_some_and(|whole| i32::try_from(whole).is_ok()),
+        ("integer", _) => whole().is_some(),
+        (_, "float") => number.as_f64().is_some_and(|float| float.abs() <= f64::from(f32::MAX)),
+        _ => true,
+    };
+    let what =
+        if format.is_empty() { format!("{of_type} (default format)") } else { format!("{of_type} with format {format}") };
+    (!fits).then_some(what)
+}
+
+fn multiple_of(number: &Number, factor: f64, native: bool) -> Option<String> {
+    let fails = match number.as_i64() {
+        Some(whole) if native => whole.checked_rem(factor as i64) != Some(0),
+        _ => {
+            let float = number.as_f64().unwrap_or(f64::NAN);
+            !is_whole(if factor < 1.0 { 1.0 / factor * float } else { float / factor })
+        }
+    };
+    fails.then(|| format!("should be a multiple of {}", shown(native_factor(number, factor, native))))
+}
+
+/// A factor of a whole number is taken as a whole number.
+fn native_factor(number: &Number, factor: f64, native: bool) -> f64 {
+    if native && number.is_i64() { factor.trunc() } else { factor }
+}
+
+/// A number in floating point as Go prints it: the shortest form, with an exponent from a million on.
+pub(crate) fn shown(float: f64) -> String {
+    let scientific = format!("{float:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        Ok(-4..=5) => float.to_string(),
+        Ok(exponent) => format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
+        Err(_) => scientific,
+    }
+}
+
+/// `Invalid value`, shown as Go shows it.
+pub(crate) fn invalid_fault(value: &Value) -> Fault {
+    match value {
+        Value::Number(number) if !number.is_i64() => Fault::InvalidShown(shown(number.as_f64().unwrap_or(f64::NAN))),
+        _ => Fault::Invalid(value.clone()),
+    }
+}
