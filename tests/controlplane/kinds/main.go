@@ -1,8 +1,10 @@
 // Command kinds says what the Go types behind the built-in kinds do to an object that passes through them, which OpenAPI does
-// not tell: which fields are dropped or rendered when they are empty, and which defaults are set.
+// not tell: which fields are dropped or rendered when they are empty, which defaults are set, and how it is written in
+// protobuf.
 //
 // It reads {"kinds": [{"group", "version", "kind"}], "schemas": {name: OpenAPI schema}} and prints
-// {"types": …, "defaults": …}, as types.go and defaults.go describe them. `cargo xtask dump-kinds` runs it.
+// {"types": …, "defaults": …, "wire": …, "wireSamples": …}, as types.go, defaults.go and wire.go describe them.
+// `cargo xtask dump-kinds` runs it.
 package main
 
 import (
@@ -81,7 +83,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"types": types, "defaults": defaults})
+	sent := bodies(roots)
+	wire, err := describeWire(sent)
+	if err != nil {
+		return err
+	}
+	samples, err := drawSamples(sent)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"types": types, "defaults": defaults, "wire": wire, "wireSamples": samples,
+	})
 }
 
 func sortedKeys[K ~string, V any](m map[K]V) []K {

@@ -18,12 +18,18 @@
 //! | `version.json` | `/version`, without what tells of the machine that built it |
 //! | `discovery.json` | `api`, `apis`: the aggregated discovery as served; `storageVersionHashes`: all that only the plain one tells, by group version and resource |
 //! | `openapi/PATH.json.gz` | `/openapi/v3/PATH` as served, with `.` for `/` in the name |
-//! | `types.json`, `defaults.json` | see `tests/controlplane/kinds`, which makes them |
+//! | `types.json` | what decoding and encoding does to an object of a definition: `record` in `tests/controlplane/kinds/types.go` |
+//! | `defaults.json` | what is set where nothing was: `defaults` in `tests/controlplane/kinds/defaults.go` |
+//! | `wire.json.gz` | the messages of protobuf: `wire` in `tests/controlplane/kinds/wire.go` |
+//! | `wireSamples.json.gz` | objects in protobuf and in JSON, for tests: `sample` there |
+//!
+//! `columns.json.gz` and `custom_openapi.json.gz` lie beside them, and this command leaves them as they are.
 //!
 //! Not here: what is decided by code alone, like validation, and like defaults that depend on other fields.
 
 mod discovery;
 mod proxy;
+mod types;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -67,19 +73,33 @@ type Files = BTreeMap<String, Vec<u8>>;
 
 /// Writes the dump. Errors: nothing was changed, unless a file could not be written.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let mut steps = Steps::new(3);
+    let mut steps = Steps::new(4);
     let plane = steps.step("control plane", || {
         let tools = Tools::find_or_build(&mut |line| eprintln!("  {line}"))?;
         ControlPlane::start(&tools, Options { controllers: Controllers::Absent, ..Options::default() })
     })?;
     let mut files = Files::new();
-    steps.step("discovery and schemas", || {
+    let (discovery, documents) = steps.step("discovery and schemas", || {
         let proxy = Proxy::start(&plane)?;
         files.insert("version.json".to_string(), pretty(&version(&proxy)?)?);
-        files.insert("discovery.json".to_string(), pretty(&discovery::dump(&proxy)?)?);
+        let discovery = discovery::dump(&proxy)?;
+        files.insert("discovery.json".to_string(), pretty(&discovery)?);
+        let mut documents = Vec::new();
         for path in GROUP_VERSIONS.map(path_of) {
             let document = proxy.text(&format!("/openapi/v3{path}"))?;
             files.insert(format!("openapi/{}.json.gz", path.trim_start_matches('/').replace('/', ".")), gzip(&document)?);
+            documents.push(document);
+        }
+        Ok((discovery, documents))
+    })?;
+    drop(plane);
+    steps.step("Go types and defaults, which takes minutes", || {
+        for (name, value) in types::learn(&discovery::kinds(&discovery), &documents)? {
+            match name.as_str() {
+                // Long, and nobody reads them.
+                "wire" | "wireSamples" => files.insert(format!("{name}.json.gz"), gzip(&value.to_string())?),
+                _ => files.insert(format!("{name}.json"), pretty(&value)?),
+            };
         }
         Ok(())
     })?;
@@ -110,11 +130,12 @@ fn gzip(document: &str) -> anyhow::Result<Vec<u8>> {
     Ok(encoder.finish()?)
 }
 
-/// Makes the folder hold `files` and nothing else.
+/// Makes the folder hold `files`, and no documents but those in it.
 fn write(files: &Files) -> anyhow::Result<()> {
     let folder = root().join(FOLDER);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    let documents = folder.join("openapi");
+    if documents.exists() {
+        std::fs::remove_dir_all(&documents).with_context(|| format!("cannot remove {}", documents.display()))?;
     }
     for (name, bytes) in files {
         let path = folder.join(name);

@@ -1,5 +1,7 @@
 //! Which kinds there are, and by what names and verbs.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, ensure};
 use serde_json::{Map, Value, json};
 
@@ -29,6 +31,26 @@ pub(super) fn dump(proxy: &Proxy) -> anyhow::Result<Value> {
     }
     preferred_is_first(&proxy.json("/apis", "application/json")?)?;
     Ok(json!({ "api": api, "apis": apis, "storageVersionHashes": hashes }))
+}
+
+/// Group, version and kind of everything that a dump names, sorted.
+pub(super) fn kinds(dump: &Value) -> BTreeSet<(String, String, String)> {
+    let mut kinds = BTreeSet::new();
+    for (group, name) in GROUP_VERSIONS {
+        let list = dump.get(if group.is_empty() { "api" } else { "apis" });
+        let resources = list.and_then(|list| version(list, group, name)?.get("resources")?.as_array());
+        for resource in resources.into_iter().flatten() {
+            let subresources = resource.get("subresources").and_then(Value::as_array).into_iter().flatten();
+            for kind in std::iter::once(resource).chain(subresources).filter_map(|one| one.get("responseKind")) {
+                // Both are empty where they are those of the list.
+                let own = |field: &str, of_list: &str| {
+                    if text(kind, "version").is_empty() { of_list.into() } else { text(kind, field).into() }
+                };
+                kinds.insert((own("group", group), own("version", name), text(kind, "kind").to_string()));
+            }
+        }
+    }
+    kinds
 }
 
 /// `/api` and `/apis`, once every version that is kept is there and fresh.
