@@ -20,6 +20,7 @@ mod tests;
 mod time;
 mod types;
 mod validate;
+pub(crate) mod wire;
 
 use std::sync::LazyLock;
 
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
+pub(crate) use base64::encode as base64_text;
 pub(crate) use convert::convert;
 pub(crate) use decode::{decode, round_trip};
 pub(crate) use defaults::default;

@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod body;
 pub(crate) mod options;
+pub(crate) mod protobuf;
 
 use percent_encoding::percent_decode_str;
 

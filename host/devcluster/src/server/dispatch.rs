@@ -9,7 +9,7 @@ use crate::fields;
 use crate::kinds::{Scope, Subresource};
 use crate::render::{ListMetadata, Rendering};
 use crate::request::accept::{Accept, Offer};
-use crate::request::body::{self, Decoded};
+use crate::request::body::{self, Decoded, Expected};
 use crate::request::options::{DeleteOptions, ListOptions, Query, WriteOptions};
 use crate::request::{ResourcePath, Target};
 use crate::server::Server;
@@ -112,7 +112,7 @@ impl Server {
             }
             Method::POST if !is_across => {
                 let options = WriteOptions::parse(query, "CreateOptions", false)?;
-                let decoded = body::object(incoming.headers, incoming.body)?;
+                let decoded = body::object(incoming.headers, incoming.body, &Expected::object(&call.kind))?;
                 call.take(&options, incoming.headers);
                 let value = self.decode(&mut call, decoded, &options)?;
                 let written = self.create(&mut call, value)?;
@@ -171,7 +171,7 @@ impl Server {
             }
             Method::PUT => {
                 let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
-                let decoded = body::object(incoming.headers, incoming.body)?;
+                let decoded = body::object(incoming.headers, incoming.body, &Expected::object(&call.kind))?;
                 call.take(&options, incoming.headers);
                 let value = self.decode(&mut call, decoded, &options)?;
                 let was_there = call.live(&self.store).is_ok();
@@ -198,7 +198,7 @@ impl Server {
             Method::PUT => {
                 let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
                 call.take(&options, incoming.headers);
-                let decoded = body::object(incoming.headers, incoming.body)?;
+                let decoded = body::object(incoming.headers, incoming.body, &Expected::scale())?;
                 self.set_scale(&mut call, None, incoming.body, decoded, &options)?
             }
             Method::PATCH => {
@@ -255,7 +255,7 @@ fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<D
     if bytes.is_empty() {
         return DeleteOptions::parse(query, None);
     }
-    let decoded = body::object(headers, bytes)?;
+    let decoded = body::object(headers, bytes, &Expected::delete_options())?;
     DeleteOptions::parse(query, Some(&decoded.value))
 }
 

@@ -1,0 +1,114 @@
+//! How objects are written in protobuf: the messages and their fields (`dump/wire.json.gz`).
+
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::sync::{Arc, LazyLock};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+
+/// The message of a schema in a CustomResourceDefinition, which messages with a JSON of their own hold.
+pub(crate) const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
+static WIRE: LazyLock<Wire> = LazyLock::new(|| {
+    let mut text = Vec::new();
+    // The dump is part of the program and a test reads all of it, so one that cannot be read is as good as an empty one.
+    match GzDecoder::new(include_bytes!("dump/wire.json.gz").as_slice()).read_to_end(&mut text) {
+        Ok(_) => serde_json::from_slice(&text).unwrap_or_default(),
+        Err(_) => Wire::default(),
+    }
+});
+
+#[derive(Default, Deserialize)]
+struct Wire {
+    kinds: HashMap<String, HashMap<String, String>>,
+    messages: HashMap<String, Message>,
+}
+
+/// The fields of a message, by number.
+pub(crate) type Message = HashMap<u32, Field>;
+
+/// A field of a message.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Field {
+    /// In JSON; empty where the fields of this message are those of the one around.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// In Go, which errors name.
+    #[serde(rename = "go")]
+    pub(crate) go_name: String,
+    #[serde(rename = "type")]
+    pub(crate) value_type: ValueType,
+    #[serde(default)]
+    pub(crate) many: Many,
+    /// Its zero value is not in JSON.
+    #[serde(default)]
+    pub(crate) omit_zero: bool,
+}
+
+/// How many values a field has.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Many {
+    /// One.
+    #[default]
+    No,
+    /// A list of them.
+    List,
+    /// One for each of some strings.
+    Map,
+}
+
+/// What a value is: a scalar, a message, or a message whose JSON is no object of its fields.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(from = "String")]
+pub(crate) enum ValueType {
+    String,
+    Bytes,
+    Bool,
+    Int32,
+    Int64,
+    Double,
+    Time,
+    MicroTime,
+    Quantity,
+    IntOrString,
+    Json,
+    SchemaOrBool,
+    SchemaOrSchemas,
+    SchemaOrStrings,
+    Message(Arc<str>),
+}
+
+impl From<String> for ValueType {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "string" => Self::String,
+            "bytes" => Self::Bytes,
+            "bool" => Self::Bool,
+            "int32" => Self::Int32,
+            "int64" => Self::Int64,
+            "double" => Self::Double,
+            "time" => Self::Time,
+            "microTime" => Self::MicroTime,
+            "quantity" => Self::Quantity,
+            "intOrString" => Self::IntOrString,
+            "json" => Self::Json,
+            "schemaOrBool" => Self::SchemaOrBool,
+            "schemaOrSchemas" => Self::SchemaOrSchemas,
+            "schemaOrStrings" => Self::SchemaOrStrings,
+            _ => Self::Message(name.into()),
+        }
+    }
+}
+
+/// The message that objects of a kind are.
+pub(crate) fn message_of(api_version: &str, kind: &str) -> Option<&'static str> {
+    Some(WIRE.kinds.get(api_version)?.get(kind)?)
+}
+
+/// A message by its name.
+pub(crate) fn message(name: &str) -> Option<&'static Message> {
+    WIRE.messages.get(name)
+}

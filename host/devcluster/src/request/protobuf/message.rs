@@ -1,0 +1,194 @@
+//! A message as the JSON that Go would make of it.
+
+use serde_json::{Map, Number, Value};
+
+use super::reader::{BYTES, Error, FIXED64, Reader, Tag, VARINT};
+use super::special;
+use crate::builtin::wire::{self, Field, Many, Message, ValueType};
+
+/// How deep messages are in messages: as deep as JSON may be nested. Only schemas of custom kinds hold themselves.
+pub(super) const DEPTH: usize = 128;
+
+/// Reads a message of this name; fields that are written twice are merged, as everywhere in protobuf.
+pub(super) fn read(name: &str, bytes: &[u8], depth: usize, object: &mut Map<String, Value>) -> Result<(), Error> {
+    let depth = depth.checked_sub(1).ok_or(Error::TooDeep)?;
+    let known: Option<&Message> = wire::message(name);
+    let mut reader = Reader::new(bytes);
+    while let Some(tag) = reader.tag(name)? {
+        match known.and_then(|fields| fields.get(&tag.number)) {
+            Some(field) => read_field(field, tag, &mut reader, depth, object)?,
+            None => reader.skip(tag)?,
+        }
+    }
+    Ok(())
+}
+
+/// A message that is an object of its own.
+pub(super) fn object(name: &str, bytes: &[u8], depth: usize) -> Result<Value, Error> {
+    let mut object = Map::new();
+    read(name, bytes, depth, &mut object)?;
+    Ok(Value::Object(object))
+}
+
+fn read_field(
+    field: &Field,
+    tag: Tag,
+    reader: &mut Reader<'_>,
+    depth: usize,
+    object: &mut Map<String, Value>,
+) -> Result<(), Error> {
+    match (field.many, &field.value_type) {
+        (Many::No, ValueType::Message(name)) => {
+            let bytes = bytes(tag, reader, &field.go_name)?;
+            if field.name.is_empty() {
+                return read(name, bytes, depth, object);
+            }
+            let place = object.entry(field.name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+            place.as_object_mut().map_or(Ok(()), |object| read(name, bytes, depth, object))
+        }
+        (Many::No, value_type) => {
+            let value = value(value_type, tag, reader, &field.go_name, depth)?;
+            if value.is_null() || (field.omit_zero && is_zero(&value)) {
+                object.remove(&field.name);
+            } else {
+                object.insert(field.name.clone(), value);
+            }
+            Ok(())
+        }
+        (Many::List, value_type) => {
+            let place = object.entry(field.name.as_str()).or_insert_with(|| Value::Array(Vec::new()));
+            place.as_array_mut().map_or(Ok(()), |list| read_items(list, value_type, tag, reader, &field.go_name, depth))
+        }
+        (Many::Map, value_type) => {
+            let entry = bytes(tag, reader, &field.go_name)?;
+            let (key, value) = read_entry(value_type, entry, &field.go_name, depth)?;
+            let place = object.entry(field.name.as_str()).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(map) = place.as_object_mut() {
+                map.insert(key, value);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// One item of a list, or many numbers that are packed.
+fn read_items(
+    list: &mut Vec<Value>,
+    value_type: &ValueType,
+    tag: Tag,
+    reader: &mut Reader<'_>,
+    field: &str,
+    depth: usize,
+) -> Result<(), Error> {
+    let item_type = match value_type {
+        ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,
+        ValueType::Double => FIXED64,
+        _ => BYTES,
+    };
+    if item_type == BYTES || tag.wire_type != BYTES {
+        list.push(value(value_type, tag, reader, field, depth)?);
+        return Ok(());
+    }
+    let mut packed = Reader::new(reader.bytes()?);
+    let tag = Tag { wire_type: item_type, ..tag };
+    while !packed.is_empty() {
+        list.push(value(value_type, tag, &mut packed, field, depth)?);
+    }
+    Ok(())
+}
+
+/// A key and its value; either may be left out.
+fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -> Result<(String, Value), Error> {
+    let (mut key, mut found) = (String::new(), None);
+    let mut reader = Reader::new(entry);
+    while let Some(tag) = reader.tag(field)? {
+        match tag.number {
+            1 => key = text(bytes(tag, &mut reader, field)?),
+            2 => found = Some(value(value_type, tag, &mut reader, field, depth)?),
+            _ => reader.skip(tag)?,
+        }
+    }
+    let value = match found {
+        Some(found) => found,
+        None => absent(value_type, field, depth)?,
+    };
+    Ok((key, value))
+}
+
+/// What Go has where a map's value is not written.
+fn absent(value_type: &ValueType, field: &str, depth: usize) -> Result<Value, Error> {
+    let wire_type = match value_type {
+        ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,
+        ValueType::Double => FIXED64,
+        _ => BYTES,
+    };
+    // The zero of every wire type is written in zeros, of which no more are read than it has.
+    value(value_type, Tag { number: 2, wire_type }, &mut Reader::new(&[0; 8]), field, depth)
+}
+
+/// One value. Null where JSON has none.
+pub(super) fn value(
+    value_type: &ValueType,
+    tag: Tag,
+    reader: &mut Reader<'_>,
+    field: &str,
+    depth: usize,
+) -> Result<Value, Error> {
+    Ok(match value_type {
+        ValueType::Bool => Value::Bool(varint(tag, reader, field)? != 0),
+        // The upper half of what is written is the sign's.
+        ValueType::Int32 => Value::from(varint(tag, reader, field)? as u32 as i32),
+        ValueType::Int64 => Value::from(varint(tag, reader, field)?.cast_signed()),
+        ValueType::Double => {
+            expect(tag, FIXED64, field)?;
+            Number::from_f64(f64::from_bits(reader.fixed64()?)).map_or(Value::Null, Value::Number)
+        }
+        ValueType::String => Value::from(text(bytes(tag, reader, field)?)),
+        ValueType::Bytes => Value::from(crate::builtin::base64_text(bytes(tag, reader, field)?)),
+        ValueType::Message(name) => object(name, bytes(tag, reader, field)?, depth)?,
+        ValueType::Time => special::time(bytes(tag, reader, field)?, field)?,
+        ValueType::MicroTime => special::micro_time(bytes(tag, reader, field)?, field)?,
+        ValueType::Quantity => special::quantity(bytes(tag, reader, field)?)?,
+        ValueType::IntOrString => special::int_or_string(bytes(tag, reader, field)?)?,
+        ValueType::Json => special::json(bytes(tag, reader, field)?, field)?,
+        ValueType::SchemaOrBool => special::schema_or_bool(bytes(tag, reader, field)?, depth)?,
+        ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader, field)?, depth)?,
+        ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader, field)?, depth)?,
+    })
+}
+
+/// Text as Go writes it in JSON: U+FFFD for each byte that is no UTF-8.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
+pub(super) fn bytes<'a>(tag: Tag, reader: &mut Reader<'a>, field: &str) -> Result<&'a [u8], Error> {
+    expect(tag, BYTES, field)?;
+    reader.bytes()
+}
+
+pub(super) fn varint(tag: Tag, reader: &mut Reader<'_>, field: &str) -> Result<u64, Error> {
+    expect(tag, VARINT, field)?;
+    reader.varint()
+}
+
+fn expect(tag: Tag, wire_type: u8, field: &str) -> Result<(), Error> {
+    if tag.wire_type == wire_type {
+        return Ok(());
+    }
+    Err(Error::WrongWireType { wire_type: tag.wire_type, field: field.to_owned() })
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,136 @@
+//! Messages whose JSON is something else than an object of their fields.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::message::{bytes, object, text, varint};
+use super::reader::{Error, Reader};
+use crate::builtin::wire::SCHEMA;
+
+/// Go's zero time, the first second of the year 1. JSON has null for it.
+const ZERO_TIME: i64 = -62_135_596_800;
+
+/// `metav1.Time`: whole seconds.
+pub(super) fn time(message: &[u8], field: &str) -> Result<Value, Error> {
+    Ok(timestamp(message, field)?.map_or(Value::Null, |(seconds, _)| Value::from(format!("{seconds:.0}"))))
+}
+
+/// `metav1.MicroTime`: six digits more.
+pub(super) fn micro_time(message: &[u8], field: &str) -> Result<Value, Error> {
+    let Some((seconds, nanos)) = timestamp(message, field)? else { return Ok(Value::Null) };
+    let micros = jiff::SignedDuration::from_micros((nanos / 1000).into());
+    let time = seconds.checked_add(micros).map_err(|_| Error::TimeOutOfRange { field: field.to_owned() })?;
+    Ok(Value::from(format!("{time:.6}")))
+}
+
+/// The seconds of a time and what it has beyond them; none for the zero time.
+fn timestamp(message: &[u8], field: &str) -> Result<Option<(Timestamp, i32)>, Error> {
+    let (mut seconds, mut nanos) = (0, 0);
+    let mut reader = Reader::new(message);
+    if reader.is_empty() {
+        return Ok(None);
+    }
+    while let Some(tag) = reader.tag("Timestamp")? {
+        match tag.number {
+            1 => seconds = varint(tag, &mut reader, "Seconds")?.cast_signed(),
+            2 => nanos = varint(tag, &mut reader, "Nanos")? as u32 as i32,
+            _ => reader.skip(tag)?,
+        }
+    }
+    if seconds == ZERO_TIME && nanos / 1000 == 0 {
+        return Ok(None);
+    }
+    let time = Timestamp::from_second(seconds).map_err(|_| Error::TimeOutOfRange { field: field.to_owned() })?;
+    Ok(Some((time, nanos)))
+}
+
+/// `resource.Quantity`: its text, which the reader of JSON understands, or not.
+pub(super) fn quantity(message: &[u8]) -> Result<Value, Error> {
+    let mut quantity = "0".to_owned();
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("Quantity")? {
+        match tag.number {
+            1 => quantity = text(bytes(tag, &mut reader, "String_")?),
+            _ => reader.skip(tag)?,
+        }
+    }
+    Ok(Value::from(quantity))
+}
+
+/// `intstr.IntOrString`.
+pub(super) fn int_or_string(message: &[u8]) -> Result<Value, Error> {
+    let (mut variant, mut number, mut string) = (0, 0, String::new());
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("IntOrString")? {
+        match tag.number {
+            1 => variant = varint(tag, &mut reader, "Type")?,
+            2 => number = varint(tag, &mut reader, "IntVal")? as u32 as i32,
+            3 => string = text(bytes(tag, &mut reader, "StrVal")?),
+            _ => reader.skip(tag)?,
+        }
+    }
+    match variant {
+        0 => Ok(Value::from(number)),
+        1 => Ok(Value::from(string)),
+        _ => Err(Error::NeitherIntNorString),
+    }
+}
+
+/// `runtime.RawExtension`, `metav1.FieldsV1` and `apiextensions.JSON`: JSON as it is.
+pub(super) fn json(message: &[u8], field: &str) -> Result<Value, Error> {
+    let mut raw: &[u8] = &[];
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("JSON")? {
+        match tag.number {
+            1 => raw = bytes(tag, &mut reader, "Raw")?,
+            _ => reader.skip(tag)?,
+        }
+    }
+    if raw.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(raw).map_err(|error| Error::NoJson { field: field.to_owned(), error: error.to_string() })
+}
+
+/// `apiextensions.JSONSchemaPropsOrBool`.
+pub(super) fn schema_or_bool(message: &[u8], depth: usize) -> Result<Value, Error> {
+    let (mut allows, mut schema) = (false, None);
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag("JSONSchemaPropsOrBool")? {
+        match tag.number {
+            1 => allows = varint(tag, &mut reader, "Allows")? != 0,
+            2 => schema = Some(object(SCHEMA, bytes(tag, &mut reader, "Schema")?, depth)?),
+            _ => reader.skip(tag)?,
+        }
+    }
+    Ok(schema.unwrap_or(Value::Bool(allows)))
+}
+
+/// `apiextensions.JSONSchemaPropsOrArray`.
+pub(super) fn schema_or_schemas(message: &[u8], depth: usize) -> Result<Value, Error> {
+    schema_or_list(message, "JSONSchemaPropsOrArray", "JSONSchemas", depth, |bytes| object(SCHEMA, bytes, depth))
+}
+
+/// `apiextensions.JSONSchemaPropsOrStringArray`.
+pub(super) fn schema_or_strings(message: &[u8], depth: usize) -> Result<Value, Error> {
+    schema_or_list(message, "JSONSchemaPropsOrStringArray", "Property", depth, |bytes| Ok(Value::from(text(bytes))))
+}
+
+fn schema_or_list(
+    message: &[u8],
+    name: &str,
+    list_field: &str,
+    depth: usize,
+    item: impl Fn(&[u8]) -> Result<Value, Error>,
+) -> Result<Value, Error> {
+    let (mut schema, mut list) = (Value::Null, Vec::new());
+    let mut reader = Reader::new(message);
+    while let Some(tag) = reader.tag(name)? {
+        match tag.number {
+            1 => schema = object(SCHEMA, bytes(tag, &mut reader, "Schema")?, depth)?,
+            2 => list.push(item(bytes(tag, &mut reader, list_field)?)?),
+            _ => reader.skip(tag)?,
+        }
+    }
+    Ok(if list.is_empty() { schema } else { Value::Array(list) })
+}
