@@ -210,23 +210,7 @@ pub(crate) fn selectable_field(version: &Version, object: &Value, field: &str) -
     })
 }
 
-#[derive(Debug)]
-pub(crate) struct Scale {
-    pub(crate) spec_replicas_path: String,
-    pub(crate) status_replicas_path: String,
-    pub(crate) label_selector_path: Option<String>,
-}
-impl Version {
-    pub(crate) fn scale(&self) -> Option<&Scale> {
-        None
-    }
-    pub(crate) fn openapi_schema(&self) -> &Value {
-        &Value::Null
-    }
-    pub(crate) fn storage_version(&self) -> &str {
-        ""
-    }
-}
-pub(crate) fn is_established(_: &Value) -> bool {
-    false
+/// Whether the kinds of a CustomResourceDefinition are served.
+pub(crate) fn is_established(definition: &Value) -> bool {
+    serve::condition(definition, "Established")
 }

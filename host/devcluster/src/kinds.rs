@@ -218,7 +218,12 @@ impl Kind {
     /// Puts defaults where fields are absent.
     pub fn default(&self, object: &mut Value) {
         match &self.origin {
-            Origin::Builtin => builtin::default(self, object),
+            Origin::Builtin => {
+                builtin::default(self, object);
+                if self.is_definition() {
+                    custom::definition::default(object);
+                }
+            }
             Origin::Custom(version) => custom::default(version, object),
         }
     }
@@ -226,6 +231,7 @@ impl Kind {
     /// What the kind's strategy does before an object is created: drops the status, sets the generation, generates selectors, …
     pub fn prepare_for_create(&self, object: &mut Value) {
         match &self.origin {
+            Origin::Builtin if self.is_definition() => custom::definition::prepare_for_create(object),
             Origin::Builtin => builtin::prepare_for_create(self, object),
             Origin::Custom(version) => custom::prepare_for_create(version, object),
         }
@@ -235,6 +241,7 @@ impl Kind {
     /// generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
         match &self.origin {
+            Origin::Builtin if self.is_definition() => custom::definition::prepare_for_update(subresource, object, old),
             Origin::Builtin => builtin::prepare_for_update(self, subresource, object, old),
             Origin::Custom(version) => custom::prepare_for_update(version, subresource, object, old),
         }
@@ -243,6 +250,7 @@ impl Kind {
     /// What is wrong with a new object, beyond its metadata.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         match &self.origin {
+            Origin::Builtin if self.is_definition() => custom::definition::validate(object),
             Origin::Builtin => builtin::validate(self, object),
             Origin::Custom(version) => custom::validate(version, object),
         }
@@ -251,6 +259,7 @@ impl Kind {
     /// What is wrong with an object that replaces another, beyond its metadata.
     pub fn validate_update(&self, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
         match &self.origin {
+            Origin::Builtin if self.is_definition() => custom::definition::validate_update(subresource, object, old),
             Origin::Builtin => builtin::validate_update(self, subresource, object, old),
             Origin::Custom(version) => custom::validate_update(version, subresource, object, old),
         }
@@ -338,7 +347,7 @@ impl Kinds {
         let storage = kind.storage();
         let mut versions = self.of_resource(&storage);
         match &kind.origin {
-            Origin::Custom(custom) => versions.find(|candidate| *candidate.version == *custom.storage_version()).cloned(),
+            Origin::Custom(custom) => versions.find(|candidate| candidate.version == custom.storage_version).cloned(),
             Origin::Builtin => versions.last().cloned(),
         }
     }

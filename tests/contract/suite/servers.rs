@@ -40,13 +40,9 @@ impl Server {
 
 /// The servers of this run, the real one first.
 pub(crate) fn servers() -> Vec<Server> {
-    // Devcluster joins the list when it is there.
-    let all = [Server::KubeApiserver];
+    let all = [Server::KubeApiserver, Server::Devcluster];
     match std::env::var(SERVERS) {
-        Ok(names) => [Server::KubeApiserver, Server::Devcluster]
-            .into_iter()
-            .filter(|server| names.split(',').any(|name| name.trim() == server.name()))
-            .collect(),
+        Ok(names) => all.into_iter().filter(|server| names.split(',').any(|name| name.trim() == server.name())).collect(),
         Err(_) => all.to_vec(),
     }
 }
@@ -97,7 +93,19 @@ fn kube_apiserver(world: World) -> Option<kube::Client> {
     }
 }
 
-/// The seam: one cluster per world in a `OnceLock` as above, and a client over its service.
-fn devcluster(_world: World) -> Option<kube::Client> {
-    panic!("devcluster is not part of this build")
+fn devcluster(world: World) -> Option<kube::Client> {
+    static WITHOUT_CONTROLLERS: OnceLock<kube::Client> = OnceLock::new();
+    static WITH_CONTROLLERS: OnceLock<kube::Client> = OnceLock::new();
+    let (cell, controllers) = match world {
+        World::Api => (&WITHOUT_CONTROLLERS, gyre_devcluster::Controllers::Absent),
+        World::Controllers => (&WITH_CONTROLLERS, gyre_devcluster::Controllers::Run),
+    };
+    let client = cell.get_or_init(|| {
+        // The checks finish Pods themselves, as they must where there are no nodes.
+        let options = gyre_devcluster::Options { controllers, pod_run_time: None, ..gyre_devcluster::Options::default() };
+        let _entered = runtime().enter();
+        let cluster = gyre_devcluster::Cluster::start(&options, gyre_devcluster::Clock::System);
+        kube::Client::new(gyre_devcluster::Service::new(cluster), "default")
+    });
+    Some(client.clone())
 }

@@ -89,7 +89,7 @@ impl Server {
             .kinds
             .of_version(group, version)
             .filter_map(|kind| match &kind.origin {
-                Origin::Custom(custom) => Some((&**kind, custom.openapi_schema())),
+                Origin::Custom(custom) => Some((&**kind, &*custom.open_api_schema)),
                 Origin::Builtin => None,
             })
             .collect();

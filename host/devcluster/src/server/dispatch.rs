@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::answer::Answer;
 use crate::fields;
-use crate::kinds::{Scope, Subresource};
+use crate::kinds::{Origin, Scope, Subresource};
 use crate::render::{ListMetadata, Rendering};
 use crate::request::accept::{Accept, Offer};
 use crate::request::body::{self, Decoded, Expected};
@@ -73,7 +73,7 @@ impl Server {
         let rendering = Rendering::new(accept, Rendering::include(query.get("includeObject"))?);
         let incoming =
             Incoming { method: request.method(), headers: request.headers(), body: request.body(), query, rendering };
-        let call = Call::internal(
+        let mut call = Call::internal(
             kind,
             path.namespace.as_deref().unwrap_or_default(),
             path.name.as_deref().unwrap_or_default(),
@@ -81,6 +81,9 @@ impl Server {
             now,
         )
         .about(subresource);
+        if let Origin::Custom(version) = &call.kind.origin {
+            call.warnings.extend(version.deprecation_warning.clone());
+        }
         // An object of a namespaced kind is reached through its namespace.
         let is_across = call.kind.scope == Scope::Namespaced && path.namespace.is_none();
         match (path.name.is_some(), subresource) {

@@ -90,7 +90,7 @@ fn paths(kind: &Kind) -> Result<Paths, Status> {
             status: "/status/replicas".to_owned(),
             selector: Some("/spec/selector".to_owned()),
         }),
-        Origin::Custom(version) => match version.scale() {
+        Origin::Custom(version) => match &version.scale {
             Some(scale) => Ok(Paths {
                 spec: pointer(&scale.spec_replicas_path),
                 status: pointer(&scale.status_replicas_path),

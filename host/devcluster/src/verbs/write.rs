@@ -129,6 +129,9 @@ impl Server {
         kind.prepare_for_create(&mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(kind.validate(&value));
+        if kind.is_definition() {
+            call.warnings.extend(crate::custom::definition::warnings(&value, None));
+        }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
@@ -253,6 +256,9 @@ impl Server {
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(validation::validate_metadata_update(&value, served));
         errors.extend(kind.validate_update(call.subresource, &value, served));
+        if kind.is_definition() {
+            call.warnings.extend(crate::custom::definition::warnings(&value, Some(served)));
+        }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
