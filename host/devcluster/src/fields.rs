@@ -76,7 +76,8 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     name
 }
 
-/// Whether two objects differ in nothing but the times in `managedFields` and the `resourceVersion`: then nothing is to be written.
+/// Whether two objects differ in nothing but the times in `managedFields` and the `resourceVersion`: then nothing is to be written,
+/// and the old times stay.
 pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();
@@ -95,13 +96,4 @@ pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
         _ => false,
     };
     same_outside && without(old) == without(new)
-}
-
-/// Gives `new` the times of the entries of `old`, when nothing else differs: the apply that only renews times writes nothing.
-pub fn keep_times_if_same(old: &Value, new: &mut Value) {
-    if same_but_for_times(old, new)
-        && let Some(entries) = ownership::entries(old)
-    {
-        object::set_metadata(new, "managedFields", entries.clone());
-    }
 }
