@@ -232,8 +232,8 @@ fn quantity(value: &mut Value) -> Result<(), String> {
 }
 
 /// Drops what Go does not render of a struct, and adds what it always does.
-fn settle(schema: SchemaRef<'_>, object: &mut Map<String, Value>) {
-    let schema = schema.schema();
+fn settle(place: SchemaRef<'_>, object: &mut Map<String, Value>) {
+    let schema = place.schema();
     object.retain(|name, value| match value {
         Value::Null => false,
         _ if schema.omit_zero.iter().any(|omitted| omitted == name) => !is_zero(value),
@@ -246,7 +246,9 @@ fn settle(schema: SchemaRef<'_>, object: &mut Map<String, Value>) {
     });
     for (name, rendered) in &schema.always {
         let value = object.entry(name.clone()).or_insert_with(|| rendered.clone());
-        if rendered.is_null() && is_empty(value) {
+        // A pointer to a struct is not nil for being empty.
+        let is_struct = place.property(name).is_some_and(|property| !property.properties.is_empty());
+        if rendered.is_null() && is_empty(value) && !is_struct {
             *value = Value::Null;
         }
     }

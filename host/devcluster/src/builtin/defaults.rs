@@ -55,6 +55,10 @@ impl Walk<'_> {
         let definition = schema.schema().definition.as_deref().unwrap_or_default();
         conditional::definition(definition.rsplit('.').next().unwrap_or_default(), self.root, object);
         for (name, value) in &schema.schema().defaulted {
+            // What is always rendered is as good as absent while it holds what Go has for nothing.
+            if object.get(name).is_some_and(|present| schema.always.get(name) == Some(present)) {
+                object.remove(name);
+            }
             put(object, name, value);
         }
         for (name, value) in self.places.and_then(|places| places.get(&self.path)).into_iter().flatten() {

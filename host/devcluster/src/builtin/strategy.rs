@@ -4,6 +4,8 @@
 mod pod;
 mod service;
 
+pub(crate) use pod::admit_service_account;
+
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, Subresource};
@@ -34,6 +36,8 @@ pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(object),
         _ => {}
     }
+    // What is stored is read with defaults again, and that is what the client gets: a Job has the labels that its template got above.
+    super::default(kind, object);
 }
 
 /// See [`Kind::prepare_for_update`].
@@ -53,6 +57,10 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
         Some(Subresource::EphemeralContainers) => pod::keep_all_but_ephemeral_containers(object, old),
         Some(Subresource::Resize) => pod::keep_all_but_resources(object, old),
         _ => prepare_main(kind, object, old),
+    }
+    super::default(kind, object);
+    if subresource == Some(Subresource::Status) {
+        return;
     }
     let changed = match (kind.group(), &*kind.kind) {
         ("apps", "Deployment") => {

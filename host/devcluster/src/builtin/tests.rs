@@ -109,7 +109,7 @@ fn a_job_gets_its_defaults_and_its_selector() {
         job,
         json!({
             "apiVersion": "batch/v1", "kind": "Job",
-            "metadata": { "name": "hello", "namespace": "default", "uid": "u-1", "generation": 1 },
+            "metadata": { "name": "hello", "namespace": "default", "uid": "u-1", "generation": 1, "labels": labels },
             "spec": {
                 "parallelism": 1, "completions": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": false,
                 "manualSelector": false, "podReplacementPolicy": "TerminatingOrFailed",

@@ -15,14 +15,46 @@ use serde_json::Value;
 use crate::kinds::{Kind, Subresource};
 use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
-use crate::validation::syntax;
+use crate::validation::{self, syntax};
 
 /// See [`Kind::validate`].
 pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    finalizers(kind, object, &mut errors);
+    validate_content(kind, object, &mut errors);
+    errors
+}
+
+/// `validateKubeFinalizerName`: those without a domain are known.
+fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
+    if matches!(&*kind.kind, "Event" | "CustomResourceDefinition") {
+        return;
+    }
+    for finalizer in Field::root(object).path_to(&["metadata", "finalizers"]).items() {
+        if !finalizer.text().contains('/') && !matches!(finalizer.text(), "kubernetes" | "orphan" | "foregroundDeletion") {
+            finalizer.invalid(errors, "name is neither a standard finalizer name nor is it fully qualified");
+        }
+    }
+}
+
+/// What the validation of a kind's updates says of metadata. It is said again what is said of every update: there is a cause for each
+/// time in the API server's answer.
+fn metadata_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value, errors: &mut Errors) {
+    if &*kind.kind == "Event" && kind.group().is_empty() {
+        return;
+    }
+    errors.extend(validation::validate_metadata_update(object, old));
+    finalizers(kind, object, errors);
+    let spec_only = ["Namespace", "Deployment", "StatefulSet", "CronJob", "Service", "PersistentVolumeClaim"];
+    if subresource.is_none() && !spec_only.contains(&&*kind.kind) {
+        errors.extend(validation::validate_metadata(kind, object));
+        finalizers(kind, object, errors);
+    }
+}
+
+fn validate_content(kind: &Kind, object: &Value, errors_ref: &mut Errors) {
     let object = Field::root(object);
     let spec = object.get("spec");
-    let errors_ref = &mut errors;
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => pod::validate_create(&object, errors_ref),
         ("", "PodTemplate") => pod::template(&object.get("template"), errors_ref),
@@ -43,12 +75,12 @@ pub(crate) fn validate(kind: &Kind, object: &Value) -> Vec<FieldError> {
         ("batch", "CronJob") => batch::cron_job(&object, errors_ref),
         _ => others::validate(kind, &object, errors_ref),
     }
-    errors
 }
 
 /// See [`Kind::validate_update`].
 pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    metadata_update(kind, subresource, object, old, &mut errors);
     let (new, before) = (Field::root(object), Field::root(old));
     let name = (kind.group(), &*kind.kind);
     let errors_ref = &mut errors;
@@ -86,16 +118,16 @@ pub(crate) fn validate_update(kind: &Kind, subresource: Option<Subresource>, obj
             apps::stateful_set_update(object, old, errors_ref);
         }
         ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
-            errors_ref.extend(validate(kind, object));
+            validate_content(kind, object, errors_ref);
             new.path_to(&["spec", "selector"]).immutable(errors_ref, &before.path_to(&["spec", "selector"]));
         }
         ("apps", "ControllerRevision") => {
-            errors_ref.extend(validate(kind, object));
+            validate_content(kind, object, errors_ref);
             new.get("data").immutable(errors_ref, &before.get("data"));
         }
         ("events.k8s.io", "Event") => core::new_event_update(&new, &before, errors_ref),
         _ => {
-            errors_ref.extend(validate(kind, object));
+            validate_content(kind, object, errors_ref);
             others::validate_update(kind, &new, &before, errors_ref);
         }
     }

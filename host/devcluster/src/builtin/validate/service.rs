@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use serde_json::json;
-
-use crate::status::{Fault, FieldError};
+use crate::status::{Fault, FieldError, shown};
 use crate::validation::field::{Errors, Field};
 use crate::validation::{self, syntax};
 
@@ -128,10 +126,12 @@ fn duplicate_ports(ports: &Field<'_>, errors: &mut Errors) {
         let (protocol, number) = (port.get("protocol").text(), port.get("port").integer().unwrap_or_default());
         if !numbers.insert((protocol, number)) {
             // As the API server renders its internal type, whose fields have no JSON names.
-            let shown = json!({
-                "Name": "", "Protocol": protocol, "AppProtocol": null, "Port": number, "TargetPort": 0, "NodePort": 0,
-            });
-            errors.push(FieldError::new(Fault::Duplicate(shown), port.path(), ""));
+            let protocol = shown(&protocol.into());
+            let text = format!(
+                "Duplicate value: {{\"Name\":\"\",\"Protocol\":{protocol},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}"
+            );
+            let fault = Fault::Worded { reason: "FieldValueDuplicate", text };
+            errors.push(FieldError::new(fault, port.path(), ""));
         }
     }
 }
