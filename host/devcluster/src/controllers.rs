@@ -482,7 +482,7 @@ impl Controllers {
 
     /// When something becomes due by itself.
     pub(crate) fn wakeup(&self) -> Option<Timestamp> {
-        self.queue.wakeup()
+        self.queue.wakeup(self.events.is_idle())
     }
 }
 

@@ -103,6 +103,11 @@ impl Recorder {
         self.pending.push_back(event);
     }
 
+    /// Whether there is nothing to write.
+    pub(super) fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// The next event to write.
     pub(super) fn next(&mut self, store: &Store, now: Timestamp) -> Option<Intent> {
         let event = self.pending.pop_front()?;

@@ -84,7 +84,7 @@ fn owner(store: &Store, kinds: &Kinds, key: &Key, reference: &Value) -> Owner {
         Scope::Cluster => "",
     };
     let uid = object::text(reference, "uid");
-    match store.get(&kind.resource, &Key::new(namespace, object::text(reference, "name"))) {
+    match store.get(&kind.storage(), &Key::new(namespace, object::text(reference, "name"))) {
         Some(owner) if object::uid(&owner.value) != Some(uid) => Owner::Absent,
         Some(owner) if is_deleting_dependents(&owner.value) => Owner::Waiting,
         Some(_) => Owner::Solid,

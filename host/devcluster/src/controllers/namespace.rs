@@ -111,7 +111,7 @@ fn namespaced(kinds: &Kinds) -> BTreeSet<Resource> {
         .versions()
         .flat_map(|(group, version)| kinds.of_version(group, version))
         .filter(|kind| kind.scope == Scope::Namespaced && kind.verbs.iter().any(|verb| verb == "delete"))
-        .map(|kind| kind.resource.clone())
+        .map(|kind| kind.storage())
         .collect()
 }
 

@@ -118,8 +118,9 @@ impl Queue {
         self.failures.get(work).is_some_and(|failures| failures.until > now)
     }
 
-    pub(super) fn wakeup(&self) -> Option<Timestamp> {
-        match self.ready.is_empty() {
+    /// When there is something to do: at once if something is ready, or not all else is idle.
+    pub(super) fn wakeup(&self, others_idle: bool) -> Option<Timestamp> {
+        match self.ready.is_empty() && others_idle {
             true => self.timers.first().map(|(when, _)| *when),
             false => self.turns_at,
         }

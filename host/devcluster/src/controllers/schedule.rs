@@ -65,6 +65,7 @@ impl Schedule {
     /// # Errors
     ///
     /// What is wrong with it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the validation of CronJobs follows"))]
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Self::parse_in(text, TimeZone::UTC)
     }

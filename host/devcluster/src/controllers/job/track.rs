@@ -20,6 +20,16 @@ struct Ledger {
     failed: Vec<String>,
 }
 
+/// What is to be noted of a Pod.
+enum Note {
+    /// It does not count, or is noted already.
+    Nothing,
+    Succeeded(String),
+    Failed(String),
+    /// In an indexed Job, the index suffices.
+    Index(i64),
+}
+
 impl Ledger {
     fn len(&self) -> usize {
         self.succeeded.len().saturating_add(self.failed.len())
@@ -94,39 +104,49 @@ impl Sync<'_> {
         Ledger { succeeded: left("succeeded"), failed: left("failed") }
     }
 
-    /// Notes those that ended. Returns those that no longer need to wait, and whether there were too many.
+    /// Notes those that ended. Returns those that no longer need to wait, and whether some could not be noted yet.
     fn note(&self, ledger: &mut Ledger, verdict: Option<&Verdict>) -> (Vec<&Value>, bool) {
-        let mut released = Vec::new();
+        let (mut released, mut is_full) = (Vec::new(), false);
         let mut new_indexes = BTreeSet::new();
         for pod in self.pods.iter().copied().filter(|pod| is_tracked(pod)) {
-            let has_succeeded = text(pod, "/status/phase") == "Succeeded";
-            let has_failed = self.is_failed(pod);
-            if !(object::is_deleting(self.job) || verdict.is_some() || has_succeeded || has_failed) {
+            let has_ended = text(pod, "/status/phase") == "Succeeded" || self.is_failed(pod);
+            if !(object::is_deleting(self.job) || verdict.is_some() || has_ended) {
+                continue;
+            }
+            let note = self.note_of(pod, verdict);
+            let is_new = !matches!(note, Note::Nothing);
+            if is_new && ledger.len().saturating_add(new_indexes.len()) >= MOST_UNCOUNTED {
+                is_full = true;
                 continue;
             }
             released.push(pod);
-            let uid = object::uid(pod).unwrap_or_default();
-            let is_noted_as_failed = self.uncounted_failed.contains(uid);
-            if has_succeeded && !is_noted_as_failed {
-                match (&self.indexes, completion_index(pod)) {
-                    (Some((before, _)), Some(index)) if self.has_valid_index(pod) && !before.contains(index) => {
-                        new_indexes.insert(index);
-                    }
-                    (Some(_), _) => {}
-                    (None, _) if !self.uncounted_succeeded.contains(uid) => ledger.succeeded.push(uid.to_owned()),
-                    (None, _) => {}
+            match note {
+                Note::Succeeded(uid) => ledger.succeeded.push(uid),
+                Note::Failed(uid) => ledger.failed.push(uid),
+                Note::Index(index) => {
+                    new_indexes.insert(index);
                 }
-            } else if (has_failed || verdict.is_some_and(|verdict| verdict.outcome == Outcome::Failure))
-                && !is_noted_as_failed
-                && self.has_valid_index(pod)
-            {
-                ledger.failed.push(uid.to_owned());
-            }
-            if ledger.len().saturating_add(new_indexes.len()) >= MOST_UNCOUNTED {
-                return (released, true);
+                Note::Nothing => {}
             }
         }
-        (released, false)
+        (released, is_full)
+    }
+
+    fn note_of(&self, pod: &Value, verdict: Option<&Verdict>) -> Note {
+        let uid = object::uid(pod).unwrap_or_default();
+        if self.uncounted_failed.contains(uid) || self.uncounted_succeeded.contains(uid) || !self.has_valid_index(pod) {
+            return Note::Nothing;
+        }
+        if text(pod, "/status/phase") == "Succeeded" {
+            return match (&self.indexes, completion_index(pod)) {
+                (Some((before, _)), Some(index)) if !before.contains(index) => Note::Index(index),
+                (Some(_), _) => Note::Nothing,
+                (None, _) => Note::Succeeded(uid.to_owned()),
+            };
+        }
+        // Of a Job that failed, every Pod counts as failed that has not succeeded.
+        let is_failing = verdict.is_some_and(|verdict| verdict.outcome == Outcome::Failure);
+        if self.is_failed(pod) || is_failing { Note::Failed(uid.to_owned()) } else { Note::Nothing }
     }
 
     /// What is said when it ends.
