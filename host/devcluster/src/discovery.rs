@@ -1,13 +1,14 @@
 //! Which groups, versions and kinds there are, as clients ask for it: plain, a document for each group version, and aggregated.
 
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::{Kind, Kinds, Origin};
 use crate::object::text;
 
 /// The built-in groups in the order in which the real server serves them; custom ones follow by name.
@@ -34,8 +35,12 @@ const GROUP_ORDER: [&str; 20] = [
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// What [`Kind::discovery`] says beside what aggregated discovery shows: the `storageVersionHash` of plain discovery.
-const STORAGE_VERSION_HASH: &str = "storageVersionHash";
+/// What plain discovery alone tells of the built-in kinds, by group version and plural.
+static STORAGE_VERSION_HASHES: LazyLock<Value> = LazyLock::new(|| {
+    // The dump is part of the program; a test reads it.
+    let mut dump: Value = serde_json::from_str(include_str!("builtin/dump/discovery.json")).unwrap_or_default();
+    dump.get_mut("storageVersionHashes").map(Value::take).unwrap_or_default()
+});
 
 /// `/api`.
 pub(crate) fn api_versions(server_address: &str) -> Value {
@@ -65,7 +70,7 @@ pub(crate) fn group(kinds: &Kinds, name: &str) -> Option<Value> {
 pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     let mut resources = Vec::new();
     for kind in kinds.of_version(group, version) {
-        plain_entries(kind, &mut resources);
+        plain_entries(kinds, kind, &mut resources);
     }
     if resources.is_empty() {
         return None;
@@ -99,13 +104,13 @@ pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
 }
 
 /// What plain discovery calls the version that a kind is stored in.
-pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
 /// Newer and stabler versions first: v2, v1, v1beta2, v1beta1, v1alpha1, and then whatever else by name.
-pub(crate) fn compare_versions(a: &str, b: &str) -> Ordering {
+fn compare_versions(a: &str, b: &str) -> Ordering {
     match (version_rank(a), version_rank(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
         (Some(_), None) => Ordering::Less,
@@ -155,7 +160,7 @@ fn described_group(kinds: &Kinds, name: &str) -> Option<Value> {
 
 fn aggregated_group(kinds: &Kinds, group: &str) -> Value {
     let versions = ordered_versions(kinds, group).into_iter().map(|version| {
-        let resources: Vec<Value> = kinds.of_version(group, version).map(|kind| aggregated_entry(kind)).collect();
+        let resources: Vec<Value> = kinds.of_version(group, version).map(|kind| Value::clone(&kind.discovery)).collect();
         json!({ "version": version, "resources": resources, "freshness": "Current" })
     });
     let versions: Vec<Value> = versions.collect();
@@ -163,29 +168,38 @@ fn aggregated_group(kinds: &Kinds, group: &str) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_entry(kind: &Kind) -> Value {
-    let mut entry = Value::clone(&kind.discovery);
-    if let Some(entry) = entry.as_object_mut() {
-        entry.remove(STORAGE_VERSION_HASH);
-    }
-    entry
-}
-
 /// The `APIResource` of a kind and those of its subresources.
-fn plain_entries(kind: &Kind, resources: &mut Vec<Value>) {
+fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     let entry = &*kind.discovery;
     let plural = &kind.resource.plural;
     let namespaced = text(entry, "scope") == "Namespaced";
     let mut resource = plain_entry(kind, plural, text(entry, "singularResource"), namespaced, entry);
-    for field in ["shortNames", "categories", STORAGE_VERSION_HASH] {
+    for field in ["shortNames", "categories"] {
         if let Some(value) = entry.get(field) {
             resource.insert(field.to_owned(), value.clone());
         }
+    }
+    if let Some(hash) = stored_as(kinds, kind) {
+        resource.insert("storageVersionHash".to_owned(), hash.into());
     }
     resources.push(Value::Object(resource));
     for subresource in entry.get("subresources").and_then(Value::as_array).into_iter().flatten() {
         let name = format!("{plural}/{}", text(subresource, "subresource"));
         resources.push(Value::Object(plain_entry(kind, &name, "", namespaced, subresource)));
+    }
+}
+
+/// Which version the kind is stored in, if it is stored at all.
+fn stored_as(kinds: &Kinds, kind: &Kind) -> Option<String> {
+    match &kind.origin {
+        Origin::Builtin => {
+            let hash = STORAGE_VERSION_HASHES.get(kind.api_version())?.get(&*kind.resource.plural)?;
+            hash.as_str().map(str::to_owned)
+        }
+        Origin::Custom(_) => {
+            let stored = kinds.storage_version(kind)?;
+            Some(storage_version_hash(stored.group(), &stored.version, &stored.kind))
+        }
     }
 }
 
@@ -221,11 +235,18 @@ mod tests {
     /// What a real API server answered.
     const RECORDED: &str = include_str!("discovery/tests.json");
 
+    /// Without the hashes of custom kinds: those of the tests are built in, but in no dump.
     fn recorded() -> Value {
-        serde_json::from_str(RECORDED).unwrap()
+        let mut recorded: Value = serde_json::from_str(RECORDED).unwrap();
+        for (_, document) in recorded.as_object_mut().unwrap().iter_mut().filter(|(path, _)| path.contains("example.com/")) {
+            for resource in document["resources"].as_array_mut().unwrap() {
+                resource.as_object_mut().unwrap().remove("storageVersionHash");
+            }
+        }
+        recorded
     }
 
-    /// The kinds of the recorded aggregated documents, with the hashes of the plain ones.
+    /// The kinds of the recorded aggregated documents.
     fn kinds(recorded: &Value) -> Kinds {
         let mut kinds = Kinds::default();
         for group in recorded["groups"].as_array().unwrap().iter().chain([&recorded["core"]]) {
@@ -233,17 +254,9 @@ mod tests {
             for version in group["versions"].as_array().unwrap() {
                 let version_name = text(version, "version");
                 for entry in version["resources"].as_array().unwrap() {
-                    let mut entry = entry.clone();
-                    let path = if name.is_empty() { "api/v1".to_owned() } else { format!("apis/{name}/{version_name}") };
-                    let plural = text(&entry, "resource").to_owned();
-                    let plain = recorded.get(path).and_then(|list| list["resources"].as_array()).into_iter().flatten();
-                    if let Some(hash) =
-                        plain.filter(|plain| plain["name"] == *plural).find_map(|plain| plain.get(STORAGE_VERSION_HASH))
-                    {
-                        entry[STORAGE_VERSION_HASH] = hash.clone();
-                    }
+                    let plural = text(entry, "resource");
                     let kind = text(&entry["responseKind"], "kind").to_owned();
-                    let kind = test_kinds::with_discovery(name, version_name, &plural, &kind, Scope::Namespaced, entry);
+                    let kind = test_kinds::with_discovery(name, version_name, plural, &kind, Scope::Namespaced, entry.clone());
                     kinds.insert(kind);
                 }
             }
