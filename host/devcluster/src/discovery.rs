@@ -226,8 +226,6 @@ fn plain_entry(kind: &Kind, name: &str, singular: &str, namespaced: bool, entry:
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test may panic")]
-
     use super::*;
     use crate::kinds::Scope;
     use crate::test_kinds;

@@ -70,7 +70,6 @@ fn printed(value: &Value) -> String {
 }
 
 /// Go's conversion of a float to an integer, kept within bounds.
-#[expect(clippy::cast_possible_truncation, reason = "that is what is asked for, and `as` saturates")]
 fn truncated(float: f64) -> i64 {
     float as i64
 }

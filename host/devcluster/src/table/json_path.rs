@@ -198,8 +198,6 @@ impl Slice {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a failed test may panic")]
-
     use proptest::prelude::*;
     use serde_json::json;
 

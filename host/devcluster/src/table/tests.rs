@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test may panic")]
-
 use serde_json::{Value, json};
 
 use super::*;
