@@ -8,14 +8,6 @@ pub(crate) fn object(object: &Value) -> Value {
     json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata })
 }
 
-/// The metadata of the objects of a list; `metadata` is that of the list.
-pub(crate) fn list(metadata: &Value, objects: &[&Value]) -> Value {
-    let items: Vec<Value> = objects.iter().map(|item| object(item)).collect();
-    json!({
-        "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": list_metadata(metadata), "items": items,
-    })
-}
-
 /// What a list has of a list's or an object's metadata.
 pub(crate) fn list_metadata(metadata: &Value) -> Value {
     let kept = ["resourceVersion", "continue", "remainingItemCount"];

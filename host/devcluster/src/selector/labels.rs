@@ -76,16 +76,6 @@ impl LabelSelector {
         Ok(Self::of(requirements))
     }
 
-    /// The selector of exactly these labels, as in the `selector` of a Service or ReplicationController.
-    pub(crate) fn from_labels(labels: &Value) -> Self {
-        let labels = labels.as_object().into_iter().flatten().map(|(key, value)| Requirement {
-            key: key.clone(),
-            operator: Operator::Equals,
-            values: BTreeSet::from([value.as_str().unwrap_or_default().to_owned()]),
-        });
-        Self::of(labels.collect())
-    }
-
     /// Whether it matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty() && !self.nothing

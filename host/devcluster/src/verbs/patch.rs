@@ -12,7 +12,7 @@ use crate::patch;
 use crate::request::body::{self, Decoded};
 use crate::request::options::WriteOptions;
 use crate::server::Server;
-use crate::status::Status;
+use crate::status::{FieldError, Named, Status};
 use crate::verbs::write::strict_error;
 use crate::verbs::{Call, Written};
 
@@ -76,6 +76,14 @@ impl Server {
                 patch::strategic::apply(&served, &decoded.value, call.kind.schema.root())?
             }
         };
+        if kind == PatchType::Json {
+            let unknown = patch::json::unknown_fields(&decoded.value);
+            match options.field_validation {
+                FieldValidation::Strict if !unknown.is_empty() => return Err(not_strict(&patched, &unknown)),
+                FieldValidation::Ignore => {}
+                _ => call.warnings.extend(unknown),
+            }
+        }
         let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
         let mut value = self.decode(call, Decoded { value: patched, duplicates }, options)?;
         call.settle_namespace(&mut value)?;
@@ -122,6 +130,13 @@ impl Server {
             _ => Ok((self.create_owned(call, value)?, Created::Yes)),
         }
     }
+}
+
+/// What is said of a JSON patch with fields that such patches do not have.
+fn not_strict(patched: &Value, faults: &[String]) -> Status {
+    let why = format!("strict decoding error: {}", faults.join(", "));
+    let nothing = Named { group: "", resource: "", name: "" };
+    Status::invalid(nothing, &[FieldError::invalid("patch", patched.to_string(), why)])
 }
 
 /// Whether a write made an object.
