@@ -1,0 +1,9 @@
+//! The real kubectl and helm against a devcluster whose Pods run and end, which those of the real control plane do not.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod transcript;
+
+transcripts!("alive":
+    helm_waits_for_hooks,
+    jobs_and_pods_run_to_their_end,
+);

@@ -1,0 +1,46 @@
+//! What differs each time.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// In this order: what comes first may hold what comes later.
+static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let masks = [
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
+        (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
+        (r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d( UTC)? \d{4}", "<time>"),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4} UTC)?", "<time>"),
+        (r"\b(LIVE|MERGED)-\d+", "$1-<n>"),
+        (r#"(resourceVersion"?: ?|Resource Version: +)"?\d+"?"#, "$1<revision>"),
+        // An age as a cell of a table or in parentheses. Cells after it begin where they would after one of another length.
+        (r"(?m)([ (])(?:\d+[smhdy])+(?: ago)?(?: +|(\))|$)", "$1<age>$2  "),
+        (r"(?m)^(?:\d+[smhdy])+(?: ago)? +", "<age>  "),
+    ];
+    masks.into_iter().map(|(pattern, mask)| (Regex::new(pattern).unwrap(), mask)).collect()
+});
+
+/// The text with a placeholder for everything that differs each time.
+pub(super) fn mask(text: &str) -> String {
+    MASKS.iter().fold(text.to_owned(), |text, (pattern, mask)| pattern.replace_all(&text, *mask).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[test]
+    fn what_differs_is_masked_and_nothing_else() {
+        let check = |text: &str, expected: &str| assert_eq!(mask(text), expected);
+        check("NAME   AGE\na      12s\nb      3d4h", "NAME   AGE\na      <age>  \nb      <age>  ");
+        check("a   12s   nginx", "a   <age>  nginx");
+        check("a   1s    nginx", "a   <age>  nginx");
+        check("uid: 01234567-89ab-cdef-0123-456789abcdef", "uid: <uid>");
+        check("  resourceVersion: \"17\"", "  resourceVersion: <revision>");
+        check("at: \"2026-01-02T03:04:05Z\" for 5 s", "at: \"<time>\" for 5 s");
+        check("Created:  Fri, 02 Jan 2026 03:04:05 +0000", "Created:  <time>");
+        check("--- /tmp/LIVE-123/v1.ConfigMap", "--- /tmp/LIVE-<n>/v1.ConfigMap");
+        check("--timeout=30s", "--timeout=30s");
+    }
+}
