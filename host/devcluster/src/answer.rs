@@ -79,6 +79,11 @@ impl Answer {
 
 impl From<Status> for Answer {
     fn from(status: Status) -> Self {
-        Self::json(status.code, &status.to_json())
+        let mut answer = Self::json(status.code, &status.to_json());
+        let retry_after = status.details.as_ref().and_then(|details| details.get("retryAfterSeconds")).and_then(Value::as_u64);
+        if let Some(seconds) = retry_after {
+            answer.headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        answer
     }
 }

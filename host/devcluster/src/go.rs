@@ -119,6 +119,30 @@ fn print_float(float: f64) -> String {
     text
 }
 
+/// A text as Go's `%q` writes it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{b}' => quoted.push_str("\\v"),
+            // Writing to a String cannot fail.
+            control if control.is_ascii_control() => drop(write!(quoted, "\\x{:02x}", u32::from(control))),
+            control if control.is_control() => drop(write!(quoted, "\\u{:04x}", u32::from(control))),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -34,10 +34,11 @@ pub(crate) struct ListMetadata {
 }
 
 impl ListMetadata {
-    fn to_json(&self) -> Value {
+    fn to_json(&self, kind: &Kind) -> Value {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), Value::from(self.resource_version.to_string()));
-        if !self.r#continue.is_empty() {
+        // Lists of custom kinds are written by another encoder, which leaves nothing out.
+        if !self.r#continue.is_empty() || matches!(kind.origin, Origin::Custom(_)) {
             metadata.insert("continue".to_owned(), Value::from(self.r#continue.as_str()));
         }
         if let Some(remaining) = self.remaining {
@@ -57,10 +58,15 @@ pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'
     match (&kind.origin, from) {
         (Origin::Builtin, Some(from)) => Cow::Owned(crate::builtin::convert(value, from, kind)),
         _ => {
+            // Defaulted by the version in which it is stored, pruned by the one in which it is read.
             let mut value = value.clone();
+            if let Some(storage) = kinds.storage_version(kind) {
+                storage.default(&mut value);
+            }
             if let Some(object) = value.as_object_mut() {
                 object.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
             }
+            let _ = kind.decode(&mut value, crate::kinds::FieldValidation::Ignore);
             Cow::Owned(value)
         }
     }
@@ -116,7 +122,7 @@ impl Rendering {
         objects: &[Arc<Stored>],
         now: Timestamp,
     ) -> Answer {
-        let metadata = metadata.to_json();
+        let metadata = metadata.to_json(kind);
         let convert = |object| convert(kinds, kind, object);
         match self.accept.form {
             Form::Object | Form::AggregatedDiscovery if self.is_plain() => {
@@ -137,17 +143,9 @@ impl Rendering {
                 self.answer(StatusCode::OK, &table)
             }
             Form::Metadata | Form::MetadataList => {
-                let items: Vec<Value> = objects
-                    .iter()
-                    .map(|object| {
-                        let mut item = partial::object(&convert(&object.value));
-                        if let Some(item) = item.as_object_mut() {
-                            item.remove("apiVersion");
-                            item.remove("kind");
-                        }
-                        item
-                    })
-                    .collect();
+                let values: Vec<Cow<'_, Value>> = objects.iter().map(|object| convert(&object.value)).collect();
+                let values: Vec<&Value> = values.iter().map(Cow::as_ref).collect();
+                let items: Vec<Value> = values.into_iter().map(partial::object).collect();
                 let list = json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items,
                 });

@@ -6,6 +6,7 @@
 //!
 //! Pure data: no clock, no randomness, no locks.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
@@ -31,13 +32,28 @@ impl Resource {
     }
 }
 
-/// Namespace (empty for cluster-scoped kinds) and name. Ordered as lists are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Namespace (empty for cluster-scoped kinds) and name. Ordered as lists are: by path in etcd, where a slash follows the namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Namespace.
     pub namespace: Arc<str>,
     /// Name.
     pub name: Arc<str>,
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.namespace == other.namespace {
+            return self.name.cmp(&other.name);
+        }
+        self.namespace.bytes().chain(*b"/").cmp(other.namespace.bytes().chain(*b"/"))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Key {
@@ -58,7 +74,12 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn new(value: Value, revision: u64) -> Arc<Self> {
+    fn new(mut value: Value, revision: u64) -> Arc<Self> {
+        // Lists leave out the fields that come first, `apiVersion` and `kind`, however the client ordered them.
+        if let Value::Object(object) = &mut value {
+            let sorted: BTreeMap<String, Value> = std::mem::take(object).into_iter().collect();
+            object.extend(sorted);
+        }
         Arc::new(Self { value, revision, json: OnceLock::new() })
     }
 

@@ -65,7 +65,9 @@ impl Call {
 
     /// The kind as validation names it.
     pub(crate) fn named_by_kind(&self) -> Named<'_> {
-        Named { group: self.kind.group(), resource: &self.kind.kind, name: &self.name }
+        // Events of both groups are one kind within the server, that of the core group.
+        let group = if self.kind.storage() == self.kind.resource { self.kind.group() } else { "" };
+        Named { group, resource: &self.kind.kind, name: &self.name }
     }
 
     /// `status` and the like; empty for the object itself.

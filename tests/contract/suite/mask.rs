@@ -145,7 +145,11 @@ impl Mask {
         if let Some(time) = mask_time(text) {
             return time.to_owned();
         }
-        if text.strip_prefix("10.0.0.").is_some_and(|last| last.parse::<u8>().is_ok()) {
+        if text
+            .strip_prefix("10.0.")
+            .and_then(|rest| rest.split_once('.'))
+            .is_some_and(|(third, last)| third.parse::<u8>().is_ok() && last.parse::<u8>().is_ok())
+        {
             return "(ip)".to_owned();
         }
         self.text(text)

@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions themselves: their defaults, what may not be changed, and what is wrong with them.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::names;
@@ -16,6 +17,9 @@ mod open_api;
 mod regular;
 mod spec;
 mod versions;
+
+/// The finalizer of a definition whose objects are being deleted.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Puts defaults where fields are absent.
 pub(crate) fn default(definition: &mut Value) {
@@ -205,6 +209,26 @@ fn validate_names(names: &Map<String, Value>, path: &Path) -> Vec<FieldError> {
     }
     several("categories", &mut errors);
     errors
+}
+
+/// What a deletion makes of a definition: it waits until its objects are deleted.
+pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
+    let time = crate::verbs::seconds(now);
+    object::set_metadata(definition, "deletionTimestamp", Value::from(time.as_str()));
+    let mut finalizers: Vec<Value> = object::finalizers(definition).map(Value::from).collect();
+    if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+        finalizers.push(Value::from(CLEANUP));
+    }
+    object::set_metadata(definition, "finalizers", Value::Array(finalizers));
+    let condition = json!({
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending", "lastTransitionTime": time,
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    let conditions = definition.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(conditions) = conditions {
+        conditions.retain(|known| object::text(known, "type") != "Terminating");
+        conditions.push(condition);
+    }
 }
 
 /// What is said of a definition that is not wrong: formats that are unknown, unless they were in `old`.

@@ -1,6 +1,7 @@
 //! The form in which an answer is wanted: `Accept`.
 
 use http::{HeaderMap, StatusCode, header};
+use serde_json::json;
 
 use crate::status::Status;
 
@@ -64,24 +65,27 @@ impl Accept {
         for (clause, _) in clauses {
             match read(clause, offer) {
                 Clause::Acceptable(accept) => return Ok(accept),
-                Clause::UnknownTarget(name) => target = target.or(Some(name)),
+                Clause::UnknownTarget => target = Some(()),
                 Clause::Other => {}
             }
         }
-        let accepted = "application/json, application/yaml";
-        let message = match target {
-            Some(target) => {
-                format!("only the following media types are accepted when converting to {target}: {accepted}")
-            }
-            None => format!("only the following media types are accepted: {accepted}"),
-        };
-        Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message))
+        let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        // A known encoding is refused by the handler of the kind; anything else by the router before it.
+        if target.is_some() || offer != Offer::Resource {
+            let message = format!("only the following media types are accepted: {accepted}");
+            return Err(Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message));
+        }
+        let message = format!(
+            "406: Not Acceptable\n\nAvailable representations: {accepted}, application/json;stream=watch, \
+             application/vnd.kubernetes.protobuf;stream=watch"
+        );
+        Err(Status { details: Some(json!({})), ..Status::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message) })
     }
 }
 
 enum Clause {
     Acceptable(Accept),
-    UnknownTarget(String),
+    UnknownTarget,
     Other,
 }
 
@@ -94,7 +98,7 @@ fn quality(clause: &str) -> u32 {
 fn read(clause: &str, offer: Offer) -> Clause {
     let mut parts = clause.split(';').map(str::trim);
     let encoding = match parts.next().unwrap_or_default() {
-        "application/json" | "*/*" | "application/*" => Encoding::Json,
+        "application/json" | "*/*" => Encoding::Json,
         "application/yaml" if offer != Offer::Json => Encoding::Yaml,
         _ => return Clause::Other,
     };
@@ -113,7 +117,7 @@ fn read(clause: &str, offer: Offer) -> Clause {
         (Offer::Resource, "PartialObjectMetadata", "meta.k8s.io", "v1") => Form::Metadata,
         (Offer::Resource, "PartialObjectMetadataList", "meta.k8s.io", "v1") => Form::MetadataList,
         (Offer::Discovery, "APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => Form::AggregatedDiscovery,
-        _ => return Clause::UnknownTarget(format!("{group}/{version}, Kind={target}")),
+        _ => return Clause::UnknownTarget,
     };
     Clause::Acceptable(Accept { form, encoding })
 }

@@ -49,6 +49,11 @@ impl<'a> Expected<'a> {
         Self { api_version: kind.api_version(), kind: &kind.kind, is_options: false, is_typed }
     }
 
+    /// Another typed object.
+    pub(crate) fn typed(api_version: &str, kind: &'a str) -> Self {
+        Self { api_version: api_version.to_owned(), kind, is_options: false, is_typed: true }
+    }
+
     /// A Scale, of whatever object.
     pub(crate) fn scale() -> Self {
         Self { api_version: "autoscaling/v1".to_owned(), kind: "Scale", is_options: false, is_typed: true }
@@ -60,7 +65,7 @@ impl<'a> Expected<'a> {
     }
 
     /// A body that does not say what it is.
-    pub(super) fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
+    pub(crate) fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
         if self.is_options {
             return Status::bad_request(why);
         }
@@ -69,7 +74,7 @@ impl<'a> Expected<'a> {
     }
 
     /// A body that is not what it says.
-    pub(super) fn not_handled(&self, api_version: &str, kind: &str, why: &impl fmt::Display) -> Status {
+    pub(crate) fn not_handled(&self, api_version: &str, kind: &str, why: &impl fmt::Display) -> Status {
         if self.is_options {
             return Status::bad_request(why.to_string());
         }
@@ -98,7 +103,10 @@ fn summary(body: &[u8]) -> String {
 /// `UnsupportedMediaType`, or `BadRequest` where it is not what it says.
 pub(crate) fn object(headers: &HeaderMap, body: &Bytes, expected: &Expected<'_>) -> Result<Decoded, Status> {
     match content_type(headers).to_ascii_lowercase().as_str() {
-        "" | "application/json" => json(body),
+        "" | "application/json" => json(body).map_err(|_| {
+            let why = format!("couldn't get version/kind; json parse error: {}", json_fault(body));
+            expected.unrecognized(&why, body)
+        }),
         "application/yaml" => yaml(body),
         // The real server says that it accepts this for custom resources too, and crashes on it.
         protobuf::MEDIA_TYPE if !expected.is_typed => Err(unsupported(&["application/json", "application/yaml"])),
@@ -126,6 +134,29 @@ pub(crate) fn json(body: &[u8]) -> Result<Decoded, Status> {
     let read = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
     decoded.value = read.map_err(|error| Status::bad_request(format!("error decoding JSON: {error}")))?;
     Ok(decoded)
+}
+
+/// Reads a patch.
+///
+/// # Errors
+///
+/// `BadRequest` when it is no JSON.
+pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
+    json(body).map_err(|_| Status::bad_request(format!("error decoding patch: {}", json_fault(body))))
+}
+
+/// What Go's decoder says of text that is no JSON.
+fn json_fault(body: &[u8]) -> String {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
+        Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
+        Err(error) => {
+            // Lines and columns count from 1, and bytes.
+            let line = body.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+            let culprit = line.get(error.column().saturating_sub(1)).copied().map_or(' ', char::from);
+            format!("invalid character '{culprit}' looking for beginning of value")
+        }
+        Ok(_) => "invalid JSON".to_owned(),
+    }
 }
 
 /// Reads YAML, of which JSON is a part.

@@ -177,8 +177,12 @@ impl WriteOptions {
             errors.push(FieldError::new(Fault::TooLong, "fieldManager", detail));
         }
         for (position, character) in field_manager.char_indices().filter(|(_, character)| character.is_control()) {
-            let detail = format!("invalid character U+{:04X} (at position {position})", u32::from(character));
-            errors.push(FieldError::invalid("fieldManager", field_manager.as_str(), detail));
+            let text = format!(
+                "Invalid value: {}: invalid character U+{:04X} (at position {position})",
+                crate::go::quoted(&field_manager),
+                u32::from(character)
+            );
+            errors.push(FieldError::new(Fault::Worded { reason: "FieldValueInvalid", text }, "fieldManager", ""));
         }
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
         let field_validation = match query.get("fieldValidation") {
@@ -202,7 +206,7 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
     let values: Vec<&str> = values.collect();
     if values.iter().any(|value| *value != "All") {
         let shown: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
-        let detail = format!("Unsupported value: []string{{{}}}: supported values: \"All\"", shown.join(", "));
+        let detail = format!("Unsupported value: [{}]: supported values: \"All\"", shown.join(","));
         errors.push(FieldError::new(Fault::Worded { reason: "FieldValueNotSupported", text: detail }, "dryRun", ""));
     }
     if values.is_empty() { DryRun::No } else { DryRun::All }
@@ -240,7 +244,9 @@ impl DeleteOptions {
         if let Some(body) = body {
             let kind = body.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
             if kind != "DeleteOptions" {
-                return Err(Status::bad_request("decoded object cannot be converted to DeleteOptions"));
+                let version = body.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
+                let scheme = "scheme \"pkg/runtime/scheme.go:111\"";
+                return Err(Status::bad_request(format!("no kind {kind:?} is registered for version {version:?} in {scheme}")));
             }
             let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
             propagation = text("/propagationPolicy");

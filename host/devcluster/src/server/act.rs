@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// What a POST to a Pod's `binding` does: the Pod has a node. Nobody owns that field.
-    fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
+    pub(super) fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
         let kind = self.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;
         let call = Call::internal(kind, &key.namespace, &key.name, manager, now);
         let live = call.live(&self.store)?;

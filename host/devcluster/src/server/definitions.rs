@@ -5,6 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::custom::definition::CLEANUP;
+use crate::kinds::Subresource;
 use crate::request::options::DeleteOptions;
 use crate::server::Server;
 use crate::store::{Key, Presence, Resource};
@@ -39,11 +41,7 @@ impl Server {
                 let others: Vec<_> = self.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
                 let others = others.iter().filter(|other| object::uid(&other.value) != object::uid(&current.value));
                 if let Some(status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
-                    let mut updated = current.value.clone();
-                    if let Some(updated) = updated.as_object_mut() {
-                        updated.insert("status".to_owned(), status);
-                    }
-                    self.store.put(&resource, &change.key, updated);
+                    self.write_status(&resource, &current.value, status, now);
                     continue;
                 }
                 if custom::is_established(&current.value) {
@@ -56,9 +54,22 @@ impl Server {
         }
     }
 
+    /// Writes the status of a definition as the API server's own controllers do.
+    fn write_status(&mut self, resource: &Resource, definition: &Value, status: Value, now: Timestamp) {
+        let Some(kind) = self.kinds.of_resource(resource).next().cloned() else { return };
+        let mut call =
+            Call::internal(kind, "", object::name(definition), "kube-apiserver", now).about(Some(Subresource::Status));
+        let mut updated = definition.clone();
+        if let Some(updated) = updated.as_object_mut() {
+            updated.insert("status".to_owned(), status);
+        }
+        if let Err(error) = self.update(&mut call, updated) {
+            tracing::error!(%error, definition = object::name(definition), "the status of a definition could not be written");
+        }
+    }
+
     /// A definition that is deleted takes its objects along, and goes when they are gone.
     fn finalize_definition(&mut self, resource: &Resource, key: &Key, definition: &Value, served: &Resource, now: Timestamp) {
-        const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
         if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
             return;
         }

@@ -45,7 +45,10 @@ impl Server {
     pub(super) fn version(&self, group: &str, version: &str, request: &Request<Bytes>) -> Result<Answer, Status> {
         let accept = Accept::of(request.headers(), Offer::Discovery)?;
         let found = discovery::resources(&self.kinds, group, version);
-        Ok(found.map_or_else(Answer::no_such_page, |resources| plain_answer(accept, &resources)))
+        Ok(match found {
+            Some(resources) => plain_answer(accept, &resources),
+            None => return self.nothing_at(group),
+        })
     }
 
     pub(super) fn openapi_index(&self) -> Answer {
@@ -58,7 +61,7 @@ impl Server {
             })
             .collect();
         let index = openapi::index(documents.iter().map(|(path, hash)| (path.as_str(), hash.as_str())));
-        Answer::json(StatusCode::OK, &index)
+        Answer::text(StatusCode::OK, index.to_string())
     }
 
     pub(super) fn openapi_document(&self, path: &str, request: &Request<Bytes>) -> Answer {

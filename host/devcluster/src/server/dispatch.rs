@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::fields;
@@ -10,10 +11,10 @@ use crate::kinds::{Origin, Scope, Subresource};
 use crate::render::{ListMetadata, Rendering};
 use crate::request::accept::{Accept, Offer};
 use crate::request::body::{self, Decoded, Expected};
-use crate::request::options::{DeleteOptions, ListOptions, Query, WriteOptions};
+use crate::request::options::{DeleteOptions, DryRun, ListOptions, Query, WriteOptions};
 use crate::request::{ResourcePath, Target};
 use crate::server::Server;
-use crate::status::Status;
+use crate::status::{Named, Status};
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
 
@@ -32,7 +33,7 @@ impl Server {
             return Err(Status::too_large(body::LIMIT));
         }
         let target = Target::parse(request.uri().path());
-        if !matches!(target, Target::Resource(_)) && !matches!(*request.method(), Method::GET | Method::HEAD) {
+        if !matches!(target, Target::Resource(_)) && !matches!(*request.method(), Method::GET) {
             return Ok(match target {
                 Target::Unknown | Target::Root => Answer::no_such_page(),
                 _ => method_not_allowed(),
@@ -49,23 +50,34 @@ impl Server {
             Target::ServerVersion => Answer::json(StatusCode::OK, crate::builtin::version()),
             Target::Health(path) => health(&path, &Query::parse(request.uri().query())),
             Target::Root => self.root(),
-            Target::Unknown => Answer::no_such_page(),
+            Target::Unknown => {
+                let mut segments = request.uri().path().split('/').filter(|segment| !segment.is_empty());
+                return match (segments.next(), segments.next()) {
+                    (Some("api"), _) => self.nothing_at(""),
+                    (Some("apis"), Some(group)) => self.nothing_at(group),
+                    _ => Ok(Answer::no_such_page()),
+                };
+            }
         })
     }
 
     fn resource(&mut self, now: Timestamp, request: &Request<Bytes>, path: &ResourcePath) -> Result<Answer, Status> {
         let Some(kind) = self.kinds.get(&path.group, &path.version, &path.plural).cloned() else {
-            return Ok(Answer::no_such_page());
+            return self.nothing_at(&path.group);
         };
         // A namespace in the path of a cluster-scoped kind names nothing; namespaces themselves are below their own path.
         if kind.scope == Scope::Cluster && path.namespace.is_some() {
-            return Ok(Answer::no_such_page());
+            return self.nothing_at(&path.group);
         }
         let subresource = match path.subresource.as_deref() {
             None => None,
             Some(name) => match Subresource::of(name).filter(|subresource| kind.has(*subresource)) {
                 Some(subresource) => Some(subresource),
-                None => return Ok(Answer::no_such_page()),
+                None if matches!(kind.origin, Origin::Custom(_)) => {
+                    let name = path.name.as_deref().unwrap_or_default();
+                    return Err(Status::not_found(Named { group: kind.group(), resource: &kind.resource.plural, name }));
+                }
+                None => return self.nothing_at(&path.group),
             },
         };
         let query = Query::parse(request.uri().query());
@@ -73,7 +85,7 @@ impl Server {
         let rendering = Rendering::new(accept, Rendering::include(query.get("includeObject"))?);
         let incoming =
             Incoming { method: request.method(), headers: request.headers(), body: request.body(), query, rendering };
-        let mut call = Call::internal(
+        let call = Call::internal(
             kind,
             path.namespace.as_deref().unwrap_or_default(),
             path.name.as_deref().unwrap_or_default(),
@@ -81,18 +93,61 @@ impl Server {
             now,
         )
         .about(subresource);
-        if let Origin::Custom(version) = &call.kind.origin {
-            call.warnings.extend(version.deprecation_warning.clone());
-        }
+        let deprecation = match &call.kind.origin {
+            Origin::Custom(version) => version.deprecation_warning.clone(),
+            Origin::Builtin => None,
+        };
         // An object of a namespaced kind is reached through its namespace.
         let is_across = call.kind.scope == Scope::Namespaced && path.namespace.is_none();
-        match (path.name.is_some(), subresource) {
+        let answer = match (path.name.is_some(), subresource) {
             (false, _) => self.collection(call, incoming, path.is_watch, is_across),
-            (true, _) if is_across => Ok(Answer::no_such_page()),
+            (true, _) if is_across => self.nothing_at(&path.group),
             (true, None) => self.object(call, incoming, path.is_watch),
             (true, Some(Subresource::Scale)) => self.scale(call, &incoming),
+            (true, Some(Subresource::Binding | Subresource::Eviction)) => self.act_on_pod(call, &incoming),
             (true, Some(_)) => self.part(call, &incoming),
+        };
+        answer.map(|answer| answer.with_warnings(deprecation.as_slice()))
+    }
+
+    /// Nothing is registered at a path: the groups of built-in kinds have a router that says so, the others have none.
+    pub(super) fn nothing_at(&self, group: &str) -> Result<Answer, Status> {
+        let is_builtin = self.kinds.versions().any(|(known, version)| {
+            known == group && self.kinds.of_version(known, version).any(|kind| matches!(kind.origin, Origin::Builtin))
+        });
+        if is_builtin { Err(Status::no_such_path()) } else { Ok(Answer::no_such_page()) }
+    }
+
+    /// Binds a Pod to a node, or evicts it.
+    fn act_on_pod(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
+        if *incoming.method != Method::POST {
+            return Ok(method_not_allowed());
         }
+        let options = WriteOptions::parse(&incoming.query, "CreateOptions", false)?;
+        call.take(&options, incoming.headers);
+        let kind = if call.subresource == Some(Subresource::Binding) { ("v1", "Binding") } else { ("policy/v1", "Eviction") };
+        let decoded = body::object(incoming.headers, incoming.body, &Expected::typed(kind.0, kind.1))?;
+        let live = call.live(&self.store)?;
+        let success = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
+        if call.subresource == Some(Subresource::Binding) {
+            let node = decoded.value.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
+            let bound = live.value.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+            if !bound.is_empty() {
+                let why = format!("pod {} is already assigned to node {bound:?}", call.name);
+                return Err(Status::conflict(Named { resource: "pods/binding", ..call.named() }, &why));
+            }
+            let uid = crate::object::uid(&live.value).unwrap_or_default();
+            if call.dry_run == DryRun::No {
+                self.bind(&call.key(), uid, node, &call.manager, call.now)?;
+            }
+        } else {
+            let options = decoded.value.get("deleteOptions");
+            let mut options = DeleteOptions::parse(&incoming.query, options.filter(|options| options.is_object()))?;
+            options.dry_run = call.dry_run;
+            call.subresource = None;
+            self.delete(&mut call, &options)?;
+        }
+        Ok(incoming.rendering.answer(StatusCode::CREATED, &success))
     }
 
     fn collection(
@@ -104,7 +159,7 @@ impl Server {
     ) -> Result<Answer, Status> {
         let (query, rendering) = (&incoming.query, incoming.rendering);
         match *incoming.method {
-            Method::GET | Method::HEAD => {
+            Method::GET => {
                 let mut options = ListOptions::parse(query)?;
                 options.watch |= is_watch;
                 if options.watch {
@@ -136,12 +191,12 @@ impl Server {
     fn object(&mut self, mut call: Call, incoming: Incoming<'_>, is_watch: bool) -> Result<Answer, Status> {
         let (query, rendering) = (&incoming.query, incoming.rendering);
         match *incoming.method {
-            Method::GET | Method::HEAD if is_watch || ListOptions::parse(query).is_ok_and(|options| options.watch) => {
+            Method::GET if is_watch || ListOptions::parse(query).is_ok_and(|options| options.watch) => {
                 let mut options = ListOptions::parse(query)?;
                 options.watch = true;
                 self.start_watch(&call, &options, rendering)
             }
-            Method::GET | Method::HEAD => {
+            Method::GET => {
                 let live = call.live(&self.store)?;
                 Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
             }
@@ -168,7 +223,7 @@ impl Server {
     fn part(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         let rendering = &incoming.rendering;
         match *incoming.method {
-            Method::GET | Method::HEAD => {
+            Method::GET => {
                 let live = call.live(&self.store)?;
                 Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
             }
@@ -197,7 +252,7 @@ impl Server {
     fn scale(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         let rendering = &incoming.rendering;
         let scale = match *incoming.method {
-            Method::GET | Method::HEAD => self.get_scale(&call)?,
+            Method::GET => self.get_scale(&call)?,
             Method::PUT => {
                 let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
                 call.take(&options, incoming.headers);

@@ -49,6 +49,11 @@ impl Server {
         if call.kind.is_namespace() {
             return Ok(self.delete_namespace(call, options, &live, value));
         }
+        if call.kind.is_definition() && !object::is_deleting(&value) {
+            crate::custom::definition::mark_for_cleanup(&mut value, call.now);
+            let written = self.commit(call, &call.kind.storage(), &call.key(), value);
+            return Ok(Deleted::Pending(written.value().clone()));
+        }
         let grace = match graceful(&call.kind, &mut value, options, call.now) {
             Grace::Pending => return Ok(Deleted::Pending(value)),
             Grace::Period(seconds) => Some(seconds),
@@ -57,7 +62,7 @@ impl Server {
         settle_finalizers(&call.kind, &mut value, options);
         let is_held = object::finalizers(&value).next().is_some();
         if !is_held && grace.is_none_or(|seconds| seconds == 0) {
-            return Ok(self.remove(call, live));
+            return Ok(self.remove(call, &live, value));
         }
         if grace.is_none() {
             mark_as_deleting(&mut value, call.now);
@@ -73,14 +78,13 @@ impl Server {
         Ok(Deleted::Pending(stored.value.clone()))
     }
 
-    fn remove(&mut self, call: &Call, live: Arc<Stored>) -> Deleted {
-        if call.dry_run == DryRun::All {
-            return Deleted::Gone(live.value.clone());
+    /// Removes an object, whose last state is `value`; the answer shows that with the version that it had.
+    fn remove(&mut self, call: &Call, live: &Stored, mut value: Value) -> Deleted {
+        if call.dry_run == DryRun::No {
+            self.store.remove_as(&call.kind.storage(), &call.key(), value.clone());
         }
-        match self.store.remove(&call.kind.storage(), &call.key()) {
-            Some(last) => Deleted::Gone(last.value.clone()),
-            None => Deleted::Gone(live.value.clone()),
-        }
+        object::set_resource_version(&mut value, live.revision);
+        Deleted::Gone(value)
     }
 
     /// A namespace goes when it is empty: its controller takes the finalizer away that its spec holds.
@@ -97,7 +101,7 @@ impl Server {
         }
         let keeps_itself = value.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
         if !keeps_itself && object::finalizers(&value).next().is_none() {
-            return self.remove(call, Arc::clone(live));
+            return self.remove(call, live, value);
         }
         if call.dry_run == DryRun::All || value == live.value {
             return Deleted::Pending(value);

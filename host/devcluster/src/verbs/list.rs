@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::GeneralPurpose;
+use base64::engine::general_purpose::{NO_PAD, URL_SAFE_NO_PAD};
 use http::StatusCode;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -20,6 +22,8 @@ use crate::watch::{InitialEnd, Stage, Watch};
 
 /// How long a watch goes on at least when its client does not say, as kube-apiserver's `--min-request-timeout`; at most it is twice that.
 const WATCH_TIMEOUT_SECONDS: u64 = 1800;
+/// As Go reads it: what is left of the last byte may be anything.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 /// How many objects are looked at for a page whose selector finds few.
 const SCAN: usize = 1_000;
 
@@ -46,8 +50,10 @@ impl Server {
     /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to come.
     pub(crate) fn list(&self, call: &Call, options: &ListOptions, rendering: &Rendering) -> Result<Answer, Status> {
         let selection = Selection::parse(&call.kind, options, None)?;
-        let place = self.place(options)?;
-        let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+        let place = self.place(options, &call.namespace)?;
+        // What is served from the cache is served whole.
+        let is_limited = options.limit > 0 && options.resource_version != "0";
+        let limit = if is_limited { options.limit } else { usize::MAX };
         let (objects, next) = self.page(call, &selection, &place, limit)?;
         let mut metadata = ListMetadata { resource_version: place.revision, ..ListMetadata::default() };
         if let Some(next) = next {
@@ -95,14 +101,14 @@ impl Server {
         rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired(call, place, forgotten))
     }
 
-    fn place(&self, options: &ListOptions) -> Result<Place, Status> {
+    fn place(&self, options: &ListOptions, namespace: &str) -> Result<Place, Status> {
         let now = self.store.revision();
         if !options.r#continue.is_empty() {
             if !matches!(options.resource_version.as_str(), "" | "0") {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(Status::bad_request(message));
             }
-            let (revision, after) = read_token(&options.r#continue)?;
+            let (revision, after) = read_token(&options.r#continue, namespace)?;
             return Ok(Place { revision: revision.unwrap_or(now), after: Some(after), expired: Expired::Continue });
         }
         let asked = revision(&options.resource_version)?;
@@ -181,7 +187,8 @@ fn revision(text: &str) -> Result<u64, Status> {
         return Ok(0);
     }
     text.parse().map_err(|_| {
-        Status::bad_request(format!("invalid resource version: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        Status::bad_request(format!("invalid resource version: resourceVersion: Invalid value: {text:?}: {why}"))
     })
 }
 
@@ -198,18 +205,16 @@ fn too_large(asked: u64, now: u64) -> Status {
 
 /// Where a list goes on: the key after the last one, as etcd orders them.
 fn start(call: &Call, last: &Key) -> String {
-    if call.namespace.is_empty() && !last.namespace.is_empty() {
-        format!("{}/{}\0", last.namespace, last.name)
-    } else {
-        format!("{}\0", last.name)
+    match (call.namespace.as_str(), &*last.namespace) {
+        ("", "") => format!("{}\0", last.name),
+        ("", namespace) => format!("{namespace}/{}\0", last.name),
+        // The rest of the path after that of the namespace, which ends without a slash.
+        _ => format!("/{}\0", last.name),
     }
 }
 
 fn token(call: &Call, revision: u64, last: &Key) -> String {
-    let namespace = if call.namespace.is_empty() { "" } else { &call.namespace };
-    let start = start(call, last);
-    let start = if namespace.is_empty() { start } else { format!("{namespace}/{start}") };
-    encode_token(json!(revision), &start)
+    encode_token(json!(revision), &start(call, last))
 }
 
 fn encode_token(revision: Value, start: &str) -> String {
@@ -217,12 +222,22 @@ fn encode_token(revision: Value, start: &str) -> String {
 }
 
 /// The revision (none: the newest) and the last key of a token.
-fn read_token(token: &str) -> Result<(Option<u64>, Key), Status> {
+fn read_token(token: &str, namespace: &str) -> Result<(Option<u64>, Key), Status> {
     let invalid = |why: &str| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|error| invalid(&error.to_string()))?;
-    let token: Value = serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
-    if token.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
-        return Err(invalid("server does not recognize this encoded version"));
+    let bytes = LENIENT.decode(token).map_err(|error| {
+        let at = match error {
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+            _ => token.len(),
+        };
+        invalid(&format!("illegal base64 data at input byte {at}"))
+    })?;
+    let token: Value = serde_json::from_slice(&bytes).map_err(|_| match bytes.first() {
+        None => invalid("unexpected end of JSON input"),
+        Some(first) => invalid(&format!("invalid character '{}' looking for beginning of value", char::from(*first))),
+    })?;
+    let version = token.get("v").and_then(Value::as_str).unwrap_or_default();
+    if version != "meta.k8s.io/v1" {
+        return Err(invalid(&format!("server does not recognize this encoded version {version}")));
     }
     let revision = match token.get("rv").and_then(Value::as_i64) {
         Some(-1) => None,
@@ -233,9 +248,15 @@ fn read_token(token: &str) -> Result<(Option<u64>, Key), Status> {
     if start.is_empty() {
         return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
     }
-    if start.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+    let path = start.strip_prefix('/').unwrap_or(start);
+    if path.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Err(invalid(start));
     }
-    let (namespace, name) = start.rsplit_once('/').unwrap_or(("", start));
-    Ok((revision, Key::new(namespace, name)))
+    Ok((
+        revision,
+        match path.rsplit_once('/') {
+            Some((namespace, name)) => Key::new(namespace, name),
+            None => Key::new(namespace, path),
+        },
+    ))
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::fields::{self, Force, Manager, ReplicasPaths};
 use crate::kinds::{Kind, Origin};
 use crate::object;
 use crate::patch;
@@ -47,13 +48,19 @@ impl Server {
     ) -> Result<Value, Status> {
         let live = call.live(&self.store)?;
         let served = call.served(&self.kinds, &live);
-        let scale = scale_of(&call.kind, &served)?;
-        let wanted = match patch_type {
-            None => decoded.value,
-            Some(PatchType::Json) => patch::json::apply(&scale, &body::json(bytes)?.value)?,
-            Some(PatchType::Merge | PatchType::Strategic) => patch::merge::apply(&scale, &body::json(bytes)?.value)?,
-            Some(PatchType::Apply) => patch::merge::apply(&scale, &body::yaml(bytes)?.value)?,
-        };
+        let mut scale = scale_of(&call.kind, &served)?;
+        let versions: Vec<_> = self.kinds.of_resource(&call.kind.resource).cloned().collect();
+        let replicas_paths: Vec<(String, String)> =
+            versions.iter().filter_map(|kind| Some((kind.api_version(), paths(kind).ok()?.spec))).collect();
+        let replicas_paths: ReplicasPaths<'_> = replicas_paths
+            .iter()
+            .map(|(version, path)| (version.clone(), Some(path.split('/').filter(|segment| !segment.is_empty()).collect())))
+            .collect();
+        let entries = served.pointer("/metadata/managedFields");
+        if let Some(entries) = fields::parent_to_scale(entries, &replicas_paths).map_err(fields::Error::into_status)? {
+            object::set_metadata(&mut scale, "managedFields", entries);
+        }
+        let wanted = self.wanted_scale(call, patch_type, bytes, decoded, options, &scale)?;
         let name = object::name(&wanted);
         if !name.is_empty() && name != call.name {
             let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
@@ -72,13 +79,44 @@ impl Server {
             Some(version) => object::set_metadata(&mut value, "resourceVersion", version.clone()),
             None => object::set_resource_version(&mut value, live.revision),
         }
-        let _ = options;
-        self.record_update(call, &served, &mut value);
+        let scale_entries = wanted.pointer("/metadata/managedFields");
+        let entries = fields::scale_to_parent(entries, scale_entries, &call.kind.api_version(), &replicas_paths);
+        match entries.map_err(fields::Error::into_status)? {
+            Some(entries) => object::set_metadata(&mut value, "managedFields", entries),
+            None => drop(object::remove_metadata(&mut value, "managedFields")),
+        }
         // The parent's own strategy runs, and its validation; the managed fields say that it came through the scale.
         let subresource = call.subresource.take();
         let written = self.replace(call, &live, &served, value);
         call.subresource = subresource;
         scale_of(&call.kind, written?.value())
+    }
+
+    /// The Scale that is wanted, with those who own its replicas then.
+    fn wanted_scale(
+        &self,
+        call: &Call,
+        patch_type: Option<PatchType>,
+        bytes: &Bytes,
+        decoded: Decoded,
+        options: &WriteOptions,
+        scale: &Value,
+    ) -> Result<Value, Status> {
+        let schema = crate::builtin::scale_schema();
+        let manager = Manager { name: &call.manager, api_version: "autoscaling/v1", subresource: "scale" };
+        let mut wanted = match patch_type {
+            None => decoded.value,
+            Some(PatchType::Json) => patch::json::apply(scale, &body::patch(bytes)?.value)?,
+            Some(PatchType::Merge | PatchType::Strategic) => patch::merge::apply(scale, &body::patch(bytes)?.value)?,
+            Some(PatchType::Apply) => {
+                let applied = body::yaml(bytes)?.value;
+                let force = if options.force == Some(true) { Force::Yes } else { Force::No };
+                let merged = fields::apply(Some(scale), &applied, schema.root(), &manager, force, &[], call.now);
+                return merged.map_err(fields::Error::into_status);
+            }
+        };
+        fields::record_update(Some(scale), &mut wanted, schema.root(), &manager, &[], call.now);
+        Ok(wanted)
     }
 }
 

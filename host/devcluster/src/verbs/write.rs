@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::fields::{self, Manager};
-use crate::kinds::{Kind, Subresource};
+use crate::kinds::{Kind, Origin, Subresource};
 use crate::object;
-use crate::request::body::Decoded;
+use crate::request::body::{Decoded, Expected};
 use crate::request::options::{DryRun, WriteOptions};
 use crate::server::Server;
 use crate::status::{FieldError, Named, Status};
@@ -33,42 +33,31 @@ impl Server {
         use crate::kinds::FieldValidation::{Ignore, Strict, Warn};
         let Decoded { mut value, duplicates } = decoded;
         let kind = Arc::clone(&call.kind);
+        let text = if value.is_object() { String::new() } else { value.to_string() };
         let Some(map) = value.as_object_mut() else {
-            return Err(Status::bad_request(format!(
+            let why = format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion \
                  string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
                 crate::go::json_type_name(&value)
-            )));
+            );
+            return Err(Expected::object(&kind).unrecognized(&why, text.as_bytes()));
         };
         for (field, default) in [("apiVersion", kind.api_version()), ("kind", kind.kind.to_string())] {
             let is_absent = map.get(field).is_none_or(|value| value.is_null() || value == "");
             if is_absent {
-                if matches!(kind.origin, crate::kinds::Origin::Custom(_)) {
-                    return Err(missing_type(map, field, &value_summary(&decoded_text(map))));
+                if matches!(kind.origin, Origin::Custom(_)) {
+                    let text = Value::Object(map.clone()).to_string();
+                    let what = if field == "kind" { "Kind" } else { "apiVersion" };
+                    let what = if map.contains_key("kind") { what } else { "Kind" };
+                    let why = format!("Object '{what}' is missing in '{text}'");
+                    return Err(Expected::object(&kind).unrecognized(&why, text.as_bytes()));
                 }
                 map.insert(field.to_owned(), Value::from(default));
             }
         }
         let (api_version, name) = (object::text(&value, "apiVersion"), object::text(&value, "kind"));
-        if api_version != kind.api_version() && !self.accepts(&kind, api_version) {
-            let expected = kind.api_version();
-            return Err(Status::bad_request(if self.kinds.by_kind(api_version, name).is_some() || name == &*kind.kind {
-                format!("the API version in the data ({api_version}) does not match the expected API version ({expected})")
-            } else {
-                let version = api_version.rsplit('/').next().unwrap_or_default();
-                format!(
-                    "{name} in version {version:?} cannot be handled as a {}: no kind {name:?} is registered for version \
-                     {api_version:?} in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\"",
-                    kind.kind
-                )
-            }));
-        }
-        if name != &*kind.kind {
-            let version = api_version.rsplit('/').next().unwrap_or_default();
-            return Err(Status::bad_request(format!(
-                "{name} in version {version:?} cannot be handled as a {}: no kind {name:?} is registered for version {api_version:?} in scheme \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\"",
-                kind.kind
-            )));
+        if api_version != kind.api_version() || name != &*kind.kind {
+            return Err(self.wrong_type(&kind, api_version, name));
         }
         let duplicates = duplicates.iter().map(|field| format!("duplicate field {field:?}"));
         match options.field_validation {
@@ -83,17 +72,40 @@ impl Server {
                 }
             }
         }
+        // An empty list of owners means something, which the form of the kind would drop.
+        let owners = object::remove_metadata(&mut value, "managedFields");
         let warnings = kind.decode(&mut value, options.field_validation)?;
         call.warnings.extend(warnings);
         kind.default(&mut value);
+        if let Some(owners) = owners {
+            object::set_metadata(&mut value, "managedFields", owners);
+        }
         Ok(value)
     }
 
-    /// Whether an object of this version may be sent where `kind` is expected: the other versions of the same kind, which differ in
-    /// nothing but the name.
-    fn accepts(&self, kind: &Kind, api_version: &str) -> bool {
-        let _ = (kind, api_version);
-        false
+    /// What is wrong with an object that says to be of another type than `kind`.
+    fn wrong_type(&self, kind: &Kind, api_version: &str, name: &str) -> Status {
+        let is_known = self.kinds.by_kind(api_version, name).is_some();
+        let is_typed = matches!(kind.origin, Origin::Builtin);
+        let expected = Expected::object(kind);
+        if is_known && api_version == kind.api_version() && is_typed {
+            let package = |group: &str| match group.split('.').next() {
+                None | Some("") => "core".to_owned(),
+                Some(first) => first.to_owned(),
+            };
+            let (version, package) = (&kind.version, package(kind.group()));
+            let why = format!("converting ({version}.{name}) to ({package}.{}): unknown conversion", kind.kind);
+            return expected.not_handled(api_version, name, &why);
+        }
+        if is_known || !is_typed {
+            let wanted = kind.api_version();
+            let message =
+                format!("the API version in the data ({api_version}) does not match the expected API version ({wanted})");
+            return Status::bad_request(message);
+        }
+        let scheme = "scheme \"pkg/runtime/scheme.go:111\"";
+        let why = format!("no kind {name:?} is registered for version {api_version:?} in {scheme}");
+        expected.not_handled(api_version, name, &why)
     }
 
     /// Creates an object that was decoded.
@@ -106,6 +118,10 @@ impl Server {
             object::remove_metadata(&mut value, field);
         }
         call.settle_namespace(&mut value)?;
+        if !object::metadata(&value, "resourceVersion").is_empty() {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
+        }
         let kind = Arc::clone(&call.kind);
         let manager = Manager { name: &call.manager, api_version: &kind.api_version(), subresource: call.subresource_name() };
         let reset = kind.reset_fields(call.subresource);
@@ -120,10 +136,7 @@ impl Server {
         if call.name.is_empty() {
             call.name = object::name(&value).to_owned();
         }
-        if !object::metadata(&value, "resourceVersion").is_empty() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
-        }
+        object::remove_metadata(&mut value, "resourceVersion");
         self.admit_to_namespace(call)?;
         object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
         object::set_metadata(&mut value, "creationTimestamp", Value::from(seconds(call.now)));
@@ -276,9 +289,10 @@ impl Server {
             return match call.dry_run {
                 DryRun::All => Ok(Written::Tried(value)),
                 DryRun::No => {
-                    // The deletion is one change, of the object without its last finalizer.
+                    // The deletion is one change, of the object without its last finalizer; the answer is what was to be written.
+                    let answer = value.clone();
                     let removed = self.store.remove_as(&resource, &key, self.stored_form(&kind, value));
-                    removed.map(Written::Stored).ok_or_else(|| Status::not_found(call.named()))
+                    removed.map(|_| Written::Tried(answer)).ok_or_else(|| Status::not_found(call.named()))
                 }
             };
         }
@@ -317,8 +331,8 @@ pub(crate) fn uid_mismatch(call: &Call, asked: &str, real: &str) -> Status {
         group => format!("{group}/{}", call.kind.resource.plural),
     };
     let prefix = match &call.kind.origin {
-        crate::kinds::Origin::Custom(_) => prefix,
-        crate::kinds::Origin::Builtin => call.kind.resource.plural.to_string(),
+        Origin::Custom(_) => prefix,
+        Origin::Builtin => call.kind.resource.plural.to_string(),
     };
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{prefix}/{key}, ResourceVersion: 0, AdditionalErrorMsg: \
@@ -329,6 +343,11 @@ pub(crate) fn uid_mismatch(call: &Call, asked: &str, real: &str) -> Status {
 
 fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), Status> {
     let asked = object::metadata(value, "resourceVersion");
+    if !asked.is_empty() && asked.parse::<u64>().is_err() {
+        let why = format!("strconv.ParseUint: parsing {asked:?}: invalid syntax");
+        let message = format!("resourceVersion: Invalid value: {asked:?}: {why}");
+        return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
+    }
     if asked.is_empty() || asked == "0" {
         if !call.kind.may_be_updated_blindly() {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
@@ -380,27 +399,12 @@ pub(crate) fn admit_deletion(call: &Call) -> Result<(), Status> {
 pub(crate) fn strict_error(kind: &Kind, faults: &[String]) -> Status {
     let listed = faults.join(", ");
     Status::bad_request(match &kind.origin {
-        crate::kinds::Origin::Builtin => format!(
+        Origin::Builtin => format!(
             "{} in version {:?} cannot be handled as a {}: strict decoding error: {listed}",
             kind.kind, &*kind.version, kind.kind
         ),
-        crate::kinds::Origin::Custom(_) => format!("strict decoding error: {listed}"),
+        Origin::Custom(_) => format!("strict decoding error: {listed}"),
     })
-}
-
-fn decoded_text(map: &serde_json::Map<String, Value>) -> String {
-    Value::Object(map.clone()).to_string()
-}
-
-/// The first 30 characters, as apiserver's `summarizeData` shows what it does not understand.
-fn value_summary(text: &str) -> String {
-    if text.chars().count() > 30 { format!("{} ...", text.chars().take(30).collect::<String>()) } else { text.to_owned() }
-}
-
-fn missing_type(map: &serde_json::Map<String, Value>, field: &str, summary: &str) -> Status {
-    let what = if field == "kind" { "Kind" } else { "apiVersion" };
-    let _ = map;
-    Status::bad_request(format!("the object provided is unrecognized (must be of type {what}): {summary}"))
 }
 
 impl Subresource {

@@ -142,7 +142,13 @@ fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[Str
     let search = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("timeout");
     shell.args([SECONDS, "bash"]).arg(&script_path).current_dir(work).stdin(Stdio::null());
-    shell.env_clear().env("PATH", search).env("KUBECONFIG", kubeconfig).env("KUBERC", "off").env("LC_ALL", "C").env("TZ", "UTC");
+    shell
+        .env_clear()
+        .env("PATH", search)
+        .env("KUBECONFIG", kubeconfig)
+        .env("KUBERC", "off")
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC");
     for (variable, folder) in [
         ("HOME", "home"),
         ("TMPDIR", ""),
@@ -154,7 +160,8 @@ fn run(tools: &Tools, work: &Path, kubeconfig: &Path, url: &str, commands: &[Str
         shell.env(variable, work.join(folder));
     }
     let output = shell.output().unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).replace(url, "<server>").replace(&work.display().to_string(), "<work>");
+    let printed =
+        String::from_utf8_lossy(&output.stdout).replace(url, "<server>").replace(&work.display().to_string(), "<work>");
     let host = url.split_once("://").unwrap().1;
     let mut printed: Vec<String> = mask::mask(&printed.replace(host, "<server>")).split(MARK).map(str::to_owned).collect();
     // Each part after the first begins with the exit code of the command before.
