@@ -52,6 +52,14 @@ impl ListMetadata {
 pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'a, Value> {
     let stored_as = crate::object::text(value, "apiVersion");
     if stored_as == kind.api_version() {
+        // A default may have come into the schema since it was stored.
+        if let Origin::Custom(_) = &kind.origin {
+            let mut defaulted = value.clone();
+            kind.default(&mut defaulted);
+            if defaulted != *value {
+                return Cow::Owned(defaulted);
+            }
+        }
         return Cow::Borrowed(value);
     }
     let from = kinds.by_kind(stored_as, crate::object::text(value, "kind"));
@@ -87,9 +95,9 @@ impl Rendering {
             "" | "Metadata" => Ok(IncludeObject::Metadata),
             "Object" => Ok(IncludeObject::Object),
             "None" => Ok(IncludeObject::None),
-            other => {
-                Err(Status::bad_request(format!("Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty")))
-            }
+            other => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
         }
     }
 
@@ -139,6 +147,7 @@ impl Rendering {
             Form::Table => {
                 let values: Vec<Cow<'_, Value>> = objects.iter().map(|object| convert(&object.value)).collect();
                 let values: Vec<&Value> = values.iter().map(Cow::as_ref).collect();
+                let metadata = partial::list_metadata(&metadata);
                 let table = table::render(kind, &metadata, &values, self.include, Headings::Shown, now);
                 self.answer(StatusCode::OK, &table)
             }

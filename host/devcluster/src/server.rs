@@ -101,7 +101,10 @@ impl Server {
 
     /// Answers a request that arrives at `now`.
     pub fn handle(&mut self, now: Timestamp, request: &Request<Bytes>) -> Answer {
-        let answer = self.dispatch(now, request).unwrap_or_else(Answer::from);
+        let mut answer = self.dispatch(now, request).unwrap_or_else(Answer::from);
+        if *request.method() == http::Method::HEAD {
+            answer.body = crate::answer::Body::Full(Bytes::new());
+        }
         self.follow_definitions(now);
         answer
     }

@@ -74,19 +74,32 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn new(mut value: Value, revision: u64) -> Arc<Self> {
-        // Lists leave out the fields that come first, `apiVersion` and `kind`, however the client ordered them.
-        if let Value::Object(object) = &mut value {
-            let sorted: BTreeMap<String, Value> = std::mem::take(object).into_iter().collect();
-            object.extend(sorted);
-        }
+    fn new(value: Value, revision: u64) -> Arc<Self> {
         Arc::new(Self { value, revision, json: OnceLock::new() })
     }
 
     /// Its JSON, made once however many lists and watches want it.
     pub fn json(&self) -> &Bytes {
-        self.json.get_or_init(|| Bytes::from(self.value.to_string()))
+        self.json.get_or_init(|| Bytes::from(to_json(&self.value)))
     }
+}
+
+/// An object's JSON, of which lists leave out the beginning: `apiVersion` and `kind` come first.
+fn to_json(value: &Value) -> String {
+    let Some(object) = value.as_object() else { return value.to_string() };
+    let is_first = |field: &str| matches!(field, "apiVersion" | "kind");
+    let first = ["apiVersion", "kind"].into_iter().filter_map(|field| object.get_key_value(field));
+    let mut text = String::from("{");
+    for (field, value) in first.chain(object.iter().filter(|(field, _)| !is_first(field))) {
+        if text.len() > 1 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(field.as_str()).to_string());
+        text.push(':');
+        text.push_str(&value.to_string());
+    }
+    text.push('}');
+    text
 }
 
 /// What happened to an object.
@@ -356,9 +369,10 @@ impl Store {
         }
     }
 
-    /// Forgets a kind with its history.
-    pub fn forget(&mut self, resource: &Resource) {
-        self.tables.remove(resource);
+    /// A kind begins to be served: nothing is known of it from before.
+    pub fn begin(&mut self, resource: &Resource) {
+        let revision = self.revision;
+        self.tables.entry(resource.clone()).or_insert_with(|| Table { forgotten: revision, ..Table::default() });
     }
 
     /// Where the object with this UID is.

@@ -12,7 +12,28 @@ pub(crate) struct Difference {
 }
 
 /// All of them.
-pub(crate) const KNOWN: &[Difference] = &[];
+pub(crate) const KNOWN: &[Difference] = &[
+    Difference {
+        check: "cel::a_rule_that_failed_before_is_not_held_against_an_unchanged_field",
+        path: "/headers/warning",
+        reason: "faults that are forgiven since they were there before are not warned of",
+    },
+    Difference {
+        check: "update::the_template_of_a_job_is_immutable",
+        path: "/body/**",
+        reason: "the message quotes the value with the names of Go's internal types, which are published nowhere",
+    },
+    Difference {
+        check: "table::other_kinds_as_table",
+        path: "/body/rows/0/object/metadata/annotations",
+        reason: "an annotation that conversion to v1 adds to DaemonSets is stored here, and so is in their metadata alone too",
+    },
+    Difference {
+        check: "validation::owner_references_are_validated",
+        path: "/body/**",
+        reason: "the message quotes the value with its fields in the order of Go's struct",
+    },
+];
 
 #[test]
 fn known_differences_are_few_and_have_a_reason() {

@@ -17,7 +17,12 @@ pub(crate) fn selectable_field(kind: &Kind, object: &Value, field: &str) -> Opti
         },
         ("events.k8s.io", "Event") => match field {
             "reason" | "type" => field,
+            "reportingController" if object.get("reportingController").is_none() => "reportingComponent",
             "reportingController" => field,
+            // Both groups store what the core group has.
+            _ if is_reference(field, "regarding") && object.get("regarding").is_none() => {
+                return Some(text(object, &field.replacen("regarding", "involvedObject", 1)));
+            }
             _ if is_reference(field, "regarding") => field,
             _ => return None,
         },

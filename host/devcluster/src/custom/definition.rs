@@ -211,6 +211,27 @@ fn validate_names(names: &Map<String, Value>, path: &Path) -> Vec<FieldError> {
     errors
 }
 
+/// Names are accepted before the definition is established, which are two writes of two controllers: `status` becomes that of the
+/// first, if it is to come.
+pub(crate) fn install_first(definition: &Value, status: &mut Value) {
+    let is_known = |condition: &&Value| object::text(condition, "type") == "Established";
+    let before = definition.pointer("/status/conditions").and_then(Value::as_array);
+    if before.is_some_and(|conditions| conditions.iter().any(|condition| is_known(&condition))) {
+        return;
+    }
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    let established = conditions.into_iter().flatten().find(|condition| is_known(&&**condition));
+    if let Some(condition) = established.filter(|condition| object::text(condition, "status") == "True") {
+        for (field, text) in
+            [("status", "False"), ("reason", "Installing"), ("message", "the initial names have been accepted")]
+        {
+            if let Some(condition) = condition.as_object_mut() {
+                condition.insert(field.to_owned(), Value::from(text));
+            }
+        }
+    }
+}
+
 /// What a deletion makes of a definition: it waits until its objects are deleted.
 pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     let time = crate::verbs::seconds(now);

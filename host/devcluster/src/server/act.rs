@@ -70,7 +70,6 @@ impl Server {
         let mut pod = live.value.clone();
         let condition = json!({
             "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": crate::verbs::seconds(now),
-            "observedGeneration": pod.pointer("/metadata/generation").cloned().unwrap_or_else(|| Value::from(1)),
         });
         if let Some(pod) = pod.as_object_mut() {
             if let Some(spec) = pod.entry("spec").or_insert_with(|| json!({})).as_object_mut() {

@@ -31,7 +31,6 @@ impl Server {
                 if change.presence == Presence::Deleted || current.is_none() {
                     if change.before.as_ref().is_some_and(|before| custom::is_established(&before.value)) {
                         self.kinds.remove(&served);
-                        self.store.forget(&served);
                     }
                     continue;
                 }
@@ -40,12 +39,14 @@ impl Server {
                 let Some(current) = self.store.get(&resource, &change.key).cloned() else { continue };
                 let others: Vec<_> = self.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
                 let others = others.iter().filter(|other| object::uid(&other.value) != object::uid(&current.value));
-                if let Some(status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
+                if let Some(mut status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
+                    custom::definition::install_first(&current.value, &mut status);
                     self.write_status(&resource, &current.value, status, now);
                     continue;
                 }
                 if custom::is_established(&current.value) {
                     self.kinds.remove(&served);
+                    self.store.begin(&served);
                     for kind in custom::kinds(&current.value) {
                         self.kinds.insert(kind);
                     }

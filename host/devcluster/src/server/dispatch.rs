@@ -184,7 +184,7 @@ impl Server {
                 let metadata = ListMetadata { resource_version: self.store.revision(), ..ListMetadata::default() };
                 Ok(rendering.list(&self.kinds, &call.kind, &metadata, &deleted, call.now))
             }
-            _ => Ok(method_not_allowed()),
+            ref method => not_for_collections(&call, method),
         }
     }
 
@@ -315,6 +315,21 @@ fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<D
     }
     let decoded = body::object(headers, bytes, &Expected::delete_options())?;
     DeleteOptions::parse(query, Some(&decoded.value))
+}
+
+/// The router of built-in kinds knows which methods there are; custom kinds have none, and look at the request.
+fn not_for_collections(call: &Call, method: &Method) -> Result<Answer, Status> {
+    match (&call.kind.origin, method) {
+        (Origin::Builtin, _) | (_, &Method::HEAD | &Method::POST | &Method::DELETE) => Ok(method_not_allowed()),
+        (Origin::Custom(_), &Method::PUT | &Method::PATCH) => Err(Status::bad_request("name must be provided")),
+        (Origin::Custom(_), _) => {
+            let resource = format!("{}.{}", call.kind.resource.plural, call.kind.group());
+            let message = format!(" is not supported on resources of kind {resource:?}");
+            let details = json!({ "group": call.kind.group(), "kind": &*call.kind.resource.plural });
+            let code = StatusCode::METHOD_NOT_ALLOWED;
+            Err(Status { details: Some(details), ..Status::new(code, "MethodNotAllowed", message) })
+        }
+    }
 }
 
 fn method_not_allowed() -> Answer {

@@ -153,7 +153,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > LABEL_LENGTH {
-        errors.push(too_long(LABEL_LENGTH));
+        errors.push(format!("must be no more than {LABEL_LENGTH} bytes"));
     }
     if !text.is_empty() && !is_label_key_name(text) {
         errors.push(pattern(LABEL_VALUE_MESSAGE, LABEL_VALUE, &["MyValue", "my_value", "12345"]));

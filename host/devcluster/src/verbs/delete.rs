@@ -62,6 +62,11 @@ impl Server {
         settle_finalizers(&call.kind, &mut value, options);
         let is_held = object::finalizers(&value).next().is_some();
         if !is_held && grace.is_none_or(|seconds| seconds == 0) {
+            if grace.is_some() && call.dry_run == DryRun::No {
+                // A graceful deletion whose grace is over is two writes.
+                let marked = self.store.put(&call.kind.storage(), &call.key(), value);
+                return Ok(self.remove(call, &marked, marked.value.clone()));
+            }
             return Ok(self.remove(call, &live, value));
         }
         if grace.is_none() {

@@ -147,7 +147,11 @@ impl Server {
     pub(crate) fn start_watch(&mut self, call: &Call, options: &ListOptions, rendering: Rendering) -> Result<Answer, Status> {
         let name = Some(call.name.as_str()).filter(|name| !name.is_empty());
         let selection = Selection::parse(&call.kind, options, name)?;
-        let asked = revision(&options.resource_version)?;
+        // The same fault, where nobody makes a bad request of it.
+        let asked = revision(&options.resource_version).map_err(|status| {
+            let message = status.message.trim_start_matches("invalid resource version: ").to_owned();
+            Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+        })?;
         let now = self.store.revision();
         let wants_initial = options.send_initial_events.unwrap_or(asked == 0);
         let stage = if wants_initial {

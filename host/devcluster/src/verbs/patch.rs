@@ -84,7 +84,9 @@ impl Server {
             }
         }
         let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
-        let mut value = self.decode(call, Decoded { value: patched, duplicates }, options)?;
+        let text = patched.to_string();
+        let decoded = self.decode(call, Decoded { value: patched, duplicates }, options);
+        let mut value = decoded.map_err(|status| undecodable(call, status, &text))?;
         call.settle_namespace(&mut value)?;
         check_unchanged_name(call, &value)?;
         self.record_update(call, &served, &mut value);
@@ -135,6 +137,14 @@ fn not_strict(patched: &Value, faults: &[String]) -> Status {
     let why = format!("strict decoding error: {}", faults.join(", "));
     let nothing = Named { group: "", resource: "", name: "" };
     Status::invalid(nothing, &[FieldError::invalid("patch", patched.to_string(), why)])
+}
+
+/// What a patch makes of an object cannot be read: the server then shows it, as text.
+fn undecodable(call: &Call, status: Status, patched: &str) -> Status {
+    let (_, why) =
+        status.message.split_once(&format!("cannot be handled as a {}: ", call.kind.kind)).unwrap_or(("", &status.message));
+    let error = FieldError::invalid("patch", patched, why);
+    Status::invalid(Named { group: "", resource: "", name: "" }, &[error])
 }
 
 /// Whether a write made an object.
