@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, Origin, Scope, Subresource};
+use crate::kinds::{FieldValidation, Kind, Origin, Scope, Subresource};
 use crate::object;
 use crate::request::options::{DeleteOptions, Propagation};
 use crate::schema::{RootSchema, Schema, Schemas};
@@ -79,14 +79,23 @@ impl World {
         if kind.scope == Scope::Namespaced && object::namespace(&value).is_empty() {
             object::set_metadata(&mut value, "namespace", json!("default"));
         }
+        kind.decode(&mut value, FieldValidation::Strict).unwrap();
         kind.default(&mut value);
         let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now);
         self.server.create(&mut call, value).unwrap().value().clone()
     }
 
     fn update(&mut self, value: Value) {
+        self.update_part(value, None);
+    }
+
+    fn update_status(&mut self, value: Value) {
+        self.update_part(value, Some(Subresource::Status));
+    }
+
+    fn update_part(&mut self, value: Value, part: Option<Subresource>) {
         let kind = self.server.kinds.by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind")).unwrap().clone();
-        let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now);
+        let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now).about(part);
         self.server.update(&mut call, value).unwrap();
     }
 

@@ -176,8 +176,8 @@ fn nobody_runs_pods_where_there_are_no_nodes() {
     assert_eq!(status(&world, "work")["active"], 1);
     // Whoever plays the node decides how it ends.
     let mut pod = pod;
-    pod["status"] = json!({ "phase": "Succeeded" });
-    world.update(pod);
+    pod["status"]["phase"] = json!("Succeeded");
+    world.update_status(pod);
     world.rest();
     assert_eq!(status(&world, "work")["succeeded"], 1);
 }
