@@ -141,7 +141,7 @@ pub(super) fn value(
         ValueType::Int64 => Value::from(varint(tag, reader, field)?.cast_signed()),
         ValueType::Double => {
             expect(tag, FIXED64, field)?;
-            Number::from_f64(f64::from_bits(reader.fixed64()?)).map_or(Value::Null, Value::Number)
+            double(f64::from_bits(reader.fixed64()?))
         }
         ValueType::String => Value::from(text(bytes(tag, reader, field)?)),
         ValueType::Bytes => Value::from(crate::builtin::base64_text(bytes(tag, reader, field)?)),
@@ -155,6 +155,16 @@ pub(super) fn value(
         ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader, field)?, depth)?,
         ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader, field)?, depth)?,
     })
+}
+
+/// A number as Go writes it in JSON: without a fraction where it has none. JSON has none that is not finite.
+fn double(number: f64) -> Value {
+    /// Up to here every integer is a double of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() <= EXACT {
+        return Value::from(number as i64);
+    }
+    Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
 /// Text as Go writes it in JSON: U+FFFD for each byte that is no UTF-8.
