@@ -4,7 +4,7 @@ pub(crate) mod field;
 pub(crate) mod selector;
 pub(crate) mod syntax;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::kinds::{Kind, Origin, Scope};
 use crate::object;
@@ -239,9 +239,4 @@ pub(crate) fn field_manager(manager: &Field<'_>, errors: &mut Errors) {
         let code = u32::from(character);
         manager.invalid(errors, format!("invalid character U+{code:04X} (at position {position})"));
     }
-}
-
-/// The labels in a map of a template or of metadata, for selectors.
-pub(crate) fn label_map(labels: &Field<'_>) -> Map<String, Value> {
-    labels.object().cloned().unwrap_or_default()
 }

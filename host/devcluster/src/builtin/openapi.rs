@@ -121,7 +121,7 @@ struct Reader {
 
 impl Reader {
     fn add(&mut self, node: Node) -> SchemaId {
-        let reference = node.reference.as_deref().or_else(|| match node.all_of.as_slice() {
+        let reference = node.reference.as_deref().or(match node.all_of.as_slice() {
             [one] => one.reference.as_deref(),
             _ => None,
         });

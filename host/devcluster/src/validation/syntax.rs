@@ -7,9 +7,6 @@ const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower ca
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
                                  start and end with an alphanumeric character";
-const DNS_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
-const DNS_1035_MESSAGE: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-                                character, and end with an alphanumeric character";
 const WILDCARD: &str = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const WILDCARD_MESSAGE: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of \
                                 lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character";
@@ -100,18 +97,6 @@ pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
     }
     if !text.strip_prefix("*.").is_some_and(is_subdomain) {
         errors.push(pattern(WILDCARD_MESSAGE, WILDCARD, &["*.example.com"]));
-    }
-    errors
-}
-
-/// `IsDNS1035Label`.
-pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
-    let mut errors = Vec::new();
-    if text.len() > LABEL_LENGTH {
-        errors.push(too_long(LABEL_LENGTH));
-    }
-    if !is_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
-        errors.push(pattern(DNS_1035_MESSAGE, DNS_1035, &["my-name", "abc-123"]));
     }
     errors
 }

@@ -46,11 +46,7 @@ pub(super) fn definition(name: &str, root: &str, object: &mut Object) {
     match name {
         "Container" | "EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
         "ImageVolumeSource" => pull_policy(object, "reference", "pullPolicy"),
-        "Volume" => {
-            if object.iter().all(|(name, value)| name == "name" || value.is_null()) {
-                put(object, "emptyDir", &json!({}));
-            }
-        }
+        "Volume" if object.iter().all(|(name, value)| name == "name" || value.is_null()) => put(object, "emptyDir", &json!({})),
         "PodSpec" => service_account(object),
         "PodStatus" => pod_ips(object),
         "NodeStatus" => {
@@ -60,17 +56,14 @@ pub(super) fn definition(name: &str, root: &str, object: &mut Object) {
         }
         "NodeSpec" => pod_cidrs(object),
         "ServiceSpec" => service(object),
-        "ServiceStatus" => {}
         "LimitRangeItem" => limits(object),
         "DeploymentStrategy" => rolling_update(object, &json!({ "maxUnavailable": "25%", "maxSurge": "25%" })),
         "DaemonSetUpdateStrategy" => rolling_update(object, &json!({ "maxUnavailable": 1, "maxSurge": 0 })),
         "StatefulSetUpdateStrategy" if text(object, "type").is_empty() => put(object, "rollingUpdate", &json!({})),
         "JobSpec" if root == "Job" => job(object),
         "NetworkPolicySpec" => policy_types(object),
-        "Subject" if root.ends_with("RoleBinding") => {
-            if matches!(text(object, "kind"), "User" | "Group") {
-                put(object, "apiGroup", &json!("rbac.authorization.k8s.io"));
-            }
+        "Subject" if root.ends_with("RoleBinding") && matches!(text(object, "kind"), "User" | "Group") => {
+            put(object, "apiGroup", &json!("rbac.authorization.k8s.io"));
         }
         _ => {}
     }

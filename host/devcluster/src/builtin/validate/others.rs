@@ -41,14 +41,12 @@ pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
 /// What is wrong with how an object changed.
 pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     match (kind.group(), &*kind.kind) {
-        (RBAC, "RoleBinding" | "ClusterRoleBinding") => {
-            if new.get("roleRef").value() != old.get("roleRef").value() {
-                // The API server shows its internal type, whose fields have no JSON names.
-                let text = |name: &str| shown(&new.get("roleRef").get(name).text().into());
-                let role = format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"));
-                let fault = Fault::Worded { reason: "FieldValueInvalid", text: format!("Invalid value: {role}") };
-                errors.push(FieldError::new(fault, "roleRef", "cannot change roleRef"));
-            }
+        (RBAC, "RoleBinding" | "ClusterRoleBinding") if new.get("roleRef").value() != old.get("roleRef").value() => {
+            // The API server shows its internal type, whose fields have no JSON names.
+            let text = |name: &str| shown(&new.get("roleRef").get(name).text().into());
+            let role = format!("{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}", text("apiGroup"), text("kind"), text("name"));
+            let fault = Fault::Worded { reason: "FieldValueInvalid", text: format!("Invalid value: {role}") };
+            errors.push(FieldError::new(fault, "roleRef", "cannot change roleRef"));
         }
         ("scheduling.k8s.io", "PriorityClass") => {
             for name in ["value", "preemptionPolicy"] {
