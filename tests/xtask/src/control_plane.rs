@@ -1,6 +1,7 @@
 //! `cargo xtask control-plane`.
 
-use crate::cluster::Cluster;
+use gyre_controlplane::{ControlPlane, Options, Tools};
+
 use crate::interrupt;
 
 #[derive(Debug, clap::Args)]
@@ -10,8 +11,15 @@ pub(crate) struct Arguments {
     run: bool,
 }
 
+/// The programs, built if they are not there, which takes some minutes.
+pub(crate) fn tools() -> anyhow::Result<Tools> {
+    let tools = Tools::find_or_build(&mut |line| eprintln!("  {line}"))?;
+    eprintln!("  {:?}: {}", tools.origin, tools.kube_apiserver.display());
+    Ok(tools)
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let tools = Cluster::prepare()?;
+    let tools = tools()?;
     for (program, path) in [
         ("etcd", Some(&tools.etcd)),
         ("kube-apiserver", Some(&tools.kube_apiserver)),
@@ -22,7 +30,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         println!("{program:<24} {}", path.map_or_else(|| "not found".into(), |path| path.display().to_string()));
     }
     if arguments.run {
-        let cluster = Cluster::start(&tools)?;
+        let cluster = ControlPlane::start(&tools, Options::default())?;
+        eprintln!("{} (logs in {})", cluster.url(), cluster.logs_dir().display());
         println!("export KUBECONFIG={}", cluster.kubeconfig().display());
         eprintln!("Ctrl-C stops it.");
         interrupt::wait(|| Ok(None))?;

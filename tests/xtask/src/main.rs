@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ci ──▶ formatting, lints, documentation ──▶ test ──▶ control plane tools, cargo test, summary
-//! dev ─▶ plugins, host ──▶ cluster ──▶ CRDs, samples ──▶ what became of them
+//! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, what becomes of them
 //! ```
 //!
 //! Each command is a module; [`steps`] is how all of them tell what they do. The checks of the tree itself (`tidy`) are tests,
@@ -12,7 +12,6 @@
 
 mod build;
 mod ci;
-mod cluster;
 mod control_plane;
 mod dev;
 mod dump_kinds;
@@ -26,7 +25,7 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask dev                    the echo plugins, live, on a cluster of their own
+  cargo xtask dev                    the echo plugins, live, on an embedded cluster
   cargo xtask dev -- --log-level debug
   cargo xtask test                   every test
   cargo xtask test -- queue          the tests whose names contain \"queue\"
@@ -52,7 +51,7 @@ enum Task {
     ControlPlane(control_plane::Arguments),
     /// Runs every test of the workspace, and counts those that were skipped.
     Test(test::Arguments),
-    /// Runs the host with the echo plugins against a cluster of its own, until Ctrl-C.
+    /// Runs the echo plugins on an embedded cluster, until Ctrl-C.
     Dev(dev::Arguments),
     /// Runs the benchmarks, optimised.
     Bench(BenchArguments),
@@ -76,7 +75,7 @@ fn main() -> anyhow::Result<()> {
     match Xtask::parse().task {
         Task::ControlPlane(arguments) => control_plane::run(&arguments),
         Task::Test(arguments) => test::run(&arguments),
-        Task::Dev(arguments) => dev::run(&arguments),
+        Task::Dev(arguments) => dev::run(&arguments).map(|never| match never {}),
         Task::Bench(BenchArguments { arguments }) => {
             // The benchmarks start it; it lies beside them.
             build::host(build::Profile::Release)?;

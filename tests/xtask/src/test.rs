@@ -9,7 +9,7 @@ use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
 
 use crate::build;
-use crate::cluster::Cluster;
+use crate::control_plane;
 use crate::steps::{self, Steps};
 
 /// How many steps [`test()`] takes.
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Runs the tests as the next steps of a longer list.
 pub(crate) fn test(steps: &mut Steps, arguments: &[String]) -> anyhow::Result<()> {
-    steps.step("control plane tools", || match Cluster::prepare() {
+    steps.step("control plane tools", || match control_plane::tools() {
         Err(error) if may_be_skipped(&error) => {
             eprintln!("  {error:#}\n  Tests that need a cluster will be skipped.");
             Ok(())
