@@ -39,9 +39,9 @@ pub use workload::Workload;
 /// The time at which every simulation begins.
 const START: &str = "2026-01-01T00:00:00Z";
 /// How long the host has to come to rest after the last fault: longer than its longest back-off (1000 s) and than a watch that hangs.
-const TO_REST: Duration = Duration::from_secs(3600);
+const TO_REST: Duration = Duration::from_secs(2000);
 /// How long nothing may be written after that.
-const SILENCE: Duration = Duration::from_secs(3600);
+const SILENCE: Duration = Duration::from_secs(1800);
 
 /// The plugins that are mounted, compiled once for all seeds.
 pub struct Plugins {
