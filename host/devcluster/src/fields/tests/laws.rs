@@ -257,7 +257,7 @@ fn owned(object: &Value, schemas: &Schemas, root: SchemaId) -> FieldSet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn a_set_survives_its_json(set in sets()) {
