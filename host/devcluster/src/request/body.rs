@@ -272,4 +272,22 @@ mod tests {
             assert_eq!(json(text.as_bytes()).unwrap_err().code, StatusCode::BAD_REQUEST);
         }
     }
+
+    #[test]
+    fn the_content_type_says_what_the_body_is() {
+        let read = |content_type: &'static str, is_typed| {
+            let expected = Expected { is_typed, ..Expected::scale() };
+            let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, http::HeaderValue::from_static(content_type))]);
+            object(&headers, &Bytes::from_static(b"{}"), &expected).map_err(|status| (status.code.as_u16(), status.message))
+        };
+        for content_type in ["", "application/json", "Application/JSON; charset=utf-8", "application/yaml"] {
+            assert_eq!(read(content_type, true).unwrap().value, serde_json::json!({}), "{content_type}");
+        }
+        let unknown = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml";
+        let all = format!("{unknown}, application/vnd.kubernetes.protobuf");
+        assert_eq!(read("text/html", true).unwrap_err(), (415, all.clone()));
+        assert_eq!(read("text/html", false).unwrap_err(), (415, all));
+        assert_eq!(read("application/vnd.kubernetes.protobuf", false).unwrap_err(), (415, unknown.to_owned()));
+        assert_eq!(read("application/vnd.kubernetes.protobuf", true).unwrap_err().0, 400);
+    }
 }
