@@ -15,6 +15,7 @@ mod ci;
 mod control_plane;
 mod dev;
 mod dump_kinds;
+mod fuzz;
 mod interrupt;
 mod steps;
 mod test;
@@ -55,6 +56,8 @@ enum Task {
     Dev(dev::Arguments),
     /// Runs the benchmarks, optimised.
     Bench(BenchArguments),
+    /// Sends the embedded API server requests that nobody meant, and says how to repeat what it took badly.
+    Fuzz(fuzz::Arguments),
     /// Asks a real API server what the embedded one must know of the built-in kinds, and writes it into the source tree.
     ///
     /// Run it after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit what it changes in
@@ -81,6 +84,7 @@ fn main() -> anyhow::Result<()> {
             build::host(build::Profile::Release)?;
             steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
         }
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::DumpKinds => dump_kinds::run(),
         Task::Ci => ci::run(),
     }

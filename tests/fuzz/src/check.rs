@@ -1,0 +1,66 @@
+//! What must hold of every answer.
+
+use gyre_devcluster::answer::{Answer, Body};
+use http::{StatusCode, header};
+use serde_json::Value;
+
+use crate::case::Failure;
+
+/// An answer that has been looked at.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) status: StatusCode,
+    /// Its body, if it is JSON.
+    pub(crate) value: Option<Value>,
+}
+
+/// What the real server says with `500 Internal error` as well, of what a client sends.
+const REAL_INTERNAL_ERRORS: &[&str] = &["the spec replicas field"];
+
+/// Checks an answer: JSON is what says so, errors are a Status with the code, and nothing is the server's fault.
+pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
+    let status = answer.status;
+    let Body::Full(bytes) = &answer.body else { return Ok(Checked { status, value: None }) };
+    let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value: Option<Value> = if content_type.starts_with("application/json") {
+        let shown = || String::from_utf8_lossy(bytes).chars().take(500).collect::<String>();
+        Some(parse(bytes).map_err(|error| Failure(format!("{status}: no JSON: {error}: {}", shown())))?)
+    } else {
+        None
+    };
+    if let Some(value) = &value
+        && !status.is_success()
+        && (value["kind"] != "Status" || value["code"] != status.as_u16())
+    {
+        return Err(Failure(format!("{status} with another Status: {value}")));
+    }
+    // Without this reason it is an error of a library that the real server passes on in the same way, as apply's are.
+    if status.is_server_error() && value.as_ref().is_none_or(|value| value["reason"] == "InternalError") {
+        let text = String::from_utf8_lossy(bytes);
+        if !REAL_INTERNAL_ERRORS.iter().any(|known| text.contains(known)) {
+            return Err(Failure(format!("{status}: {text}")));
+        }
+    }
+    Ok(Checked { status, value })
+}
+
+/// Checks what a watch sends: a line for each event.
+pub(crate) fn events(frame: &[u8]) -> Result<(), Failure> {
+    for line in frame.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let event = parse(line).map_err(|error| Failure(format!("an event that is no JSON: {error}")))?;
+        let is_known =
+            event["type"].as_str().is_some_and(|kind| ["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"].contains(&kind));
+        if !is_known || !event["object"].is_object() {
+            return Err(Failure(format!("no event: {event}")));
+        }
+    }
+    Ok(())
+}
+
+/// Objects may be nested more deeply than the parser goes; that it stops there says nothing against them.
+fn parse(bytes: &[u8]) -> Result<Value, String> {
+    match serde_json::from_slice(bytes) {
+        Err(error) if error.to_string().starts_with("recursion limit") => Ok(Value::Null),
+        result => result.map_err(|error| error.to_string()),
+    }
+}

@@ -1,0 +1,63 @@
+//! A process that runs cases and tells its parent, in a line each, what it is doing.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::Arguments;
+use crate::case::{self, Log};
+
+/// What a worker writes.
+pub(crate) const CASE: &str = "case ";
+pub(crate) const STEP: &str = "step ";
+pub(crate) const DONE: &str = "done ";
+pub(crate) const FAILURE: &str = "failure ";
+
+struct Pipe {
+    is_tracing: bool,
+}
+
+impl Pipe {
+    /// Writes a line. That nobody reads it any more is no reason to stop: the parent ends its workers.
+    fn line(kind: &str, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        drop(writeln!(stdout, "{kind}{}", text.replace('\n', "\u{2028}")));
+        drop(stdout.flush());
+    }
+}
+
+impl Log for Pipe {
+    fn step(&mut self, describe: &dyn Fn() -> String) {
+        Self::line(STEP, &if self.is_tracing { describe() } else { String::new() });
+    }
+}
+
+/// Runs cases until the time is over, or as many as there shall be. A panic ends the process, which the parent sees.
+pub(crate) fn run(arguments: &Arguments, stride: u64) -> ExitCode {
+    let (start, limit) = (Instant::now(), Duration::from_secs(arguments.seconds));
+    let mut seed = arguments.seed.unwrap_or_default();
+    let mut left = arguments.cases;
+    while left.map_or_else(|| start.elapsed() < limit, |left| left > 0) {
+        Pipe::line(CASE, &seed.to_string());
+        // On a thread, whose stack is no larger than those on which servers run.
+        let is_tracing = arguments.trace;
+        let outcome = std::thread::spawn(move || case::run(seed, &mut Pipe { is_tracing })).join();
+        match outcome {
+            Ok(Ok(tally)) => {
+                let counts: Vec<String> = tally.iter().map(|(code, count)| format!("{code}:{count}")).collect();
+                Pipe::line(DONE, &counts.join(" "));
+            }
+            Ok(Err(failure)) => {
+                Pipe::line(FAILURE, &failure.to_string());
+                return ExitCode::FAILURE;
+            }
+            Err(_) => {
+                Pipe::line(FAILURE, "a panic, told above");
+                return ExitCode::FAILURE;
+            }
+        }
+        seed = seed.wrapping_add(stride);
+        left = left.map(|left| left.saturating_sub(1));
+    }
+    ExitCode::SUCCESS
+}
