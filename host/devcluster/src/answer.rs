@@ -84,6 +84,6 @@ impl From<Status> for Answer {
         if let Some(seconds) = retry_after {
             answer.headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        answer
+        answer.with_warnings(&status.warnings)
     }
 }

@@ -147,7 +147,10 @@ impl Rendering {
             Form::Table => {
                 let values: Vec<Cow<'_, Value>> = objects.iter().map(|object| convert(&object.value)).collect();
                 let values: Vec<&Value> = values.iter().map(Cow::as_ref).collect();
-                let metadata = partial::list_metadata(&metadata);
+                let mut metadata = partial::list_metadata(&metadata);
+                if let Some(metadata) = metadata.as_object_mut() {
+                    metadata.retain(|_, value| value != "");
+                }
                 let table = table::render(kind, &metadata, &values, self.include, Headings::Shown, now);
                 self.answer(StatusCode::OK, &table)
             }
@@ -233,7 +236,7 @@ fn list_bytes(kinds: &Kinds, kind: &Kind, metadata: &Value, objects: &[Arc<Store
         }
         let json = match convert(kinds, kind, &object.value) {
             Cow::Borrowed(_) => object.json().clone(),
-            Cow::Owned(value) => value.to_string().into(),
+            Cow::Owned(value) => crate::store::to_json(&value).into(),
         };
         match json.strip_prefix(head.as_bytes()).filter(|_| is_bare) {
             Some(rest) => {

@@ -20,7 +20,9 @@ pub struct Status {
     /// `details`, without what is empty.
     pub details: Option<Value>,
     /// `metadata.continue`: how a list can be gone on with although its start is forgotten.
-    pub continue_token: Option<String>,
+    pub continue_token: Option<Box<str>>,
+    /// What the client is warned of beside.
+    pub warnings: Box<[String]>,
 }
 
 /// What a resource is called in messages: `jobs.batch "hello" not found`.
@@ -58,7 +60,7 @@ impl Named<'_> {
 impl Status {
     /// An error without details.
     pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None }
+        Self { code, reason, message: message.into(), details: None, continue_token: None, warnings: Box::default() }
     }
 
     /// There is no such object.
@@ -157,6 +159,12 @@ impl Status {
         Self { details: Some(details), ..Self::new(StatusCode::CONFLICT, "AlreadyExists", message) }
     }
 
+    /// The same, with what the client is warned of beside.
+    pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
+        self.warnings = warnings.into();
+        self
+    }
+
     /// A defect of this server.
     pub fn internal(message: impl fmt::Display) -> Self {
         let text = message.to_string();
@@ -177,7 +185,7 @@ impl Status {
                 status.insert("reason".to_owned(), Value::from(self.reason));
             }
             if let Some(token) = &self.continue_token {
-                status.insert("metadata".to_owned(), json!({ "continue": token }));
+                status.insert("metadata".to_owned(), json!({ "continue": &**token }));
             }
             if let Some(details) = &self.details {
                 status.insert("details".to_owned(), details.clone());

@@ -85,7 +85,7 @@ impl Stored {
 }
 
 /// An object's JSON, of which lists leave out the beginning: `apiVersion` and `kind` come first.
-fn to_json(value: &Value) -> String {
+pub(crate) fn to_json(value: &Value) -> String {
     let Some(object) = value.as_object() else { return value.to_string() };
     let is_first = |field: &str| matches!(field, "apiVersion" | "kind");
     let first = ["apiVersion", "kind"].into_iter().filter_map(|field| object.get_key_value(field));

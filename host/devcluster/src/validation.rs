@@ -3,6 +3,7 @@
 pub(crate) mod field;
 pub(crate) mod selector;
 pub(crate) mod syntax;
+pub(crate) mod warnings;
 
 use serde_json::Value;
 

@@ -173,7 +173,7 @@ impl Server {
                 let decoded = body::object(incoming.headers, incoming.body, &Expected::object(&call.kind))?;
                 call.take(&options, incoming.headers);
                 let value = self.decode(&mut call, decoded, &options)?;
-                let written = self.create(&mut call, value)?;
+                let written = self.create(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
                 Ok(self.written(&call, &rendering, StatusCode::CREATED, &written))
             }
             Method::DELETE if call.kind.verbs.iter().any(|verb| verb == "deletecollection") && !is_across => {
@@ -233,7 +233,7 @@ impl Server {
                 call.take(&options, incoming.headers);
                 let value = self.decode(&mut call, decoded, &options)?;
                 let was_there = call.live(&self.store).is_ok();
-                let written = self.update(&mut call, value)?;
+                let written = self.update(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
                 let code = if was_there { StatusCode::OK } else { StatusCode::CREATED };
                 Ok(self.written(&call, rendering, code, &written))
             }
@@ -241,7 +241,8 @@ impl Server {
                 let kind = PatchType::of(body::content_type(incoming.headers), &call.kind.origin)?;
                 let options = WriteOptions::parse(&incoming.query, "PatchOptions", kind == PatchType::Apply)?;
                 call.take(&options, incoming.headers);
-                let (written, created) = self.patch(&mut call, kind, incoming.body, &options)?;
+                let patched = self.patch(&mut call, kind, incoming.body, &options);
+                let (written, created) = patched.map_err(|status| status.with_warnings(&call.warnings))?;
                 let code = if created == Created::Yes { StatusCode::CREATED } else { StatusCode::OK };
                 Ok(self.written(&call, rendering, code, &written))
             }

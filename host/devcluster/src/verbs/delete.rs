@@ -65,9 +65,9 @@ impl Server {
             if grace.is_some() && call.dry_run == DryRun::No {
                 // A graceful deletion whose grace is over is two writes.
                 let marked = self.store.put(&call.kind.storage(), &call.key(), value);
-                return Ok(self.remove(call, &marked, marked.value.clone()));
+                return Ok(self.remove(call, marked.value.clone()));
             }
-            return Ok(self.remove(call, &live, value));
+            return Ok(self.remove(call, value));
         }
         if grace.is_none() {
             mark_as_deleting(&mut value, call.now);
@@ -83,13 +83,15 @@ impl Server {
         Ok(Deleted::Pending(stored.value.clone()))
     }
 
-    /// Removes an object, whose last state is `value`; the answer shows that with the version that it had.
-    fn remove(&mut self, call: &Call, live: &Stored, mut value: Value) -> Deleted {
-        if call.dry_run == DryRun::No {
-            self.store.remove_as(&call.kind.storage(), &call.key(), value.clone());
+    /// Removes an object, whose last state is `value`.
+    fn remove(&mut self, call: &Call, value: Value) -> Deleted {
+        if call.dry_run == DryRun::All {
+            return Deleted::Gone(value);
         }
-        object::set_resource_version(&mut value, live.revision);
-        Deleted::Gone(value)
+        match self.store.remove_as(&call.kind.storage(), &call.key(), value.clone()) {
+            Some(last) => Deleted::Gone(last.value.clone()),
+            None => Deleted::Gone(value),
+        }
     }
 
     /// A namespace goes when it is empty: its controller takes the finalizer away that its spec holds.
@@ -106,7 +108,7 @@ impl Server {
         }
         let keeps_itself = value.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
         if !keeps_itself && object::finalizers(&value).next().is_none() {
-            return self.remove(call, live, value);
+            return self.remove(call, value);
         }
         if call.dry_run == DryRun::All || value == live.value {
             return Deleted::Pending(value);

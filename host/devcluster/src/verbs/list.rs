@@ -132,7 +132,7 @@ impl Server {
                      Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
                      deleted between the time the first chunk was returned and now may show up in the list.",
                 );
-                status.continue_token = Some(encode_token(json!(-1), &start(call, after)));
+                status.continue_token = Some(encode_token(json!(-1), &start(call, after)).into());
                 status
             }
             _ => Status::expired("The resourceVersion for the provided list is too old."),

@@ -84,7 +84,8 @@ impl Server {
             }
         }
         let duplicates = if kind == PatchType::Json { Vec::new() } else { decoded.duplicates };
-        let text = patched.to_string();
+        // A strategic merge patch is shown, not what it makes of the object.
+        let text = if kind == PatchType::Strategic { crate::go::print(&decoded.value) } else { patched.to_string() };
         let decoded = self.decode(call, Decoded { value: patched, duplicates }, options);
         let mut value = decoded.map_err(|status| undecodable(call, status, &text))?;
         call.settle_namespace(&mut value)?;
@@ -117,6 +118,14 @@ impl Server {
             FieldValidation::Strict if !duplicates.is_empty() => return Err(strict_error(&kind, &duplicates)),
             FieldValidation::Ignore => {}
             _ => call.warnings.extend(duplicates),
+        }
+        // An apply that takes everything from below a field leaves a null, which a custom kind's schema is asked about.
+        let has_null = merged.as_object().is_some_and(|merged| merged.values().any(Value::is_null));
+        if has_null && matches!(kind.origin, Origin::Custom(_)) {
+            let errors = kind.validate(&merged);
+            if !errors.is_empty() {
+                return Err(Status::invalid(call.named_by_kind(), &errors));
+            }
         }
         let mut value = self.decode(call, Decoded { value: merged, duplicates: Vec::new() }, options)?;
         if let (None, Some(uid)) = (&live, object::uid(&value)) {

@@ -151,6 +151,7 @@ impl Server {
         kind.prepare_for_create(&mut value);
         let mut errors = validation::validate_metadata(&kind, &value);
         errors.extend(kind.validate(&value));
+        call.warnings.extend(validation::warnings::on_create(&kind, &value));
         if kind.is_definition() {
             call.warnings.extend(crate::custom::definition::warnings(&value, None));
         }
