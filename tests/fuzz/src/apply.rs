@@ -34,6 +34,11 @@ pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(),
     if !contains(&manifest, &object) {
         return Err(Failure(format!("not all that was applied is there\n  {}\n  {object}", describe(&apply))));
     }
+    // Where nothing but the name was applied, the next apply finds fields without an owner, and writes down that they have one.
+    // An empty map that took the place of a full one is null after the first apply and there after the second.
+    if object["metadata"]["managedFields"].is_null() || has_empty_map(&manifest) {
+        return Ok(());
+    }
     let again = session.send(&apply)?;
     let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
     match &again.value {
@@ -72,12 +77,24 @@ fn thin(random: &mut Random, value: &mut Value) {
 fn contains(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) => true,
+        // Where it may not be left out, Go writes an empty list that it has stored as null.
+        (Value::Array(part), Value::Null) => part.is_empty(),
+        // A map that loses its last field becomes null, as structured-merge-diff's `removingWalker.doMap` has it.
+        (Value::Object(part), Value::Null) => part.values().all(is_nothing),
         (Value::Object(part), Value::Object(whole)) => part.iter().all(|(key, inner)| {
             REWRITTEN.contains(&key.as_str())
                 || whole.get(key).map_or_else(|| is_nothing(inner), |found| contains(inner, found))
         }),
         (Value::Array(part), Value::Array(whole)) => part.iter().all(|inner| whole.iter().any(|found| contains(inner, found))),
         (part, whole) => part == whole,
+    }
+}
+
+pub(crate) fn has_empty_map(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.is_empty() || map.values().any(has_empty_map),
+        Value::Array(items) => items.iter().any(has_empty_map),
+        _ => false,
     }
 }
 

@@ -131,6 +131,10 @@ impl Session<'_> {
         if *request.method() != Method::PATCH || !is_apply || is_dry || !answer.status.is_success() {
             return Ok(());
         }
+        let is_emptying = serde_json::from_slice(request.body()).is_ok_and(|applied| apply::has_empty_map(&applied));
+        if is_emptying {
+            return Ok(());
+        }
         let Some(first) = answer.value.as_ref().and_then(identity) else { return Ok(()) };
         // Whoever applies without the last finalizer of an object that is being deleted deletes it.
         let read = Request::get(request.uri().path()).body(Bytes::new()).map_err(|error| Failure(error.to_string()))?;
@@ -214,6 +218,8 @@ impl Session<'_> {
 /// Which object in which version it is.
 fn identity(object: &Value) -> Option<(String, String)> {
     let text = |key: &str| object["metadata"][key].as_str().map(ToOwned::to_owned);
+    // Without these, the next apply writes down an owner of all fields.
+    object["metadata"]["managedFields"].as_array()?;
     Some((text("uid")?, text("resourceVersion")?))
 }
 

@@ -4,7 +4,7 @@ use gyre_devcluster::random::Random;
 use serde_json::{Map, Value, json};
 
 /// Bodies larger than this are not made by repetition, so that a case stays quick.
-const LARGE: u64 = 3_000;
+const LARGE: usize = 3_000;
 
 /// Texts that mean something somewhere, or nothing anywhere.
 const TEXTS: &[&str] = &[
@@ -164,11 +164,12 @@ fn number(random: &mut Random) -> Value {
 }
 
 fn nested(random: &mut Random) -> Value {
-    let depth = if random.chance(0.1) { random.below(LARGE) } else { random.below(200) };
+    let depth = if random.chance(0.1) { random.below(1_000) } else { random.below(200) };
     let is_list = random.chance(0.5);
     let mut value = Value::Null;
     for _ in 0..depth {
-        value = if is_list { json!([value]) } else { json!({ "properties": value }) };
+        value =
+            if is_list { Value::Array(vec![value]) } else { Value::Object(Map::from_iter([("properties".to_owned(), value)])) };
     }
     value
 }
@@ -202,7 +203,7 @@ pub(crate) fn value(random: &mut Random) -> Value {
         6 => nested(random),
         7 => {
             let item = json!({ "name": text(random) });
-            let most = if random.chance(0.05) { LARGE as usize } else { 20 };
+            let most = if random.chance(0.05) { LARGE } else { 20 };
             let length = random.size(most);
             Value::Array(vec![item; length])
         }
@@ -312,6 +313,11 @@ pub(crate) fn json_text(random: &mut Random, value: &Value) -> Vec<u8> {
     if random.chance(0.03) {
         // A number that no type holds.
         text = text.replacen(":1", ":1e99999", 1);
+    }
+    if random.chance(0.01) {
+        // More deeply than any reader may follow.
+        let opening = *random.pick(&["[", "{\"a\":", "{\"metadata\":{\"labels\":", "- ", "? ", "[{"]);
+        text = opening.repeat(random.size(100_000));
     }
     let mut text = text.into_bytes();
     if random.chance(0.08) {
