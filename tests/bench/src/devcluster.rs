@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use gyre_controlplane::{ControlPlane, Controllers, Options, tools_or_skip};
 use gyre_devcluster::http::{Limits, serve};
-use gyre_devcluster::{Clock, Cluster, Service, kubeconfig};
+use gyre_devcluster::{Clock, Cluster, Service};
 use kube::api::{Api, DynamicObject, ListParams, PostParams, WatchEvent, WatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, Config};
@@ -125,7 +125,8 @@ async fn list(maps: &Api<DynamicObject>) -> anyhow::Result<f64> {
 
 /// From the first change until the last watcher has seen the last one.
 async fn watch(maps: &Api<DynamicObject>) -> anyhow::Result<f64> {
-    let version = maps.list(&ListParams::default().limit(1)).await?.metadata.resource_version.context("a list without version")?;
+    let version =
+        maps.list(&ListParams::default().limit(1)).await?.metadata.resource_version.context("a list without version")?;
     let mut watchers = JoinSet::new();
     let ready = Arc::new(tokio::sync::Barrier::new(WATCHERS + 1));
     for _ in 0..WATCHERS {

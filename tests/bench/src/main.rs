@@ -3,6 +3,7 @@
 //! `cargo xtask bench` runs them. A line ends in `ok` or `MISSED` where there is a target, and a missed one makes the exit code 1.
 
 mod calls;
+mod devcluster;
 mod process;
 mod requests;
 mod sample;
@@ -33,6 +34,8 @@ enum Part {
     Process,
     /// Requests per object, on a real control plane.
     Requests,
+    /// The embedded API server beside the real one.
+    Devcluster,
 }
 
 type Measure = fn() -> anyhow::Result<Vec<Line>>;
@@ -70,11 +73,12 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let parts: [(Part, &str, Measure); 4] = [
+    let parts: [(Part, &str, Measure); 5] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
         (Part::Store, "memory per cached object", store::measure),
         (Part::Process, "sizes", process::measure),
         (Part::Requests, "requests at the API server, 1,000 Echos", requests::measure),
+        (Part::Devcluster, "embedded API server beside kube-apiserver, ConfigMaps over HTTP", devcluster::measure),
     ];
     let mut exit_code = ExitCode::SUCCESS;
     for (part, title, measure) in parts {

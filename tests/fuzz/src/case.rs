@@ -164,8 +164,9 @@ impl Session<'_> {
             let rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
             if let Some(properties) = definition.pointer_mut(rules).and_then(Value::as_object_mut) {
                 let index = random.size(properties.len());
-                if let Some((_, property)) = properties.iter_mut().nth(index) {
-                    property["x-kubernetes-validations"] = json!([{ "rule": mutate::text(random), "message": "m" }]);
+                if let Some((_, Value::Object(property))) = properties.iter_mut().nth(index) {
+                    let rules = json!([{ "rule": mutate::text(random), "message": "m" }]);
+                    property.insert("x-kubernetes-validations".to_owned(), rules);
                 }
             }
         }
