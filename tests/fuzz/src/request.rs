@@ -92,7 +92,7 @@ pub(crate) fn draw(random: &mut Random, memory: &Memory) -> Request<Bytes> {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
     if random.chance(0.5) {
-        headers.insert(header::ACCEPT, HeaderValue::from_static(*random.pick(ACCEPTS)));
+        headers.insert(header::ACCEPT, HeaderValue::from_static(random.pick::<&str>(ACCEPTS)));
     }
     if random.chance(0.3)
         && let Ok(value) = HeaderValue::try_from(mutate::text(random))
@@ -113,7 +113,7 @@ fn path(random: &mut Random, kind: &Kind, method: &Method) -> String {
         return (*random.pick(&["/", "/api", "/apis", "/version", "/healthz?verbose", "/openapi/v3", "/openapi/v3/api/v1"]))
             .to_owned();
     }
-    let mut path = kind.path(*random.pick(NAMESPACES));
+    let mut path = kind.path(random.pick::<&str>(NAMESPACES));
     if random.chance(0.05) {
         path = format!("{}/{}", kind.root, kind.plural);
     }
