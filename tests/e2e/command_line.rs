@@ -2,8 +2,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Output};
 
-use crate::harness::{exists, gyre};
+use crate::harness::GYRE;
+
+/// Runs `gyre` with these arguments to its end.
+fn gyre(arguments: &[&str]) -> Output {
+    Command::new(GYRE).args(arguments).output().expect("gyre runs")
+}
 
 fn check(plugin: &Path, expected: &str) {
     let output = gyre(&["run", "--plugin", &plugin.display().to_string(), "--kubeconfig", "/nonexistent"]);
@@ -43,7 +49,7 @@ fn files_that_are_no_plugins_are_told_apart() {
 
 #[test]
 fn wrong_arguments_are_named() {
-    assert!(exists(gyre_artifacts::ECHO));
+    assert!(Path::new(gyre_artifacts::ECHO).exists());
     fn run<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
         [&["run", "--plugin", gyre_artifacts::ECHO], arguments].concat()
     }

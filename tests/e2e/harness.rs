@@ -2,16 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::Value;
 
-use crate::SERVER;
-use crate::plane::Plane;
+use crate::plane::{Plane, Server};
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
@@ -28,7 +27,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// The cluster for a test, or none after the test has been skipped loudly. Namespaces begin with the test's name.
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
-        let plane = Plane::shared(SERVER).expect("a cluster")?;
+        let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let cluster = Self { plane, test: test.to_owned(), kubeconfig };
         cluster.install_echo_crds();
@@ -262,17 +261,7 @@ impl Host {
     }
 }
 
-/// Runs `gyre` with these arguments to its end.
-pub(crate) fn gyre(arguments: &[&str]) -> Output {
-    Command::new(GYRE).args(arguments).output().expect("gyre runs")
-}
-
 /// A condition of an object.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
-}
-
-/// Whether a path ends in a file that exists.
-pub(crate) fn exists(path: &str) -> bool {
-    Path::new(path).exists()
 }

@@ -18,6 +18,3 @@ mod hostile;
 mod plane;
 mod scale;
 mod scheduled_echo;
-
-/// What this target runs against.
-const SERVER: plane::Server = plane::Server::ControlPlane;

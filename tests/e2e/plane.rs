@@ -18,11 +18,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
     /// kube-apiserver, etcd and kube-controller-manager.
-    #[expect(dead_code, reason = "each test target has one of the two")]
     ControlPlane,
     /// `gyre dev --cluster-only`.
-    #[expect(dead_code, reason = "each test target has one of the two")]
     Devcluster,
+}
+
+impl Server {
+    /// What the tests of this target run against: `e2e-devcluster` has its name from it.
+    pub(crate) fn of_this_target() -> Self {
+        match env!("CARGO_CRATE_NAME") {
+            "e2e_devcluster" => Self::Devcluster,
+            _ => Self::ControlPlane,
+        }
+    }
 }
 
 /// A running cluster.

@@ -10,7 +10,6 @@
 
 #![expect(
     clippy::expect_used,
-    clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "a simulation fails by panicking, and says its seed"

@@ -309,7 +309,6 @@ fn increment(digits: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
 

@@ -1,7 +1,5 @@
 //! Tables of what goes in and what comes out, and laws.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
