@@ -1,5 +1,5 @@
 //! The real kubectl and helm against a devcluster whose Pods run and end, which those of the real control plane do not.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod transcript;
 

@@ -1,5 +1,5 @@
 //! The audit log, read by what reads the real server's.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Each fault does what it says, and follows from the seed.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

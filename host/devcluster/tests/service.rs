@@ -1,5 +1,5 @@
 //! The server behind `kube::Client`, without sockets, under paused time.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -165,7 +165,8 @@ impl Server {
             Stage::Changes { revision: if asked == 0 { now } else { asked } }
         };
         let seconds = match options.timeout_seconds.and_then(|seconds| u64::try_from(seconds).ok()) {
-            Some(seconds) if seconds > 0 => seconds,
+            // A client that went away without a word is noticed at the latest then.
+            Some(seconds) if seconds > 0 => seconds.min(2 * WATCH_TIMEOUT_SECONDS),
             _ => WATCH_TIMEOUT_SECONDS + self.random.below(WATCH_TIMEOUT_SECONDS),
         };
         let timeout = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
