@@ -23,5 +23,5 @@ transcripts!("kubectl":
     server_side_apply_names_the_other_owner_of_a_field,
     typed_commands_create_their_objects,
     wait_ends_when_its_condition_holds,
-    what_the_server_does_not_do_is_refused_at_once,
+    without_nodes_nothing_runs,
 );

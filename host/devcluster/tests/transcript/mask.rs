@@ -4,9 +4,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+/// An age as a cell of a table or in parentheses.
+const AGE: &str = r"(?m)([ (])(?:\d+[smhdy])+(?: ago)?(?: +|(\))|$)";
+
 /// In this order: what comes first may hold what comes later.
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let masks = [
+        // helm fills its columns before tabs, and a time with trailing zeros is shorter.
+        (r" +\t", "\t"),
+        // What client-go logs when it is stopped while it watches depends on where it is then.
+        (r"(?m)^[IWE]\d{4} .* reflector\.go:\d+\] .*\n", ""),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
         (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
@@ -14,8 +21,10 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4} UTC)?", "<time>"),
         (r"\b(LIVE|MERGED)-\d+", "$1-<n>"),
         (r#"(resourceVersion"?: ?|Resource Version: +)"?\d+"?"#, "$1<revision>"),
-        // An age as a cell of a table or in parentheses. Cells after it begin where they would after one of another length.
-        (r"(?m)([ (])(?:\d+[smhdy])+(?: ago)?(?: +|(\))|$)", "$1<age>$2  "),
+        // Cells after an age begin where they would after one of another length.
+        (AGE, "$1<age>$2  "),
+        // One that follows another, whose match took the space before it.
+        (AGE, "$1<age>$2  "),
         (r"(?m)^(?:\d+[smhdy])+(?: ago)? +", "<age>  "),
     ];
     masks.into_iter().map(|(pattern, mask)| (Regex::new(pattern).unwrap(), mask)).collect()
@@ -36,11 +45,13 @@ mod tests {
         check("NAME   AGE\na      12s\nb      3d4h", "NAME   AGE\na      <age>  \nb      <age>  ");
         check("a   12s   nginx", "a   <age>  nginx");
         check("a   1s    nginx", "a   <age>  nginx");
+        check("a   12s   3m", "a   <age>  <age>  ");
         check("uid: 01234567-89ab-cdef-0123-456789abcdef", "uid: <uid>");
         check("  resourceVersion: \"17\"", "  resourceVersion: <revision>");
         check("at: \"2026-01-02T03:04:05Z\" for 5 s", "at: \"<time>\" for 5 s");
         check("Created:  Fri, 02 Jan 2026 03:04:05 +0000", "Created:  <time>");
         check("--- /tmp/LIVE-123/v1.ConfigMap", "--- /tmp/LIVE-<n>/v1.ConfigMap");
+        check("a\nE1121 10:33:48.465102   29075 reflector.go:227] \"Failed\"\nb", "a\nb");
         check("--timeout=30s", "--timeout=30s");
     }
 }
