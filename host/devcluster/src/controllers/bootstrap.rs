@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// The objects that the server itself creates before it serves: the namespaces, and the Service that clients inside find it by. What
+/// The objects that the server itself creates before it serves: the namespaces, and the Service that clients inside find it by, and the classes of
+/// Pods that no cluster can do without. What
 /// each namespace gets (the ServiceAccount `default`, the ConfigMap `kube-root-ca.crt`) the controllers create.
 pub(crate) fn bootstrap_objects() -> Vec<Value> {
     let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
@@ -18,6 +19,15 @@ pub(crate) fn bootstrap_objects() -> Vec<Value> {
             "ports": [{ "name": "https", "port": 443, "protocol": "TCP", "targetPort": 443 }],
         },
     });
+    let class = |name: &str, value: u32, description: &str| {
+        json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name },
+            "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
+        })
+    };
+    let moved = "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.";
+    let kept = "Used for system critical pods that must not be moved from their current node.";
+    let classes = [class("system-cluster-critical", 2_000_000_000, moved), class("system-node-critical", 2_000_001_000, kept)];
     let names = ["default", "kube-node-lease", "kube-public", "kube-system"];
-    names.into_iter().map(namespace).chain([service]).collect()
+    names.into_iter().map(namespace).chain([service]).chain(classes).collect()
 }
