@@ -113,6 +113,15 @@ impl Rendering {
         }
     }
 
+    /// An answer that is a Scale.
+    pub(crate) fn scale(&self, status: StatusCode, scale: &Value, now: Timestamp) -> Answer {
+        match self.accept.form {
+            Form::Table => self.answer(status, &table::of_scale(scale, self.include, now)),
+            Form::Metadata | Form::MetadataList => self.answer(status, &partial::object(scale)),
+            Form::Object | Form::AggregatedDiscovery => self.answer(status, scale),
+        }
+    }
+
     /// An answer that is an object as it is stored.
     pub(crate) fn stored(&self, status: StatusCode, kinds: &Kinds, kind: &Kind, object: &Stored, now: Timestamp) -> Answer {
         match convert(kinds, kind, &object.value) {

@@ -90,6 +90,15 @@ pub(crate) fn render(
     })
 }
 
+/// The `Table` of a Scale, which is of no kind that is stored.
+pub(crate) fn of_scale(scale: &Value, include: IncludeObject, now: Timestamp) -> Value {
+    let metadata = json!({ "resourceVersion": object::metadata(scale, "resourceVersion") });
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": headings::scale(), "rows": [row(scale, autoscaling::scale(scale, now), None, include)],
+    })
+}
+
 fn row(object: &Value, cells: Vec<Value>, conditions: Option<Value>, include: IncludeObject) -> Value {
     let included = match include {
         IncludeObject::Metadata => partial::object(object),

@@ -1,7 +1,9 @@
-//! The row of a HorizontalPodAutoscaler.
+//! The rows of a HorizontalPodAutoscaler and of a Scale.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::age;
 use super::read::{first_few, list, number, shown, text};
 use crate::object;
 
@@ -18,6 +20,15 @@ pub(super) fn horizontal_pod_autoscaler(autoscaler: &Value, age: Value) -> Vec<V
         number(autoscaler, "/spec/maxReplicas").into(),
         number(autoscaler, "/status/currentReplicas").into(),
         age,
+    ]
+}
+
+pub(super) fn scale(scale: &Value, now: Timestamp) -> Vec<Value> {
+    vec![
+        object::name(scale).into(),
+        number(scale, "/spec/replicas").into(),
+        number(scale, "/status/replicas").into(),
+        age::since(Some(object::metadata(scale, "creationTimestamp")), now).into(),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
@@ -31,6 +31,18 @@ pub(super) fn default() -> Value {
 /// `Name`.
 pub(super) fn name() -> &'static Value {
     columns("", "v1", "configmaps").and_then(|columns| columns.get(0)).unwrap_or(&Value::Null)
+}
+
+/// Those of a Scale.
+pub(super) fn scale() -> Value {
+    let replicas = |name: &str, description: &str| json!({ "name": name, "type": "integer", "format": "", "description": description, "priority": 0 });
+    let age = columns("", "v1", "configmaps").and_then(Value::as_array).and_then(|columns| columns.last());
+    json!([
+        name(),
+        replicas("Desired", "replicas is the desired number of instances for the scaled object."),
+        replicas("Available", "replicas is the actual number of observed instances of the scaled object."),
+        age,
+    ])
 }
 
 fn find(group: &str, version: &str, plural: &str) -> Option<Value> {
