@@ -20,6 +20,8 @@ pub(crate) enum Target {
     Version { group: String, version: String },
     /// Objects of a kind, or one of them.
     Resource(ResourcePath),
+    /// `/openapi/v2`.
+    OpenApiV2,
     /// `/openapi/v3`.
     OpenApiIndex,
     /// `/openapi/v3/…`.
@@ -67,6 +69,7 @@ impl Target {
             ["apis", group, version, rest @ ..] => {
                 ResourcePath::parse(group, version, rest).map_or(Self::Unknown, Self::Resource)
             }
+            ["openapi", "v2"] => Self::OpenApiV2,
             ["openapi", "v3"] => Self::OpenApiIndex,
             ["openapi", "v3", rest @ ..] => Self::OpenApi(rest.join("/")),
             ["version"] => Self::ServerVersion,

@@ -4,6 +4,7 @@ mod act;
 mod definitions;
 mod discover;
 mod dispatch;
+mod node;
 
 use std::sync::Arc;
 

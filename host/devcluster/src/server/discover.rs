@@ -111,12 +111,27 @@ impl Server {
                     vec!["/apis".to_owned(), format!("/apis/{group}"), format!("/apis/{group}/{version}")]
                 }
             })
-            .chain(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned))
+            .chain(["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"].map(str::to_owned))
             .collect();
         paths.sort_unstable();
         paths.dedup();
         Answer::json(StatusCode::OK, &json!({ "paths": paths }))
     }
+}
+
+/// The document of OpenAPI 2: one that has no types. kubectl reads it when it does not find a kind in the documents of OpenAPI 3, and
+/// then says that there is no such kind.
+pub(super) fn openapi_v2(request: &Request<Bytes>) -> Answer {
+    /// `swagger: "2.0"` and an `info` with a title, in the protobuf of gnostic's `openapi.v2.Document`.
+    const DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x0c\x0a\x0aKubernetes";
+    let accepted = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if accepted.contains("com.github.proto-openapi.spec.v2") {
+        let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        return Answer::new(StatusCode::OK, content_type, DOCUMENT);
+    }
+    let document =
+        json!({ "swagger": "2.0", "info": { "title": "Kubernetes", "version": "" }, "paths": {}, "definitions": {} });
+    Answer::json(StatusCode::OK, &document)
 }
 
 fn plain_answer(accept: Accept, value: &Value) -> Answer {

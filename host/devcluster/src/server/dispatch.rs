@@ -14,6 +14,7 @@ use crate::request::body::{self, Decoded, Expected};
 use crate::request::options::{DeleteOptions, DryRun, ListOptions, Query, WriteOptions};
 use crate::request::{ResourcePath, Target};
 use crate::server::Server;
+use crate::server::node::NodeRequest;
 use crate::status::{Named, Status};
 use crate::verbs::patch::{Created, PatchType};
 use crate::verbs::{Call, Written};
@@ -45,6 +46,7 @@ impl Server {
             Target::Group(group) => self.group(&group, request)?,
             Target::Version { group, version } => self.version(&group, &version, request)?,
             Target::Resource(path) => return self.resource(now, request, &path),
+            Target::OpenApiV2 => super::discover::openapi_v2(request),
             Target::OpenApiIndex => self.openapi_index(),
             Target::OpenApi(path) => self.openapi_document(&path, request),
             Target::ServerVersion => Answer::json(StatusCode::OK, crate::builtin::version()),
@@ -68,6 +70,9 @@ impl Server {
         // A namespace in the path of a cluster-scoped kind names nothing; namespaces themselves are below their own path.
         if kind.scope == Scope::Cluster && path.namespace.is_some() {
             return self.nothing_at(&path.group);
+        }
+        if let Some(asked) = NodeRequest::of(&kind, path) {
+            return self.of_node(asked, path);
         }
         let subresource = match path.subresource.as_deref() {
             None => None,
@@ -268,7 +273,7 @@ impl Server {
             }
             _ => return Ok(method_not_allowed()),
         };
-        Ok(rendering.one(StatusCode::OK, &call.kind, &scale, call.now).with_warnings(&call.warnings))
+        Ok(rendering.scale(StatusCode::OK, &scale, call.now).with_warnings(&call.warnings))
     }
 
     fn written(&self, call: &Call, rendering: &Rendering, code: StatusCode, written: &Written) -> Answer {

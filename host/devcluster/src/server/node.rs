@@ -1,0 +1,58 @@
+//! What only a node could answer: there are none, and Pods have no containers.
+
+use http::StatusCode;
+
+use crate::answer::Answer;
+use crate::kinds::Kind;
+use crate::object;
+use crate::request::ResourcePath;
+use crate::server::Server;
+use crate::status::{Named, Status};
+use crate::store::{Key, Resource};
+
+/// What is asked of a Pod's node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeRequest {
+    /// What containers print.
+    Log,
+    /// `exec`, `attach`, `portforward`: a connection into the Pod.
+    Connection,
+}
+
+impl NodeRequest {
+    /// What is asked, if it is something for a node.
+    pub(super) fn of(kind: &Kind, path: &ResourcePath) -> Option<Self> {
+        match path.subresource.as_deref() {
+            _ if !kind.is_pod() || path.namespace.is_none() => None,
+            Some("log") => Some(Self::Log),
+            Some("exec" | "attach" | "portforward" | "proxy") => Some(Self::Connection),
+            _ => None,
+        }
+    }
+}
+
+impl Server {
+    /// Answers as the API server does for Pods without a node; of others it says that nothing runs.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`, and that there is nothing to connect to.
+    pub(super) fn of_node(&self, asked: NodeRequest, path: &ResourcePath) -> Result<Answer, Status> {
+        let (namespace, name) = (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
+        let pod = self.store.get(&Resource::new("", "pods"), &Key::new(namespace, name));
+        let pod = pod.ok_or_else(|| Status::not_found(Named { group: "", resource: "pods", name }))?;
+        let is_scheduled = pod.value.get("spec").is_some_and(|spec| !object::text(spec, "nodeName").is_empty());
+        match (asked, is_scheduled) {
+            (NodeRequest::Log, false) => Ok(Answer::text(StatusCode::OK, "")),
+            (NodeRequest::Connection, false) => Err(Status::bad_request(format!("pod {name} does not have a host assigned"))),
+            (NodeRequest::Log, true) => Err(not_implemented("nothing runs in the Pods of devcluster, so they have no logs")),
+            (NodeRequest::Connection, true) => {
+                Err(not_implemented("nothing runs in the Pods of devcluster, so there is nothing to connect to"))
+            }
+        }
+    }
+}
+
+fn not_implemented(message: &str) -> Status {
+    Status::new(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
+}
