@@ -1,7 +1,7 @@
 //! What a kind is to the server, and which kinds there are.
 //!
-//! Built-in kinds come from the dump of a real server ([`crate::builtin`]), custom ones from CustomResourceDefinitions
-//! ([`crate::custom`]). What differs between the two in the handling of a write is asked of [`Kind`].
+//! Built-in kinds come from the dump of a real server (`builtin`), custom ones from CustomResourceDefinitions
+//! (`custom`). What differs between the two in the handling of a write is asked of [`Kind`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! What is known of the shape of objects: types, defaults, list-map keys, merge keys. One form for the OpenAPI documents of built-in
-//! kinds and the structural schemas of custom ones; what only custom ones have (bounds, patterns, rules) lies in [`crate::custom`].
+//! kinds and the structural schemas of custom ones; what only custom ones have (bounds, patterns, rules) lies in `custom`.
 //!
 //! OpenAPI definitions refer to each other, some to themselves, so the nodes lie in one [`Schemas`] and name each other by number;
 //! [`SchemaRef`] is a number with its arena.

@@ -9,7 +9,7 @@ use super::definition::approval;
 use super::structural::texts;
 use crate::object;
 
-/// See [`super::settle`].
+/// See [`super::settle()`].
 pub(super) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Value>, now: Timestamp) -> Option<Value> {
     let spec = definition.get("spec")?;
     let group = object::text(spec, "group");

@@ -1,4 +1,4 @@
-//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide, and [protobuf](super::protobuf).
+//! Request bodies: JSON and YAML, with the duplicate fields that `serde_json::Value` would hide, and [protobuf].
 
 use std::fmt;
 
