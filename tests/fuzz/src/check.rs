@@ -22,7 +22,8 @@ pub(crate) fn answer(answer: &Answer) -> Result<Checked, Failure> {
     let status = answer.status;
     let Body::Full(bytes) = &answer.body else { return Ok(Checked { status, value: None }) };
     let content_type = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let value: Option<Value> = if content_type.starts_with("application/json") {
+    // A HEAD has headers alone.
+    let value: Option<Value> = if content_type.starts_with("application/json") && !bytes.is_empty() {
         let shown = || String::from_utf8_lossy(bytes).chars().take(500).collect::<String>();
         Some(parse(bytes).map_err(|error| Failure(format!("{status}: no JSON: {error}: {}", shown())))?)
     } else {
