@@ -19,10 +19,10 @@ pub(crate) fn print_number(number: &Number) -> String {
     }
 }
 
-/// What `%s` makes of the type of a decoded value, e.g. `map[string]interface {}`.
+/// What `%T` makes of a decoded value, e.g. `map[string]interface {}`.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
-        Value::Null => "%!s(<nil>)",
+        Value::Null => "<nil>",
         Value::Bool(_) => "bool",
         Value::Number(number) if number.is_f64() => "float64",
         Value::Number(_) => "int64",
@@ -46,8 +46,13 @@ pub(crate) fn json_type_name(value: &Value) -> &'static str {
 
 /// JSON as Go's encoder writes it: fields in order, and what HTML would read as markup escaped.
 pub(crate) fn escaped_json(value: &Value) -> String {
-    let mut text = String::new();
-    for character in sorted(value).to_string().chars() {
+    escape_markup(&sorted(value).to_string())
+}
+
+/// JSON text in which what HTML would read as markup is escaped.
+pub(crate) fn escape_markup(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
         match character {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 // Writing to a String cannot fail.

@@ -48,6 +48,41 @@ pub enum Subresource {
     Log,
 }
 
+impl Subresource {
+    /// What it is called in paths.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Finalize => "finalize",
+            Self::Eviction => "eviction",
+            Self::Binding => "binding",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Approval => "approval",
+            Self::Token => "token",
+            Self::Log => "log",
+        }
+    }
+
+    /// The one of that name.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        let all = [
+            Self::Status,
+            Self::Scale,
+            Self::Finalize,
+            Self::Eviction,
+            Self::Binding,
+            Self::EphemeralContainers,
+            Self::Resize,
+            Self::Approval,
+            Self::Token,
+            Self::Log,
+        ];
+        all.into_iter().find(|subresource| subresource.name() == name)
+    }
+}
+
 /// What to do with fields that the schema does not know, and with duplicates: `?fieldValidation=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {

@@ -25,7 +25,7 @@ use crate::user::Requester;
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The largest body that is accepted: `MaxRequestBodyBytes` of the real server, twice what etcd takes.
-pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
+pub const BODY_LIMIT: usize = crate::request::body::LIMIT;
 
 /// How much of a body that is too large is read and dropped. A client that has no answer until it has sent everything then gets one,
 /// where closing the connection at once could make it lose the answer; one that sends without end is cut off.
@@ -101,7 +101,7 @@ impl Service {
         let is_declared_too_large = body.size_hint().lower() > limit;
         if is_declared_too_large && parts.headers.contains_key(header::EXPECT) {
             // The client asks before it sends, so that nothing is on its way.
-            return Err(too_large());
+            return Err(Status::too_large(BODY_LIMIT));
         }
         let most = if is_declared_too_large { 0 } else { body.size_hint().upper().map_or(limit, |upper| upper.min(limit)) };
         let reading = async {
@@ -170,11 +170,6 @@ pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
     response
 }
 
-fn too_large() -> Status {
-    let message = format!("Request entity too large: limit is {BODY_LIMIT}");
-    Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
-}
-
 /// The request did not end in time: `NewTimeoutError`.
 pub(crate) fn timed_out() -> Status {
     let message = "Timeout: request did not complete within the allotted timeout";
@@ -204,7 +199,7 @@ where
             collected.extend_from_slice(&bytes);
         }
     }
-    if is_too_large { Err(too_large()) } else { Ok(collected.freeze()) }
+    if is_too_large { Err(Status::too_large(BODY_LIMIT)) } else { Ok(collected.freeze()) }
 }
 
 /// The body of an answer.

@@ -1,19 +1,13 @@
 //! Base64 as Go's `encoding/base64` reads and writes it: line breaks are skipped, padding is needed.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Encodes bytes.
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let index = (group >> (18 - 6 * place)) & 63;
-            let letter = ALPHABET.get(index as usize).copied().unwrap_or_default();
-            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
+    STANDARD.encode(bytes)
 }
 
 /// Decodes text; where it cannot, it says at which byte.

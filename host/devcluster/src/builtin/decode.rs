@@ -9,6 +9,7 @@ use serde_json::{Map, Number, Value};
 use super::quantity::Quantity;
 use super::time::{self, Precision};
 use super::{base64, openapi};
+use crate::go;
 use crate::kinds::{FieldValidation, Kind};
 use crate::schema::{SchemaRef, Type};
 use crate::status::Status;
@@ -197,15 +198,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn mismatch(&mut self, value: &Value, go_type: &str) {
-        let what = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        self.wrong(what, go_type);
+        self.wrong(go::json_type_name(value), go_type);
     }
 
     fn wrong(&mut self, what: &str, go_type: &str) {

@@ -145,7 +145,7 @@ fn kind(group: &str, version: &str, discovery: Value) -> Option<Kind> {
     let texts =
         |value: &Value| value.as_array().into_iter().flatten().filter_map(|verb| Some(verb.as_str()?.to_owned())).collect();
     let subresources = discovery.get("subresources").and_then(Value::as_array).into_iter().flatten();
-    let subresources = subresources.filter_map(|each| subresource(each.get("subresource")?.as_str()?)).collect();
+    let subresources = subresources.filter_map(|each| Subresource::of(each.get("subresource")?.as_str()?)).collect();
     Some(Kind {
         resource: Resource::new(group, plural),
         version: version.into(),
@@ -160,21 +160,5 @@ fn kind(group: &str, version: &str, discovery: Value) -> Option<Kind> {
         kind: name,
         discovery: Arc::new(discovery),
         origin: Origin::Builtin,
-    })
-}
-
-fn subresource(name: &str) -> Option<Subresource> {
-    Some(match name {
-        "status" => Subresource::Status,
-        "scale" => Subresource::Scale,
-        "finalize" => Subresource::Finalize,
-        "eviction" => Subresource::Eviction,
-        "binding" => Subresource::Binding,
-        "ephemeralcontainers" => Subresource::EphemeralContainers,
-        "resize" => Subresource::Resize,
-        "approval" => Subresource::Approval,
-        "token" => Subresource::Token,
-        "log" => Subresource::Log,
-        _ => return None,
     })
 }

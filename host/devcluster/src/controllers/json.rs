@@ -38,10 +38,8 @@ pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| text(condition, "/status") == "True")
 }
 
-/// A time as objects carry it: whole seconds.
-pub(super) fn seconds(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
-}
+/// A time as objects carry it.
+pub(super) use crate::verbs::seconds;
 
 /// A time some seconds later, or the end of time.
 pub(super) fn later(time: Timestamp, seconds: i64) -> Timestamp {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use regex::Regex;
 
-use super::names;
+use crate::validation::syntax;
 
 /// The formats of text, without dashes.
 const FORMATS: [&str; 26] = [
@@ -77,8 +77,8 @@ pub(crate) fn check(format: &str, text: &str) -> Option<bool> {
         "date" => text.len() == 10 && text.parse::<Date>().is_ok(),
         "datetime" => is_date_time(text),
         "duration" => duration(text).is_some(),
-        "k8sshortname" => text.len() <= 63 && names::is_dns_1123_label(text),
-        "k8slongname" => text.len() <= 253 && text.split('.').all(names::is_dns_1123_label),
+        "k8sshortname" => text.len() <= 63 && syntax::is_label(text),
+        "k8slongname" => text.len() <= 253 && syntax::is_subdomain(text),
         _ => return None,
     };
     Some(valid)

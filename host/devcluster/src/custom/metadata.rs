@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::path::Path;
 use super::structural::{MAX_VALUE_DEPTH, Node};
+use crate::go;
 use crate::status::FieldError;
 
 /// What a field of `ObjectMeta` is in the server's language; errors name it.
@@ -89,7 +90,7 @@ pub(crate) fn coerce(metadata: &mut Value, path: &Path, unknown: &mut Vec<String
             *metadata = Value::Object(Map::new());
             Ok(())
         }
-        other => Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", json_kind(other))),
+        other => Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", go::json_type_name(other))),
     }
 }
 
@@ -133,7 +134,7 @@ fn coerce_field(
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
     let wrong = |value: &Value, expected: &str| {
-        Err(format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", json_kind(value)))
+        Err(format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value)))
     };
     match (shape, &mut *value) {
         (Shape::Text, Value::Null) => *value = Value::from(""),
@@ -201,17 +202,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::Number(number) => number.as_i64() == Some(0),
         Value::Bool(_) => false,
-    }
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::element::Path;
 use super::ownership::{Operation, Owner};
 use super::set::FieldSet;
-use super::text;
 use super::typed::Violations;
+use crate::go;
 use crate::object;
 use crate::status::Status;
 
@@ -114,9 +114,9 @@ struct Shown<'a>(&'a Owner);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Owner { name, operation, api_version, subresource, .. } = self.0;
-        f.write_str(&text::quoted(name))?;
+        f.write_str(&go::quoted(name))?;
         if !subresource.is_empty() {
-            write!(f, " with subresource {}", text::quoted(subresource))?;
+            write!(f, " with subresource {}", go::quoted(subresource))?;
         }
         match operation {
             Operation::Apply => Ok(()),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::set::FieldSet;
 use super::text;
+use crate::go;
 
 /// How fields came to be owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,7 +187,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned), String> {
     match text("fieldsType")? {
         "FieldsV1" => {}
         "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
-        other => return Err(format!("invalid fieldsType {} in managed fields entry {index}", text::quoted(other))),
+        other => return Err(format!("invalid fieldsType {} in managed fields entry {index}", go::quoted(other))),
     }
     let owner = Owner::new(text("manager")?, operation, api_version, text("subresource")?);
     let time = match text("time")? {

@@ -1,33 +1,10 @@
-//! Values as Go prints them: the server's messages and the keys of `FieldsV1` are made of these.
+//! Values as structured-merge-diff orders and writes them: the keys of `FieldsV1` and the paths of its messages are made of these.
 
 use std::cmp::Ordering;
-use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// `%q` of a string.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            other if other.is_ascii_control() => drop(write!(out, "\\x{:02x}", u32::from(other))),
-            other if other.is_control() => drop(write!(out, "\\u{:04x}", u32::from(other))),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
-}
+use crate::go;
 
 /// A value as JSON, as Go's encoder writes it: whole floats without a fraction, and what could close a script tag escaped.
 pub(super) fn json(value: &Value) -> String {
@@ -45,18 +22,7 @@ pub(super) fn json(value: &Value) -> String {
 
 /// Text as JSON, as Go's encoder writes it.
 pub(super) fn json_string(text: &str) -> String {
-    let plain = Value::from(text).to_string();
-    if !plain.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return plain;
-    }
-    let mut out = String::with_capacity(plain.len());
-    for character in plain.chars() {
-        match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => drop(write!(out, "\\u{:04x}", u32::from(character))),
-            other => out.push(other),
-        }
-    }
-    out
+    go::escape_markup(&Value::from(text).to_string())
 }
 
 fn json_number(number: &Number) -> String {
@@ -73,40 +39,14 @@ fn json_number(number: &Number) -> String {
     }
 }
 
-/// `%v` of a number.
-pub(super) fn number(number: &Number) -> String {
-    let Some(value) = float(number) else { return number.to_string() };
-    let scientific = format!("{value:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
-    match exponent.parse::<i32>() {
-        Ok(exponent) if exponent < -4 => format!("{mantissa}e-{:02}", exponent.unsigned_abs()),
-        Ok(exponent) if exponent >= 21 => format!("{mantissa}e+{exponent:02}"),
-        _ => value.to_string(),
-    }
-}
-
 /// `value.ToString` of structured-merge-diff: how keys are shown in paths.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) => value.to_string(),
-        Value::Number(value) => number(value),
-        Value::String(text) => quoted(text),
+        Value::Number(value) => go::print_number(value),
+        Value::String(text) => go::quoted(text),
         Value::Array(items) => format!("[{}]", joined(items.iter().map(shown), ",")),
         Value::Object(fields) => joined(fields.iter().map(|(name, value)| format!("{name}={}", shown(value))), ""),
-    }
-}
-
-/// `%v` of a value.
-pub(super) fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) => number(value),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => format!("[{}]", joined(items.iter().map(plain), " ")),
-        Value::Object(fields) => {
-            format!("map[{}]", joined(fields.iter().map(|(name, value)| format!("{name}:{}", plain(value))), " "))
-        }
     }
 }
 
@@ -115,26 +55,13 @@ pub(super) fn source(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(value) => number(value),
-        Value::String(text) => quoted(text),
+        Value::Number(value) => go::print_number(value),
+        Value::String(text) => go::quoted(text),
         Value::Array(items) => format!("[]interface {{}}{{{}}}", joined(items.iter().map(source), ", ")),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{}:{}", quoted(name), source(value)));
+            let fields = fields.iter().map(|(name, value)| format!("{}:{}", go::quoted(name), source(value)));
             format!("map[string]interface {{}}{{{}}}", joined(fields, ", "))
         }
-    }
-}
-
-/// `%T` of a value.
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if float(number).is_some() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

@@ -9,6 +9,7 @@ use super::element::{Literal, PathElement};
 use super::set::{FieldNode, FieldSet};
 use super::shape::{Form, Items, Naming, Scalar, Shape};
 use super::text;
+use crate::go;
 
 /// Whether lists whose items are told apart may hold one of them twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +83,9 @@ impl Validation {
                 }
             }
             (Form::List, Value::Array(items)) => self.items(items, shape),
-            (Form::List, other) => self.report(format!("expected list, got &{{{}}}", text::plain(other))),
+            (Form::List, other) => self.report(format!("expected list, got &{{{}}}", go::print(other))),
             (Form::Map, Value::Object(fields)) => self.fields(fields, shape),
-            (Form::Map, other) => self.report(format!("expected map, got &{{{}}}", text::plain(other))),
+            (Form::Map, other) => self.report(format!("expected map, got &{{{}}}", go::print(other))),
         }
     }
 
@@ -141,10 +142,10 @@ fn scalar_violation(value: &Value, scalar: Scalar) -> Option<String> {
         return None;
     }
     Some(match scalar {
-        Scalar::Numeric => format!("expected numeric (int or float), got {}", text::type_name(value)),
+        Scalar::Numeric => format!("expected numeric (int or float), got {}", go::type_name(value)),
         Scalar::String => format!("expected string, got &value.valueUnstructured{{Value:{}}}", text::source(value)),
-        Scalar::Boolean => format!("expected boolean, got &{{{}}}", text::plain(value)),
-        Scalar::Untyped => format!("expected any scalar, got &{{{}}}", text::plain(value)),
+        Scalar::Boolean => format!("expected boolean, got &{{{}}}", go::print(value)),
+        Scalar::Untyped => format!("expected any scalar, got &{{{}}}", go::print(value)),
     })
 }
 
@@ -184,7 +185,7 @@ fn key_element(shape: Shape<'_>, keys: &[String], item: &Value) -> Result<PathEl
     };
     let mut key: Vec<_> = keys.iter().filter_map(key).collect();
     if key.is_empty() {
-        let keys: Vec<_> = keys.iter().map(|key| text::quoted(key)).collect();
+        let keys: Vec<_> = keys.iter().map(|key| go::quoted(key)).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] \
              (and doesn't have default values for any key fields)",

@@ -40,7 +40,9 @@ fn failure(message: impl Into<String>) -> Status {
 }
 
 fn wrong_type(expected: &str, value: &Value) -> Status {
-    failure(format!("expected a {expected}, but received a {}", go::type_name(value)))
+    // The server prints the type itself with `%s`, and a null has none.
+    let received = if value.is_null() { "%!s(<nil>)" } else { go::type_name(value) };
+    failure(format!("expected a {expected}, but received a {received}"))
 }
 
 fn no_merge_key(item: &Map<String, Value>, key: &str) -> Status {

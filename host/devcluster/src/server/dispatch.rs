@@ -297,24 +297,6 @@ impl Call {
     }
 }
 
-impl Subresource {
-    fn of(name: &str) -> Option<Self> {
-        let all = [
-            Self::Status,
-            Self::Scale,
-            Self::Finalize,
-            Self::Eviction,
-            Self::Binding,
-            Self::EphemeralContainers,
-            Self::Resize,
-            Self::Approval,
-            Self::Token,
-            Self::Log,
-        ];
-        all.into_iter().find(|subresource| subresource.name() == name)
-    }
-}
-
 fn delete_options(query: &Query, headers: &HeaderMap, bytes: &Bytes) -> Result<DeleteOptions, Status> {
     if bytes.is_empty() {
         return DeleteOptions::parse(query, None);

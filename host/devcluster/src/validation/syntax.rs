@@ -4,6 +4,9 @@
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
                              with an alphanumeric character";
+const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const LABEL_1035_MESSAGE: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+                                  character, and end with an alphanumeric character";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
                                  start and end with an alphanumeric character";
@@ -42,7 +45,8 @@ fn pattern(message: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-fn is_label(text: &str) -> bool {
+/// Whether it is a DNS label, however long.
+pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     edge(bytes.first())
@@ -50,7 +54,8 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// Whether it is a DNS name, however long.
+pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
@@ -73,6 +78,18 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
         } else {
             pattern(LABEL_MESSAGE, LABEL, &["my-name", "123-abc"])
         });
+    }
+    errors
+}
+
+/// `IsDNS1035Label`.
+pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    if text.len() > LABEL_LENGTH {
+        errors.push(too_long(LABEL_LENGTH));
+    }
+    if !is_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
+        errors.push(pattern(LABEL_1035_MESSAGE, LABEL_1035, &["my-name", "abc-123"]));
     }
     errors
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::fields::{self, Manager};
-use crate::kinds::{Kind, Origin, Subresource};
+use crate::kinds::{Kind, Origin};
 use crate::object;
 use crate::request::body::{Decoded, Expected};
 use crate::request::options::{DryRun, WriteOptions};
@@ -408,22 +408,4 @@ pub(crate) fn strict_error(kind: &Kind, faults: &[String]) -> Status {
         ),
         Origin::Custom(_) => format!("strict decoding error: {listed}"),
     })
-}
-
-impl Subresource {
-    /// What it is called in paths.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Finalize => "finalize",
-            Self::Eviction => "eviction",
-            Self::Binding => "binding",
-            Self::EphemeralContainers => "ephemeralcontainers",
-            Self::Resize => "resize",
-            Self::Approval => "approval",
-            Self::Token => "token",
-            Self::Log => "log",
-        }
-    }
 }

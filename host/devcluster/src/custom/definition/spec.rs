@@ -7,6 +7,7 @@ use super::super::path::Path;
 use super::super::structural::{flag, list, text, texts};
 use super::{not_supported, validate_names, versions};
 use crate::status::{Fault, FieldError};
+use crate::validation::syntax;
 
 /// The schemas of a definition, with their places. What all versions share lies above them, as in the server's own form.
 pub(super) fn schemas(spec: Option<&Map<String, Value>>) -> Vec<(Path, &Value)> {
@@ -114,7 +115,7 @@ fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
 fn validate_group(spec: &Map<String, Value>, path: &Path) -> Vec<FieldError> {
     let group = text(spec, "group").unwrap_or_default();
     let at = path.child("group");
-    let wrong = names::dns_1123_subdomain(&group);
+    let wrong = syntax::dns_subdomain(&group);
     let error = match group.as_str() {
         "" => FieldError::required(at, ""),
         group if !wrong.is_empty() => FieldError::invalid(at, group, wrong.join(",")),
