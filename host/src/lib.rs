@@ -32,6 +32,7 @@ pub mod mount;
 pub mod object;
 mod own_writes;
 mod plugins;
+pub mod program;
 mod reconcile;
 mod status;
 pub mod store;

@@ -8,7 +8,6 @@
 //! What a plugin may read here is what the host would let it: its children, and kinds that its manifest declares.
 
 mod reads;
-mod selector;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -32,6 +32,16 @@ pub enum Kinds {
     Only(BTreeSet<GroupVersionKind>),
 }
 
+impl Kinds {
+    /// Whether a kind is among them, if it is declared.
+    pub fn allow(&self, kind: &GroupVersionKind) -> bool {
+        match self {
+            Self::Declared => true,
+            Self::Only(kinds) => kinds.iter().any(|allowed| allowed.group == kind.group && allowed.kind == kind.kind),
+        }
+    }
+}
+
 /// Whether an object that nobody controls and that bears the name of a child becomes the child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adoption {
@@ -40,6 +50,32 @@ pub enum Adoption {
     /// It stays as it is, and the child is refused.
     #[default]
     Refused,
+}
+
+/// The namespaces that a plugin may read from. A namespace that its manifest names is granted by mounting it, unless the mount is
+/// confined to others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ReadNamespaces {
+    /// That of the parent, and those that the manifest names.
+    #[default]
+    OfParent,
+    /// All that the mount's own [`Namespaces`] allow.
+    All,
+}
+
+/// What a mount may read, of what the manifest declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadGrants {
+    /// The kinds.
+    pub kinds: Kinds,
+    /// The namespaces, for kinds that have them.
+    pub namespaces: ReadNamespaces,
+}
+
+impl Default for ReadGrants {
+    fn default() -> Self {
+        Self { kinds: Kinds::Declared, namespaces: ReadNamespaces::default() }
+    }
 }
 
 /// What a mount may write.
@@ -87,10 +123,7 @@ impl Grants {
     /// Whether the operator's configuration allows this kind, declared or not. Children of a kind that an upgraded plugin no
     /// longer declares are deleted if this is so.
     pub fn allows_kind(&self, kind: &GroupVersionKind) -> bool {
-        match &self.kinds {
-            Kinds::Declared => true,
-            Kinds::Only(kinds) => kinds.iter().any(|allowed| allowed.group == kind.group && allowed.kind == kind.kind),
-        }
+        self.kinds.allow(kind)
     }
 
     /// Whether objects in this namespace may be written; none asks for objects that live outside of namespaces.

@@ -20,4 +20,5 @@ pub mod outcome;
 pub mod plan;
 pub mod queue;
 pub mod response;
+pub mod selector;
 pub mod status;

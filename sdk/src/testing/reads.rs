@@ -1,9 +1,9 @@
 //! Which of the made-up objects a call may see, to the contract's rules.
 
+use gyre_core::selector::Selector;
 use serde_json::Value;
 
 use super::Cluster;
-use super::selector::Selector;
 use crate::cluster::Error;
 use crate::kind::Kind;
 use crate::manifest::{Manifest, ReadKind};
@@ -68,7 +68,7 @@ impl Reads {
         }
         let selector = parse_selector(selector)?;
         let visible = self.visible(read)?.filter(|stored| namespace.is_none() || stored.namespace.as_deref() == namespace);
-        Ok(visible.filter(|stored| selector.matches(&stored.object)).map(|stored| stored.read(read)).collect())
+        Ok(visible.filter(|stored| stored.matches(&selector)).map(|stored| stored.read(read)).collect())
     }
 
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Stored> {
@@ -97,7 +97,7 @@ impl Reads {
         Ok(self
             .of_kind(read.kind)
             .filter(|stored| read.namespace.is_none() || stored.namespace.is_none() || stored.namespace == read.namespace)
-            .filter(move |stored| selector.matches(&stored.object)))
+            .filter(move |stored| stored.matches(&selector)))
     }
 
     fn owns(&self, stored: &Stored) -> bool {
@@ -125,6 +125,11 @@ impl Stored {
         is("apiVersion", kind.api_version) && is("kind", kind.kind)
     }
 
+    fn matches(&self, selector: &Selector) -> bool {
+        let labels = self.object.pointer("/metadata/labels");
+        selector.matches(|key| labels?.get(key)?.as_str().map(Into::into))
+    }
+
     fn read(&self, read: &ReadKind) -> Vec<u8> {
         match &self.object {
             Value::Object(fields) if read.metadata_only => {
@@ -138,7 +143,7 @@ impl Stored {
 }
 
 fn parse_selector(selector: Option<&str>) -> Result<Selector, Error> {
-    Selector::parse(selector.unwrap_or_default()).map_err(Error::InvalidSelector)
+    selector.unwrap_or_default().parse().map_err(|error: gyre_core::selector::Error| Error::InvalidSelector(error.to_string()))
 }
 
 fn text(object: &Value, pointer: &str) -> Option<String> {

@@ -1,12 +1,13 @@
 //! Label selectors in the syntax of `kubectl get -l`.
 
-use serde_json::Value;
+use std::borrow::Cow;
+use std::str::FromStr;
 
-/// Requirements that a matching object meets, all of them.
-#[derive(Debug, Default)]
-pub(super) struct Selector(Vec<Requirement>);
+/// Requirements that a matching object meets, all of them; without any, every object matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Selector(Vec<Requirement>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Requirement {
     Exists(String),
     Absent(String),
@@ -15,21 +16,35 @@ enum Requirement {
     NotIn(String, Vec<String>),
 }
 
-impl Selector {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let requirements = split_outside_parentheses(text);
-        requirements.into_iter().map(Requirement::parse).collect::<Result<_, _>>().map(Self)
-    }
+/// Why a text is no selector: says where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
 
-    pub(super) fn matches(&self, object: &Value) -> bool {
-        let label = |key: &str| object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str);
+impl FromStr for Selector {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let requirements = split_outside_parentheses(text);
+        requirements.into_iter().map(Requirement::parse).collect::<Result<_, _>>().map(Self).map_err(Error)
+    }
+}
+
+impl Selector {
+    /// Whether an object matches that has these labels.
+    pub fn matches<'a>(&self, label: impl Fn(&str) -> Option<Cow<'a, str>>) -> bool {
         let is_among = |values: &[String], value: &str| values.iter().any(|candidate| candidate == value);
         self.0.iter().all(|requirement| match requirement {
             Requirement::Exists(key) => label(key).is_some(),
             Requirement::Absent(key) => label(key).is_none(),
-            Requirement::In(key, values) => label(key).is_some_and(|value| is_among(values, value)),
-            Requirement::NotIn(key, values) => label(key).is_none_or(|value| !is_among(values, value)),
+            Requirement::In(key, values) => label(key).is_some_and(|value| is_among(values, &value)),
+            Requirement::NotIn(key, values) => label(key).is_none_or(|value| !is_among(values, &value)),
         })
+    }
+
+    /// Whether every object matches.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -89,14 +104,16 @@ fn parse_value(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn check(selector: &str, expected: Result<bool, &str>) {
-        let object = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
-        let found = Selector::parse(selector).map(|selector| selector.matches(&object));
-        assert_eq!(found, expected.map_err(str::to_owned), "{selector}");
+        let label = |key: &str| match key {
+            "app" => Some("web".into()),
+            "tier" => Some("front".into()),
+            _ => None,
+        };
+        let found = selector.parse::<Selector>().map(|selector| selector.matches(label));
+        assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{selector}");
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! A program: a plugin with all that its mount says of it. The operator's configuration comes down to a list of programs.
+
+use std::sync::Arc;
+
+use gyre_core::grants::{Grants, Namespaces, ReadGrants};
+use gyre_core::manifest::Manifest;
+use gyre_core::selector::Selector;
+use gyre_sandbox::{Limits, Plugin};
+
+use crate::work::MountName;
+
+/// After so many faults of a plugin in a row, in calls for whatever objects, it is quarantined.
+///
+/// A single object that traps is held back by its own back-off and takes some 5 s to get there. Ten calls that run into the deadline of
+/// 2 s are 20 s of a CPU: what a host can lose to a plugin without its neighbours being the worse for it.
+pub const QUARANTINE_AFTER: u32 = 10;
+/// How many objects of a mount are worked on at once, unless it says otherwise: echoperator's `NUM_WORKERS`.
+pub const WORKERS: usize = 4;
+
+/// A plugin with all that its mount says of it. It does not change: a mount whose plugin or configuration changes gets another program.
+#[derive(Clone)]
+pub struct Program {
+    /// The mount's name, unique in a host.
+    pub name: MountName,
+    /// The plugin.
+    pub plugin: Plugin,
+    /// The settings, as JSON; checked.
+    pub settings: Arc<[u8]>,
+    /// What each call may take.
+    pub limits: Limits,
+    /// How many objects are worked on at once.
+    pub workers: usize,
+    /// The namespaces whose parents are reconciled.
+    pub namespaces: Namespaces,
+    /// Only parents that match are reconciled.
+    pub selector: Selector,
+    /// What may be written.
+    pub grants: Grants,
+    /// What may be read.
+    pub reads: ReadGrants,
+    /// After this many retries that failed too an object is parked until it changes; none: it is retried for ever.
+    pub max_retries: Option<u32>,
+    /// See [`QUARANTINE_AFTER`]; none: never.
+    pub quarantine_after: Option<u32>,
+}
+
+impl Program {
+    /// The plugin under its own name, with everything that its manifest declares granted in these namespaces, and the defaults.
+    pub fn new(plugin: Plugin, namespaces: Namespaces) -> Self {
+        Self {
+            name: plugin.manifest().name.as_str().into(),
+            grants: Grants::new(plugin.manifest(), namespaces.clone()),
+            plugin,
+            settings: Arc::from(*b"{}"),
+            limits: Limits::default(),
+            workers: WORKERS,
+            namespaces,
+            selector: Selector::default(),
+            reads: ReadGrants::default(),
+            max_retries: None,
+            quarantine_after: Some(QUARANTINE_AFTER),
+        }
+    }
+
+    /// What the plugin says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        self.plugin.manifest()
+    }
+}
