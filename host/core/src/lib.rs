@@ -19,6 +19,7 @@ pub mod object;
 pub mod outcome;
 pub mod plan;
 pub mod queue;
+pub mod reads;
 pub mod response;
 pub mod selector;
 pub mod status;

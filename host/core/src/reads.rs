@@ -1,0 +1,209 @@
+//! What calls have read, and whom a change concerns.
+//!
+//! A plugin reads what it likes, and is called again when the answer to one of its questions would be another one: also when
+//! something appears that was asked for in vain, or a list gets or loses an element. Children are not among what is recorded here:
+//! a change of a child re-queues its owner anyhow.
+//!
+//! ```text
+//!   a call asks ──▶ add ──▶ (the cache answers)        a change ──▶ concerned ──▶ queue
+//!   it ends     ──▶ replace: only what this call read counts from now on
+//! ```
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::object::{GroupVersionKind, ObjectKey};
+use crate::selector::Selector;
+
+/// One question that a call asked of the caches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Read {
+    /// One object, whether or not it existed.
+    Get {
+        /// Its kind, in the version that the manifest declares.
+        kind: GroupVersionKind,
+        /// Its namespace and name.
+        key: ObjectKey,
+    },
+    /// All objects that match.
+    List {
+        /// Their kind, in the version that the manifest declares.
+        kind: GroupVersionKind,
+        /// Their namespace; none: in all namespaces, or objects that have none.
+        namespace: Option<String>,
+        /// What their labels match.
+        selector: Selector,
+    },
+}
+
+impl Read {
+    /// The kind that was read.
+    pub fn kind(&self) -> &GroupVersionKind {
+        match self {
+            Self::Get { kind, .. } | Self::List { kind, .. } => kind,
+        }
+    }
+}
+
+/// The labels of an object: the value of each that it has.
+pub type Labels<'borrow, 'object> = &'borrow dyn Fn(&str) -> Option<Cow<'object, str>>;
+
+/// Who has read what. `R` names a reader: a parent and the mount that reconciles it.
+///
+/// A change costs one look-up among the objects that were read by name, and a match for each different selector that the kind was
+/// listed with, however many readers there are that it does not concern.
+#[derive(Debug)]
+pub struct Readers<R> {
+    kinds: HashMap<GroupVersionKind, OfKind<R>>,
+    /// Without readers that have read nothing.
+    readers: BTreeMap<R, BTreeSet<Arc<Read>>>,
+}
+
+/// Who has read objects of one kind. No group of readers in it is empty.
+#[derive(Debug)]
+struct OfKind<R> {
+    gets: HashMap<ObjectKey, Audience<R>>,
+    /// By namespace.
+    lists: HashMap<Option<String>, BTreeMap<Selector, Audience<R>>>,
+}
+
+/// Those who have read the same.
+#[derive(Debug)]
+struct Audience<R> {
+    /// Shared with the readers, of whom thousands may list the same.
+    read: Arc<Read>,
+    readers: BTreeSet<R>,
+}
+
+impl<R> Default for Readers<R> {
+    fn default() -> Self {
+        Self { kinds: HashMap::new(), readers: BTreeMap::new() }
+    }
+}
+
+impl<R> Default for OfKind<R> {
+    fn default() -> Self {
+        Self { gets: HashMap::new(), lists: HashMap::new() }
+    }
+}
+
+impl<R: Clone + Ord> Readers<R> {
+    /// From now on a change to what is read concerns the reader. To be called before the answer is looked up, so that no change falls
+    /// in between.
+    pub fn add(&mut self, reader: &R, read: Read) {
+        if self.readers.get(reader).is_some_and(|reads| reads.contains(&read)) {
+            return;
+        }
+        let read = self.index(reader, read);
+        self.readers.entry(reader.clone()).or_default().insert(read);
+    }
+
+    /// A call ended that read exactly this: what was read earlier no longer counts.
+    pub fn replace(&mut self, reader: &R, reads: BTreeSet<Read>) {
+        let earlier = self.readers.remove(reader).unwrap_or_default();
+        let (still, gone): (BTreeSet<_>, BTreeSet<_>) = earlier.into_iter().partition(|read| reads.contains(&**read));
+        for read in &gone {
+            self.unindex(reader, read);
+        }
+        if !still.is_empty() {
+            self.readers.insert(reader.clone(), still);
+        }
+        for read in reads {
+            self.add(reader, read);
+        }
+    }
+
+    /// The reader is gone.
+    pub fn remove(&mut self, reader: &R) {
+        self.replace(reader, BTreeSet::new());
+    }
+
+    /// The readers whom a change of one object concerns, from these labels to these; none: it did not, or does not, exist.
+    ///
+    /// These are exactly the readers with a get of the key, or with a list that the object matched before or matches now.
+    pub fn concerned(
+        &self,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        before: Option<Labels<'_, '_>>,
+        now: Option<Labels<'_, '_>>,
+    ) -> BTreeSet<R> {
+        let Some(of_kind) = self.kinds.get(kind) else { return BTreeSet::new() };
+        let of_namespace = of_kind.lists.get(&key.namespace).filter(|_| key.namespace.is_some());
+        let lists = of_namespace.into_iter().chain(of_kind.lists.get(&None)).flatten();
+        let listed = lists.filter(|(selector, _)| {
+            before.is_some_and(|labels| selector.matches(labels)) || now.is_some_and(|labels| selector.matches(labels))
+        });
+        let audiences = of_kind.gets.get(key).into_iter().chain(listed.map(|(_, audience)| audience));
+        audiences.flat_map(|audience| &audience.readers).cloned().collect()
+    }
+
+    /// What the reader has read, in order.
+    pub fn reads_of(&self, reader: &R) -> impl Iterator<Item = &Read> {
+        self.readers.get(reader).into_iter().flatten().map(Arc::as_ref)
+    }
+
+    /// Everyone who has read anything of the kind: for when it begins to be served, or ceases to be.
+    pub fn readers_of_kind(&self, kind: &GroupVersionKind) -> BTreeSet<R> {
+        let audiences = self
+            .kinds
+            .get(kind)
+            .into_iter()
+            .flat_map(|of_kind| of_kind.gets.values().chain(of_kind.lists.values().flat_map(BTreeMap::values)));
+        audiences.flat_map(|audience| &audience.readers).cloned().collect()
+    }
+
+    /// How many readers there are, and how many reads they have in sum.
+    pub fn len(&self) -> (usize, usize) {
+        (self.readers.len(), self.readers.values().map(BTreeSet::len).sum())
+    }
+
+    fn index(&mut self, reader: &R, read: Read) -> Arc<Read> {
+        let of_kind = self.kinds.entry(read.kind().clone()).or_default();
+        let read = Arc::new(read);
+        let audience = || Audience { read: read.clone(), readers: BTreeSet::new() };
+        let audience = match &*read {
+            Read::Get { key, .. } => of_kind.gets.entry(key.clone()).or_insert_with(audience),
+            Read::List { namespace, selector, .. } => {
+                let lists = of_kind.lists.entry(namespace.clone()).or_default();
+                lists.entry(selector.clone()).or_insert_with(audience)
+            }
+        };
+        audience.readers.insert(reader.clone());
+        audience.read.clone()
+    }
+
+    fn unindex(&mut self, reader: &R, read: &Read) {
+        let Some(of_kind) = self.kinds.get_mut(read.kind()) else { return };
+        match read {
+            Read::Get { key, .. } => {
+                if of_kind.gets.get_mut(key).is_some_and(|audience| audience.is_left_empty_by(reader)) {
+                    of_kind.gets.remove(key);
+                }
+            }
+            Read::List { namespace, selector, .. } => {
+                let Some(lists) = of_kind.lists.get_mut(namespace) else { return };
+                if lists.get_mut(selector).is_some_and(|audience| audience.is_left_empty_by(reader)) {
+                    lists.remove(selector);
+                }
+                if lists.is_empty() {
+                    of_kind.lists.remove(namespace);
+                }
+            }
+        }
+        if of_kind.gets.is_empty() && of_kind.lists.is_empty() {
+            self.kinds.remove(read.kind());
+        }
+    }
+}
+
+impl<R: Ord> Audience<R> {
+    fn is_left_empty_by(&mut self, reader: &R) -> bool {
+        self.readers.remove(reader);
+        self.readers.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests;
