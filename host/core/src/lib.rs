@@ -18,6 +18,7 @@ mod names;
 pub mod object;
 pub mod outcome;
 pub mod plan;
+pub mod quarantine;
 pub mod queue;
 pub mod reads;
 pub mod response;
