@@ -11,6 +11,7 @@
 
 mod desired;
 mod existing;
+mod leaving;
 mod ownership;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
 pub use self::ownership::{Ownership, ownership};
 
 use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_namespace};
@@ -334,7 +336,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             Next::Nothing => {}
         }
     }
-    prune(input, &wanted, &observed, &mut plan);
+    prune(input, &observed, |object| !wanted.retains(object.kind, object.key), &mut plan);
     plan
 }
 
@@ -485,13 +487,13 @@ fn apply(desired: &Desired, uid: &str, cause: Cause) -> Step {
     Step::Apply { desired, uid: uid.to_owned(), cause }
 }
 
-/// Deletes what is owned and not wanted, computed from what there is and never from what there was.
-fn prune(input: &Input<'_>, wanted: &Wanted, observed: &ByIdentity<'_>, plan: &mut Plan) {
+/// Deletes what is owned and has to go, computed from what there is and never from what there was.
+fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observed<'_>) -> bool, plan: &mut Plan) {
     let mut unwanted: Vec<(&Observed<'_>, Metadata)> = Vec::new();
     for same in observed.objects.values() {
         let found = same
             .iter()
-            .filter(|object| !wanted.retains(object.kind, object.key))
+            .filter(|object| must_go(object))
             .find_map(|object| owned(input, object, Metadata::read(object.json)).map(|metadata| (*object, metadata)));
         unwanted.extend(found);
     }

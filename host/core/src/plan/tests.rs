@@ -6,6 +6,7 @@ use crate::manifest::{ChildKind, Manifest};
 
 mod cases;
 mod laws;
+mod leaving;
 mod model;
 
 const PLUGIN: &str = "echo";

@@ -36,7 +36,7 @@ fn data() -> impl Strategy<Value = Value> {
     ])
 }
 
-fn children() -> impl Strategy<Value = Child> {
+pub(super) fn children() -> impl Strategy<Value = Child> {
     let labels = select(vec![json!(null), json!({"app": "x"}), json!({"app": 1}), json!({PLUGIN_LABEL: "forged"})]);
     prop_oneof![
         5 => (kinds(), names(), namespaces(), data(), labels).prop_map(|(kind, name, namespace, data, labels)| {
@@ -96,7 +96,7 @@ fn objects() -> impl Strategy<Value = Value> {
     )
 }
 
-fn worlds() -> impl Strategy<Value = World> {
+pub(super) fn worlds() -> impl Strategy<Value = World> {
     let grants = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(all_namespaces, all_kinds, adopts)| {
         let namespaces = if all_namespaces { Namespaces::All } else { Namespaces::Only(["default".to_owned()].into()) };
         let kinds = if all_kinds { Kinds::Declared } else { Kinds::Only([gvk("v1/ConfigMap"), gvk("batch/v1/Job")].into()) };
@@ -117,12 +117,16 @@ fn worlds() -> impl Strategy<Value = World> {
     })
 }
 
-/// Stated anew, from the decision and not from the code: the controller decides, and both labels where there is none.
-fn is_owned(world: &World, object: &Value) -> bool {
+/// Stated anew, from the decision and not from the code: the controller decides, and both labels where there is none; what another
+/// plugin has labelled is that plugin's, for two may reconcile the same parent.
+pub(super) fn is_owned(world: &World, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     let references = object["metadata"]["ownerReferences"].as_array();
     match references.and_then(|references| references.first()) {
-        Some(reference) => reference["uid"] == world.parent.uid.as_str(),
+        Some(reference) => {
+            let plugin = labels.get(PLUGIN_LABEL);
+            reference["uid"] == world.parent.uid.as_str() && plugin.is_none_or(|plugin| plugin == PLUGIN)
+        }
         None => labels[OWNER_UID_LABEL] == world.parent.uid.as_str() && labels[PLUGIN_LABEL] == PLUGIN,
     }
 }

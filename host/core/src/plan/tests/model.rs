@@ -20,7 +20,9 @@ impl World {
                 Step::Apply { desired, uid, .. } => self.write(desired, Some(uid)),
                 Step::Replace { desired, uid, .. } => {
                     self.delete(uid);
-                    self.write(desired, None);
+                    if self.live(&desired.child).is_none() {
+                        self.write(desired, None);
+                    }
                 }
                 Step::Label { uid, labels, .. } => self.label(uid, labels),
                 Step::Delete { uid, .. } => self.delete(uid),
@@ -40,8 +42,21 @@ impl World {
         live.json = object.to_string();
     }
 
+    /// What carries a finalizer is only marked as going.
     fn delete(&mut self, uid: &str) {
-        self.observed.retain(|live| live.uid != uid);
+        let Some(place) = self.observed.iter().position(|live| live.uid == uid) else { return };
+        let mut object: Value = serde_json::from_str(&self.observed[place].json).expect("JSON");
+        if object["metadata"].get("finalizers").is_some() {
+            object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
+            self.observed[place].json = object.to_string();
+        } else {
+            self.observed.remove(place);
+        }
+    }
+
+    /// What is going is gone.
+    pub(super) fn finish_deletions(&mut self) {
+        self.observed.retain(|live| !live.json.contains("deletionTimestamp"));
     }
 
     /// Server-side apply: merges, fills in defaults, writes some values in its own way, and answers with the result, which the host remembers.

@@ -1,0 +1,283 @@
+//! Laws and cases of parents that are being deleted.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy;
+
+use super::laws::{children, is_owned, worlds};
+use super::*;
+use crate::response::{Response, Teardown};
+
+fn teardown(done: bool, children: Option<Vec<Child>>) -> Teardown {
+    Teardown { done, response: Response { children, ..Response::default() } }
+}
+
+fn teardowns() -> impl Strategy<Value = Option<Teardown>> {
+    let children = proptest::option::weighted(0.8, proptest::collection::vec(children(), 0..8));
+    proptest::option::weighted(0.7, children.prop_map(|children| teardown(true, children)))
+}
+
+/// Worlds in which some objects do not go at once.
+fn lingering_worlds() -> impl Strategy<Value = World> {
+    (worlds(), proptest::collection::vec(any::<bool>(), 8)).prop_map(|(mut world, lingers)| {
+        for (live, lingers) in world.observed.iter_mut().zip(lingers) {
+            let mut object = parsed(live);
+            if lingers {
+                object["metadata"]["finalizers"] = json!(["example.com/slow"]);
+                live.json = object.to_string();
+            }
+        }
+        world
+    })
+}
+
+fn parsed(live: &Live) -> Value {
+    serde_json::from_str(&live.json).expect("JSON")
+}
+
+fn leaving(world: &World, teardown: Option<&Teardown>) -> Leaving {
+    world.with_input(|input| leave(input, teardown))
+}
+
+/// Stated anew: the garbage collector follows references within a namespace, and from anything to what has no namespace.
+fn is_reached_by_the_garbage_collector(world: &World, live: &Live) -> bool {
+    world.parent.key.namespace.is_none() || world.parent.key.namespace == live.key.namespace
+}
+
+/// Whether what the plugin returned names the object, or may mean it.
+fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
+    children.iter().any(|child| {
+        let (kind, namespace, name) = match child {
+            Child::Keep(reference) => {
+                (Some(reference.kind.clone()), reference.key.namespace.clone(), Some(reference.key.name.clone()))
+            }
+            Child::Apply(object) => {
+                let object = Value::Object(object.clone());
+                let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+                let kind = text("/apiVersion").zip(text("/kind"));
+                let kind = kind.map(|(api_version, kind)| GroupVersionKind::from_api_version(&api_version, &kind));
+                (kind, text("/metadata/namespace"), text("/metadata/name").filter(|name| name != "Bad_Name"))
+            }
+        };
+        let Some(kind) = kind else { return true };
+        let same_kind = (&kind.group, &kind.kind) == (&live.kind.group, &live.kind.kind);
+        let name = name.filter(|name| !name.is_empty());
+        let namespace = namespace.or_else(|| world.parent.key.namespace.clone());
+        let may_be_any = name.is_none() || namespace.is_none();
+        let same_namespace = live.key.namespace.is_none() || namespace == live.key.namespace;
+        same_kind && (may_be_any || name == Some(live.key.name.clone()) && same_namespace)
+    })
+}
+
+/// What may not remain at the release.
+fn must_go<'world>(world: &'world World, teardown: Option<&Teardown>) -> Vec<&'world Live> {
+    let wanted = teardown.and_then(|teardown| teardown.response.children.as_deref());
+    let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));
+    owned
+        .filter(|live| {
+            let unwanted = wanted.is_some_and(|children| !may_be_wanted(world, children, live));
+            unwanted || !is_reached_by_the_garbage_collector(world, live)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn a_parent_is_released_when_all_is_gone_that_must_go(mut world in lingering_worlds(), teardown in teardowns()) {
+        for _ in 0..3 {
+            let Leaving { plan, end } = leaving(&world, teardown.as_ref());
+            world.execute(&plan);
+            let left = must_go(&world, teardown.as_ref());
+            if end == End::Release {
+                prop_assert!(left.is_empty(), "{:?} is left after {:?}", left, plan);
+                // As long as the finalizer is not removed yet, it stays so.
+                prop_assert_eq!(leaving(&world, teardown.as_ref()).end, End::Release);
+                return Ok(());
+            }
+            world.finish_deletions();
+        }
+        let out_of_grants = world.observed.iter().filter(|live| is_owned(&world, &parsed(live))).find(|live| {
+            !world.grants.allows_kind(&live.kind) || !world.grants.allows_namespace(live.key.namespace.as_deref())
+        });
+        prop_assert!(out_of_grants.is_some(), "{:?} never ends", leaving(&world, teardown.as_ref()));
+    }
+
+    #[test]
+    fn leaving_touches_nothing_that_is_not_owned_by_uid(mut world in lingering_worlds(), teardown in teardowns()) {
+        let foreign: Vec<Live> = world.observed.iter().filter(|live| !is_owned(&world, &parsed(live))).cloned().collect();
+        for _ in 0..3 {
+            let plan = leaving(&world, teardown.as_ref()).plan;
+            world.execute(&plan);
+        }
+        for live in foreign {
+            prop_assert!(world.observed.contains(&live), "{:?} was touched", live);
+        }
+    }
+
+    #[test]
+    fn nothing_is_created_at_the_end(world in lingering_worlds(), teardown in teardowns()) {
+        let plan = leaving(&world, teardown.as_ref()).plan;
+        for step in &plan.steps {
+            prop_assert!(matches!(step, Step::Apply { .. } | Step::Label { .. } | Step::Delete { .. }), "{:?}", step);
+        }
+        prop_assert!(plan.waiting.is_empty());
+        let before: BTreeSet<String> = world.observed.iter().map(|live| live.uid.clone()).collect();
+        let mut after = world.clone();
+        after.execute(&plan);
+        prop_assert!(after.observed.iter().all(|live| before.contains(&live.uid)));
+    }
+
+    #[test]
+    fn until_the_plugin_is_done_all_is_as_for_the_living(
+        mut world in lingering_worlds(),
+        children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
+    ) {
+        let Leaving { plan, end } = leaving(&world, Some(&teardown(false, children.clone())));
+        prop_assert_ne!(end, End::Release);
+        world.desired = children;
+        prop_assert_eq!(plan, world.plan());
+    }
+
+    #[test]
+    fn leaving_writes_nothing_outside_the_grants(world in lingering_worlds(), teardown in teardowns()) {
+        for step in leaving(&world, teardown.as_ref()).plan.steps {
+            prop_assert!(world.grants.allows_kind(&step.child().kind), "{:?}", step);
+            prop_assert!(world.grants.allows_namespace(step.child().key.namespace.as_deref()), "{:?}", step);
+        }
+    }
+
+    #[test]
+    fn leaving_is_the_same_for_the_same_inputs(world in lingering_worlds(), teardown in teardowns()) {
+        let mut reversed = world.clone();
+        reversed.observed.reverse();
+        prop_assert_eq!(leaving(&world, teardown.as_ref()), leaving(&reversed, teardown.as_ref()));
+    }
+
+    #[test]
+    fn nothing_exists_out_of_the_garbage_collectors_reach_without_a_finalizer(mut world in lingering_worlds()) {
+        let plan = world.plan();
+        let finalizer = world.with_input(|input| needs_finalizer(input, &plan, false));
+        prop_assert!(world.with_input(|input| needs_finalizer(input, &plan, true)));
+        let out_of_reach = |world: &World| {
+            world.observed.iter().any(|live| is_owned(world, &parsed(live)) && !is_reached_by_the_garbage_collector(world, live))
+        };
+        let before = out_of_reach(&world);
+        world.execute(&plan);
+        prop_assert!(finalizer || !(before || out_of_reach(&world)), "{:?} without a finalizer", plan);
+        // Nor is it held for nothing.
+        let rest = world.plan();
+        world.finish_deletions();
+        let held = world.with_input(|input| needs_finalizer(input, &rest, false));
+        let creates = rest.steps.iter().any(|step| matches!(step, Step::Create { .. }));
+        prop_assert!(!held || out_of_reach(&world) || creates, "{:?}", world.observed);
+    }
+}
+
+fn elsewhere(mut object: Value) -> Value {
+    object["metadata"]["namespace"] = json!("other");
+    object
+}
+
+fn steps(leaving: &Leaving) -> Vec<String> {
+    leaving.plan.steps.iter().map(|step| format!("{} {}", step.verb(), step.child())).collect()
+}
+
+fn wait(message: &str) -> End {
+    End::Wait { message: message.to_owned() }
+}
+
+fn apply(object: Value) -> Child {
+    Child::Apply(object.as_object().expect("an object").clone())
+}
+
+#[test]
+fn without_a_finalizing_plugin_only_what_is_out_of_reach_is_deleted() {
+    let world = world();
+    let near = created(&world, config_map("a", "x"));
+    let far = created(&world, elsewhere(config_map("b", "x")));
+    let mut going = created(&world, elsewhere(config_map("c", "x")));
+    going["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
+    let found = leaving(&world.clone().sees([near.clone(), far, going]), None);
+    assert_eq!(steps(&found), ["delete ConfigMap.v1 other/b"]);
+    assert_eq!(found.end, wait("waiting until these are deleted: ConfigMap.v1 other/b, ConfigMap.v1 other/c"));
+    assert_eq!(leaving(&world.sees([near]), None), Leaving { plan: Plan::default(), end: End::Release });
+}
+
+#[test]
+fn children_that_kubectl_has_orphaned_are_left() {
+    let world = world();
+    let mut orphan = created(&world, config_map("a", "x"));
+    orphan["metadata"].as_object_mut().expect("an object").remove("ownerReferences");
+    assert_eq!(leaving(&world.sees([orphan]), None), Leaving { plan: Plan::default(), end: End::Release });
+}
+
+#[test]
+fn a_plugin_decides_what_goes_before_its_parent() {
+    let world = world();
+    let (map, job) = (created(&world, config_map("a", "x")), created(&world, job("j", "v1")));
+    let world = world.sees([map.clone(), job]);
+    let changed = vec![apply(config_map("a", "last words")), apply(config_map("new", "x"))];
+    let first = leaving(&world, Some(&teardown(false, Some(changed.clone()))));
+    assert_eq!(
+        steps(&first),
+        ["apply ConfigMap.v1 default/a", "create ConfigMap.v1 default/new", "delete Job.v1.batch default/j"]
+    );
+    assert_eq!(first.end, wait("the plugin echo has not finished its teardown"));
+    let last = leaving(&world, Some(&teardown(true, Some(changed))));
+    assert_eq!(steps(&last), ["apply ConfigMap.v1 default/a", "delete Job.v1.batch default/j"]);
+    assert_eq!(last.end, wait("waiting until these are deleted: Job.v1.batch default/j"));
+    for children in [None, Some(vec![apply(config_map("a", "x")), apply(super::job("j", "another"))])] {
+        let left = leaving(&world, Some(&teardown(true, children)));
+        assert_eq!((steps(&left), left.end), (vec![], End::Release), "a Job is not run again while its parent goes");
+    }
+}
+
+#[test]
+fn what_is_out_of_reach_goes_even_if_the_plugin_wants_it_or_may_want_it() {
+    let world = world();
+    let far = created(&world, elsewhere(config_map("a", "x")));
+    let world = world.sees([far]);
+    for child in [
+        apply(elsewhere(config_map("a", "x"))),
+        apply(json!({})),
+        Child::Keep(ObjectRef { kind: gvk("v1/ConfigMap"), key: ObjectKey::new(Some("other"), "a") }),
+    ] {
+        let found = leaving(&world, Some(&teardown(true, Some(vec![child]))));
+        assert_eq!(steps(&found), ["delete ConfigMap.v1 other/a"]);
+    }
+}
+
+#[test]
+fn what_may_not_be_deleted_is_waited_for_and_the_message_says_how_to_go_on() {
+    let world = world();
+    let far = created(&world, elsewhere(config_map("a", "x")));
+    let mut world = world.sees([far]);
+    world.grants = Grants::new(&manifest(), Namespaces::Only(["default".to_owned()].into()));
+    let found = leaving(&world, None);
+    assert_eq!(found.plan.refusals.len(), 1);
+    let End::Wait { message } = found.end else { panic!("released") };
+    assert_eq!(
+        message,
+        "an object is no longer wanted and cannot be deleted: ConfigMap.v1 other/a is in a namespace that the mount may not write to: \
+         grant it the namespace \"other\", or mount it for all namespaces; or leave it behind with the annotation \
+         gyre.dev/release=true on the parent"
+    );
+}
+
+#[test]
+fn long_lists_are_cut() {
+    let world = world();
+    let objects: Vec<Value> = ["a", "b", "c", "d", "e"].map(|name| created(&world, elsewhere(config_map(name, "x")))).into();
+    let End::Wait { message } = leaving(&world.sees(objects), None).end else { panic!("released") };
+    let named = "ConfigMap.v1 other/a, ConfigMap.v1 other/b, ConfigMap.v1 other/c";
+    assert_eq!(message, format!("waiting until these are deleted: {named} and 2 more"));
+}
+
+#[test]
+fn the_annotation_releases_unless_it_is_false() {
+    assert_eq!([None, Some("false"), Some("true"), Some(""), Some("yes")].map(is_released), [false, false, true, true, true]);
+    assert_eq!(finalizer("echo"), "gyre.dev/echo");
+}
