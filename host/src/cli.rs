@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -13,12 +14,16 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
+use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::host::{self, Options};
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
-use crate::plugins::{CodeArguments, MountArguments, load, read};
+use crate::mount::Mount;
+use crate::plugins::{CodeArguments, MountArguments, open};
+use crate::program::Program;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -44,9 +49,15 @@ enum Command {
     Dev(DevArguments),
 }
 
+/// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
+const RELOAD_EVERY: Duration = Duration::from_secs(1);
+
 const RUN_EXAMPLES: &str = "\
 Examples:
+  gyre run --config gyre.yaml
+  gyre run --config gyre.yaml --check
   gyre run --plugin echo.wasm
+  gyre run --plugin-dir /plugins
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace";
 
@@ -63,6 +74,9 @@ Examples:
 struct RunArguments {
     #[command(flatten)]
     mount: MountArguments,
+    /// Say whether the configuration and the plugins are right, print what would be mounted, and end. Needs no cluster.
+    #[arg(long)]
+    check: bool,
     /// The kubeconfig to connect with [default: $KUBECONFIG, else the service account that the pod runs as, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -117,33 +131,63 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
-    if arguments.mount.plugins.is_empty() {
-        missing("--plugin <FILE>");
+    if arguments.mount.is_empty() {
+        missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
     }
     log::start(&arguments.log, &arguments.log.level)?;
-    let sandbox = arguments.mount.sandbox()?;
-    let mounts = arguments.mount.mounts(&sandbox)?;
-    host::check(&mounts)?;
-    runtime(&arguments.mount)?.block_on(async {
+    let source = Source::open(&arguments.mount)?;
+    if arguments.check {
+        return write!(std::io::stdout(), "{}", config::Table(&source)).context("cannot write to standard output");
+    }
+    threads(source.concurrent_calls())?.block_on(async {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let options = Options {
-            workers: arguments.mount.workers(),
-            max_retries: arguments.mount.max_retries,
-            listen: arguments.listen.0,
-            instance: instance(),
-            ..Options::default()
-        };
-        host::run(client, mounts, options, told_to_stop()?).await
+        let mut stop = std::pin::pin!(told_to_stop()?);
+        let (sender, mut programs) = watch::channel(source.programs());
+        if !arguments.mount.no_reload {
+            tokio::spawn(source.follow(RELOAD_EVERY, sender, |_| {}));
+        }
+        // The host does not follow the programs yet: it makes way for another.
+        loop {
+            let wanted = Arc::clone(&programs.borrow_and_update());
+            let options = Options {
+                workers: wanted.iter().map(|program| program.workers).max().unwrap_or_default(),
+                max_retries: arguments.mount.max_retries,
+                listen: arguments.listen.0,
+                instance: instance(),
+                ..Options::default()
+            };
+            let mut is_over = true;
+            let end = async {
+                tokio::select! {
+                    () = &mut stop => {}
+                    Ok(()) = programs.changed() => is_over = false,
+                }
+            };
+            host::run(client.clone(), wanted.iter().map(mount).collect(), options, end).await?;
+            if is_over {
+                return Ok(());
+            }
+        }
     })
 }
 
-/// The threads of a host with these mounts.
-pub(crate) fn runtime(mounts: &MountArguments) -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn mount(program: &Program) -> Mount {
+    let Program { plugin, limits, settings, namespaces, .. } = program.clone();
+    Mount::new(plugin, limits, settings, namespaces)
+}
+
+/// What `gyre dev` asks for until it follows a `config::Source`.
+pub(crate) fn runtime(_: &MountArguments) -> anyhow::Result<tokio::runtime::Runtime> {
+    threads(256)
+}
+
+/// The threads of a host that makes so many calls at once.
+pub(crate) fn threads(concurrent_calls: u32) -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         // Each call into a plugin has a thread; a few more are for the resolver and the like.
-        .max_blocking_threads(mounts.concurrent_calls() as usize + 8)
+        .max_blocking_threads(concurrent_calls as usize + 8)
         // An idle thread holds on to memory that its calls have freed.
         .thread_keep_alive(Duration::from_secs(2))
         .build()
@@ -159,7 +203,7 @@ pub(crate) fn missing(argument: &str) -> ! {
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     for path in &arguments.plugins {
-        load(&sandbox, path, &read(path)?)?;
+        open(&sandbox, path)?;
     }
     Ok(())
 }
@@ -168,7 +212,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let mut output = std::io::stdout().lock();
     for path in &arguments.plugins {
-        for crd in &load(&sandbox, path, &read(path)?)?.manifest().crds {
+        for crd in &open(&sandbox, path)?.manifest().crds {
             let yaml =
                 serde_saphyr::to_string(crd).with_context(|| format!("{}: a CustomResourceDefinition", path.display()))?;
             write!(output, "---\n{yaml}").context("cannot write to standard output")?;

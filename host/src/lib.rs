@@ -11,7 +11,7 @@
 //! ```
 //!
 //! One module a box: [`informer`], [`store`] with [`object`], [`work`], [`host`], `reconcile`, `world`, `apply`, `status`, `events`
-//! and [`metrics`]. [`mount`] ties a plugin to the caches that it sees, [`kinds`] finds a kind at the API server, and [`admin`] serves
+//! and [`metrics`]. [`config`] comes down to a list of [`program`]s; [`mount`] ties a plugin to the caches that it sees, [`kinds`] finds a kind at the API server, and [`admin`] serves
 //! what people and probes ask. What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
@@ -20,6 +20,7 @@ pub mod admin;
 mod apply;
 pub mod cli;
 pub mod clock;
+pub mod config;
 mod dev;
 mod events;
 pub mod host;

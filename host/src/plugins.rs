@@ -1,4 +1,4 @@
-//! Plugins from files: the arguments that name them, reading, compiling, mounting.
+//! Plugins from files: the arguments that name them, reading, compiling.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -6,43 +6,62 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
-use gyre_core::grants::Namespaces;
-use gyre_sandbox::{Limits, Plugin, Sandbox};
+use gyre_core::grants::{Adoption, Namespaces};
+use gyre_core::names;
+use gyre_sandbox::{Plugin, Sandbox};
 use tracing::{debug, info};
 
-use crate::mount::Mount;
-
-/// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
-const MOST_CALLS: u32 = 256;
+use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Place, Policy, Problems, Said, bounds};
 
 /// Which plugins are mounted, and what they may take.
+///
+/// What a flag or its environment variable says holds for each mount, and replaces what `defaults` in the configuration file say; what
+/// a mount in the file says of itself goes before both.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MountArguments {
+    /// What is mounted, as a YAML file; it may be given instead of --plugin and the like. See --check.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces", "adopt"])]
+    pub(crate) config: Option<PathBuf>,
     /// A plugin to mount: a WebAssembly component. May be given several times.
     #[arg(long = "plugin", value_name = "FILE")]
     pub(crate) plugins: Vec<PathBuf>,
+    /// A directory: every .wasm file in it is mounted.
+    #[arg(long, value_name = "DIRECTORY")]
+    plugin_dir: Option<PathBuf>,
     /// Settings of a plugin, as JSON, after its name.
     #[arg(long = "settings", value_name = "NAME=JSON")]
     settings: Vec<Settings>,
     /// Watch and write in this namespace only. May be given several times [default: all namespaces].
-    #[arg(long = "namespace", value_name = "NAMESPACE")]
+    #[arg(long = "namespace", value_name = "NAMESPACE", value_parser = label)]
     namespaces: Vec<String>,
-    /// How many objects of each plugin are worked on at once.
-    #[arg(long, value_name = "N", env = "NUM_WORKERS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
-    workers: u16,
+    /// Let plugins take over objects that nobody owns and that bear the name of a child.
+    #[arg(long)]
+    adopt: bool,
+    /// What this deployment is called, among several in one cluster [default: the file's name, else gyre].
+    #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
+    pub(crate) name: Option<String>,
+    /// How many objects of each mount are worked on at once [default: 4].
+    #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = clap::value_parser!(u32).range(in_range(bounds::WORKERS)))]
+    workers: Option<u32>,
     /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(in_range(bounds::RETRIES)))]
     pub(crate) max_retries: Option<u32>,
-    /// How long one call of a plugin may take.
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
-    call_deadline: u64,
-    /// How much memory one call of a plugin may take.
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    call_memory: u16,
+    /// After how many faults of a plugin in a row it is not called for a while; or never [default: 10].
+    #[arg(long, value_name = "N")]
+    quarantine_after: Option<Faults>,
+    /// How long one call of a plugin may take [default: 2000].
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    call_deadline: Option<u64>,
+    /// How much memory one call of a plugin may take [default: 64].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    call_memory: Option<u16>,
+    /// Do not look whether the configuration or a plugin has changed.
+    #[arg(long)]
+    pub(crate) no_reload: bool,
     #[command(flatten)]
-    code: CodeArguments,
+    pub(crate) code: CodeArguments,
 }
 
 /// Where compiled code is kept.
@@ -72,60 +91,84 @@ impl FromStr for Settings {
     }
 }
 
-impl MountArguments {
-    /// How many objects of each plugin are worked on at once.
-    pub(crate) fn workers(&self) -> usize {
-        self.workers.into()
-    }
+/// After how many faults a plugin is quarantined; none: never.
+#[derive(Clone, Copy, Debug)]
+struct Faults(Option<u32>);
 
-    /// The most plugins that are called at once.
-    pub(crate) fn concurrent_calls(&self) -> u32 {
-        u32::from(self.workers).saturating_mul(u32::try_from(self.plugins.len()).unwrap_or(u32::MAX)).clamp(1, MOST_CALLS)
-    }
+impl FromStr for Faults {
+    type Err = String;
 
-    /// A sandbox that is large enough for them.
-    pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
-        Sandbox::new(gyre_sandbox::Options {
-            cache_dir: self.code.cache(),
-            concurrent_calls: self.concurrent_calls(),
-            max_memory_bytes: usize::from(self.call_memory) << 20,
-        })
-        .context("cannot set up the sandbox")
-    }
-
-    /// The mounts, which see no cluster yet.
-    ///
-    /// Errors: a file that is no plugin, settings that a plugin does not take.
-    pub(crate) fn mounts(&self, sandbox: &Sandbox) -> anyhow::Result<Vec<Mount>> {
-        let limits = Limits {
-            memory_bytes: usize::from(self.call_memory) << 20,
-            deadline: Duration::from_millis(self.call_deadline),
-            ..Limits::default()
-        };
-        let namespaces = if self.namespaces.is_empty() {
-            Namespaces::All
-        } else {
-            Namespaces::Only(self.namespaces.iter().cloned().collect())
-        };
-        let cache = self.code.cache();
-        let mut mounts = Vec::new();
-        for path in &self.plugins {
-            let bytes = read(path)?;
-            compile_apart(sandbox, path, &bytes, cache.as_deref());
-            let plugin = load(sandbox, path, &bytes)?;
-            let name = plugin.manifest().name.clone();
-            let settings = self.settings.iter().rev().find(|settings| settings.plugin == name);
-            let settings: Arc<[u8]> = settings.map_or("{}", |settings| settings.json.as_str()).as_bytes().into();
-            plugin.validate_settings(&settings, &limits).with_context(|| format!("the settings of the plugin {name}"))?;
-            mounts.push(Mount::new(plugin, limits.clone(), settings, namespaces.clone()));
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == config::NEVER {
+            return Ok(Self(None));
         }
-        for Settings { plugin, .. } in &self.settings {
-            if !mounts.iter().any(|mount| *mount.name == **plugin) {
-                let names: Vec<&str> = mounts.iter().map(|mount| &*mount.name).collect();
-                bail!("--settings names the plugin {plugin}, which is not mounted; mounted are: {}", names.join(", "));
+        let faults = text.parse().ok().filter(|faults| bounds::FAULTS.contains(faults));
+        let (least, most) = (bounds::FAULTS.start(), bounds::FAULTS.end());
+        faults.map(|faults| Self(Some(faults))).ok_or_else(|| format!("expected a number from {least} to {most}, or never"))
+    }
+}
+
+fn label(text: &str) -> Result<String, String> {
+    let remedy = "expected lower-case letters, digits and hyphens, at most 63";
+    if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
+const fn in_range(range: std::ops::RangeInclusive<u32>) -> std::ops::RangeInclusive<i64> {
+    *range.start() as i64..=*range.end() as i64
+}
+
+impl MountArguments {
+    /// Whether they name nothing to mount.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
+    }
+
+    /// What the flags say of each mount goes before the policy's own.
+    pub(crate) fn override_policy(&self, policy: &mut Policy) {
+        if !self.namespaces.is_empty() {
+            policy.namespaces = Some(Namespaces::Only(self.namespaces.iter().cloned().collect()));
+        }
+        if self.adopt {
+            policy.adoption = Adoption::Allowed;
+        }
+        if let Some(workers) = self.workers {
+            policy.workers = workers as usize;
+        }
+        if let Some(retries) = self.max_retries {
+            policy.max_retries = Some(retries);
+        }
+        if let Some(Faults(faults)) = self.quarantine_after {
+            policy.quarantine_after = faults;
+        }
+        if let Some(milliseconds) = self.call_deadline {
+            policy.limits.deadline = Duration::from_millis(milliseconds);
+        }
+        if let Some(mebibytes) = self.call_memory {
+            policy.limits.memory_bytes = usize::from(mebibytes) << 20;
+        }
+    }
+
+    /// The configuration that the flags are, without a file.
+    pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
+        let flag = |flag: &str, path: &Path| Place::whole(&format!("{flag} {}", path.display()).into());
+        let mut configuration = Configuration::empty(Place::whole(&"--name".into()));
+        self.override_policy(&mut configuration.defaults);
+        for path in &self.plugins {
+            let policy = configuration.defaults.clone();
+            configuration.mounts.push(MountSpec::of(path.clone(), flag("--plugin", path), policy));
+        }
+        let directory = self.plugin_dir.clone();
+        configuration.directory = directory.map(|value| Said { place: flag("--plugin-dir", &value), value });
+        for Settings { plugin, json } in &self.settings {
+            let source = DocumentSource::Flag(Arc::from(format!("--settings {plugin}")));
+            match Document::parse(source, json) {
+                Ok(Document { source, root }) => {
+                    configuration.settings.push((plugin.clone(), config::Settings { source, node: root, path: String::new() }));
+                }
+                Err(problem) => problems.0.push(problem),
             }
         }
-        Ok(mounts)
+        configuration
     }
 }
 
@@ -136,7 +179,8 @@ impl CodeArguments {
         Sandbox::new(options).context("cannot set up the sandbox")
     }
 
-    fn cache(&self) -> Option<PathBuf> {
+    /// The directory for compiled code.
+    pub(crate) fn cache(&self) -> Option<PathBuf> {
         match &self.code_cache {
             Some(directory) if directory.as_os_str() == "off" => None,
             Some(directory) => Some(directory.clone()),
@@ -151,7 +195,7 @@ impl CodeArguments {
 
 /// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
 /// this one. Whatever is wrong with the plugin, loading it says.
-fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
+pub(crate) fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
     let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
     if sandbox.is_compiled(bytes) {
         return;
@@ -165,18 +209,40 @@ fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Pa
     }
 }
 
-/// The bytes of a plugin.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))
+/// Reads a plugin and loads it.
+pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))?;
+    load(sandbox, &bytes).with_context(|| format!("cannot load the plugin {}", path.display()))
 }
 
 /// Loads a plugin, compiling it if it is not in the cache.
-pub(crate) fn load(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> anyhow::Result<Plugin> {
-    let plugin = sandbox.load(bytes).with_context(|| format!("cannot load the plugin {}", path.display()))?;
+pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandbox::load::Error> {
+    let plugin = sandbox.load(bytes)?;
     let manifest = plugin.manifest();
     info!(
         plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),
         compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
     );
     Ok(plugin)
+}
+
+/// What `gyre dev` asks for until it follows a `config::Source`.
+impl MountArguments {
+    /// How many objects of each mount are worked on at once.
+    pub(crate) fn workers(&self) -> usize {
+        let mut policy = Policy::default();
+        self.override_policy(&mut policy);
+        policy.workers
+    }
+
+    /// A sandbox that is large enough.
+    pub(crate) fn sandbox(&self) -> anyhow::Result<config::Source> {
+        Ok(config::Source::open(self)?)
+    }
+
+    /// The mounts.
+    pub(crate) fn mounts(&self, source: &config::Source) -> anyhow::Result<Vec<crate::mount::Mount>> {
+        let programs = source.reload()?;
+        Ok(programs.iter().map(crate::cli::mount).collect())
+    }
 }

@@ -62,6 +62,35 @@ impl Program {
         }
     }
 
+    /// Whether it is the same plugin, by its digest, with the same configuration: then nothing need change.
+    pub fn is_same(&self, other: &Self) -> bool {
+        // Named one by one, so that a new field is not forgotten.
+        let Self {
+            name,
+            plugin,
+            settings,
+            limits,
+            workers,
+            namespaces,
+            selector,
+            grants,
+            reads,
+            max_retries,
+            quarantine_after,
+        } = self;
+        plugin.digest() == other.plugin.digest()
+            && *name == other.name
+            && *settings == other.settings
+            && *limits == other.limits
+            && *workers == other.workers
+            && *namespaces == other.namespaces
+            && *selector == other.selector
+            && *grants == other.grants
+            && *reads == other.reads
+            && *max_retries == other.max_retries
+            && *quarantine_after == other.quarantine_after
+    }
+
     /// What the plugin says of itself.
     pub fn manifest(&self) -> &Manifest {
         self.plugin.manifest()

@@ -14,7 +14,7 @@ pub mod conflict;
 pub mod contains;
 pub mod grants;
 pub mod manifest;
-mod names;
+pub mod names;
 pub mod object;
 pub mod outcome;
 pub mod plan;

@@ -1,7 +1,7 @@
 //! Which names Kubernetes accepts.
 
 /// `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, at most 63: DNS-1123 label, e.g. the name of a namespace.
-pub(crate) fn is_dns_label(text: &str) -> bool {
+pub fn is_dns_label(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 63
         && text.as_bytes().first().is_some_and(alphanumeric)
@@ -10,12 +10,12 @@ pub(crate) fn is_dns_label(text: &str) -> bool {
 }
 
 /// A DNS-1123 label that begins with a letter (DNS-1035), e.g. the version of an API.
-pub(crate) fn is_dns_label_with_letter(text: &str) -> bool {
+pub fn is_dns_label_with_letter(text: &str) -> bool {
     is_dns_label(text) && text.as_bytes().first().is_some_and(u8::is_ascii_lowercase)
 }
 
 /// Labels with dots between, at most 253: DNS-1123 subdomain. Unlike in the DNS, Kubernetes does not limit each label to 63.
-pub(crate) fn is_dns_subdomain(text: &str) -> bool {
+pub fn is_dns_subdomain(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= 253
         && text.split('.').all(|part| {
@@ -41,7 +41,7 @@ pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
 }
 
 /// `[A-Z][A-Za-z0-9]*`, at most 63: the name of a kind.
-pub(crate) fn is_kind(text: &str) -> bool {
+pub fn is_kind(text: &str) -> bool {
     text.len() <= 63
         && text.as_bytes().first().is_some_and(u8::is_ascii_uppercase)
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric())

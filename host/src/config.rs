@@ -1,0 +1,304 @@
+//! The operator's configuration: a file or flags, and the programs that they come down to.
+//!
+//! ```text
+//! gyre.yaml ─ node ─▶ tree with lines ─ read, file ─▶ Configuration ─ load ─▶ programs
+//! flags ────────────── plugins ──────────────────────▶     ▲            ▲
+//!                                                  plugin directory   plugins, settings
+//! ```
+//!
+//! Everything that is wrong is found in one pass and said with its place: see [`Problems`]. [`Source::follow`] reads it all again when
+//! a file has changed; what is wrong then is refused as a whole, and what ran before goes on.
+//!
+//! For a value that can be set in several places, a flag goes before its environment variable, which goes before `defaults` in the
+//! file, which go before what is built in. What a mount says of itself goes before all of these.
+
+mod file;
+mod load;
+mod node;
+mod problem;
+mod quantity;
+mod read;
+mod settings;
+mod spec;
+mod table;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_sandbox::Sandbox;
+use tokio::sync::watch as channel;
+use tracing::{debug, error, info, warn};
+
+use self::load::Loader;
+pub(crate) use self::node::{Document, Source as DocumentSource};
+pub(crate) use self::problem::Place;
+pub use self::problem::{Problem, Problems};
+pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
+pub(crate) use self::table::Table;
+use self::watch::Files;
+use crate::plugins::MountArguments;
+use crate::program::Program;
+
+/// A file that has changed may still be written. It is taken when it has stayed as it is for so long,
+const SETTLED_AFTER: Duration = Duration::from_millis(200);
+/// or when it has been waited for so often: what never settles would never be taken otherwise.
+const MOST_WAITS: u32 = 25;
+
+/// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
+const MOST_CALLS: u32 = 256;
+/// Room for workers that a changed configuration adds. What is reserved is addresses.
+const FEWEST_CALLS: u32 = 32;
+
+/// Why there is nothing to run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration is wrong.
+    #[error("the configuration is refused\n{0}")]
+    Refused(Problems),
+    /// There is no sandbox for plugins.
+    #[error("cannot set up the sandbox")]
+    Sandbox(#[source] gyre_sandbox::Error),
+}
+
+/// What became of a configuration that has changed.
+#[derive(Debug)]
+pub enum Reload<'a> {
+    /// It is in force.
+    Taken,
+    /// It is wrong, and the one before it goes on.
+    Refused(&'a Problems),
+}
+
+/// Where programs come from, and those that were loaded last.
+pub struct Source {
+    shared: Arc<Shared>,
+    files: Files,
+    programs: Arc<[Program]>,
+}
+
+/// What stays while the process runs.
+struct Shared {
+    arguments: MountArguments,
+    sandbox: Sandbox,
+    process: Process,
+}
+
+/// What a process cannot change.
+struct Process {
+    name: String,
+    concurrent_calls: u32,
+    max_memory_bytes: usize,
+}
+
+impl Process {
+    /// Large enough for a configuration.
+    fn of(configuration: &Configuration) -> Self {
+        let policies = || configuration.mounts.iter().map(|mount| &mount.policy);
+        let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
+        Self {
+            name: configuration.name.value.clone(),
+            concurrent_calls: calls(configuration).clamp(FEWEST_CALLS, MOST_CALLS),
+            max_memory_bytes: largest.unwrap_or_default(),
+        }
+    }
+
+    /// What of a configuration needs another process.
+    fn check(&self, configuration: &Configuration, problems: &mut Problems) {
+        let Said { value: name, place } = &configuration.name;
+        if *name != self.name {
+            let what = format!("the deployment is called {} while it runs, not {name}", self.name);
+            problems.add(place.clone(), what, "restart gyre to rename it");
+        }
+        for mount in &configuration.mounts {
+            if mount.policy.limits.memory_bytes > self.max_memory_bytes {
+                let most = quantity::Bytes(self.max_memory_bytes as u64);
+                let what = format!("the memory limit is more than the {most} that this process was started for");
+                problems.add(mount.place.clone(), what, "restart gyre to raise it");
+            }
+        }
+        if calls(configuration) > self.concurrent_calls {
+            warn!(calls = self.concurrent_calls, "there are more workers than calls at once; restart gyre for more");
+        }
+    }
+}
+
+fn calls(configuration: &Configuration) -> u32 {
+    let workers: usize = configuration.mounts.iter().map(|mount| mount.policy.workers).sum();
+    u32::try_from(workers).unwrap_or(u32::MAX)
+}
+
+impl Source {
+    /// Reads the configuration that the arguments name or are, and loads its programs. Blocks: compiling takes some 100 ms a plugin.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
+        let (mut files, mut problems) = (Files::default(), Problems::default());
+        let configuration = read(arguments, &mut files, &mut problems);
+        let process = Process::of(&configuration);
+        let options = gyre_sandbox::Options {
+            cache_dir: arguments.code.cache(),
+            concurrent_calls: process.concurrent_calls,
+            max_memory_bytes: process.max_memory_bytes,
+        };
+        let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
+        let cache = arguments.code.cache();
+        let programs = Loader::new(&sandbox, cache.as_deref(), &[], &mut files, &mut problems).load(configuration);
+        let programs = problems.or(programs).map_err(Error::Refused)?.into();
+        let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, process });
+        Ok(Self { shared, files, programs })
+    }
+
+    /// What the deployment is called.
+    pub fn name(&self) -> &str {
+        &self.shared.process.name
+    }
+
+    /// The most calls of plugins at once, each of which takes a thread.
+    pub fn concurrent_calls(&self) -> u32 {
+        self.shared.process.concurrent_calls
+    }
+
+    /// The programs that were loaded last.
+    pub fn programs(&self) -> Arc<[Program]> {
+        Arc::clone(&self.programs)
+    }
+
+    /// The programs as they are on disk now.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with them.
+    pub(crate) fn reload(&self) -> Result<Arc<[Program]>, Error> {
+        self.shared.load(&self.programs).1.map_err(Error::Refused)
+    }
+
+    /// Looks at the files every so often. When they have changed, all is read anew, and the programs are sent if it is right. Ends when
+    /// nobody wants them any more.
+    ///
+    /// # Guarantees
+    ///
+    /// What is sent is right as a whole. A program whose plugin and configuration are the same as before is the same.
+    pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
+        let mut is_refused = false;
+        loop {
+            tokio::select! {
+                () = wanted.closed() => return,
+                () = self.changed(every) => {}
+            }
+            let (shared, current) = (Arc::clone(&self.shared), Arc::clone(&self.programs));
+            // Compiling would hold up everything else that this thread has to do.
+            let loaded = tokio::task::spawn_blocking(move || shared.load(&current)).await;
+            let Ok((files, result)) = loaded else {
+                error!("reading the configuration panicked: this is a defect of gyre; its log says where");
+                self.files = self.files.look_again();
+                continue;
+            };
+            self.files = files;
+            match result {
+                Ok(programs) => {
+                    let is_same = programs.len() == self.programs.len()
+                        && programs.iter().zip(self.programs.iter()).all(|(new, old)| new.is_same(old));
+                    if is_same && !is_refused {
+                        debug!("files have changed, and mean the same");
+                        continue;
+                    }
+                    is_refused = false;
+                    info!(mounts = programs.len(), "the configuration has changed");
+                    report(Reload::Taken);
+                    if !is_same {
+                        self.programs = Arc::clone(&programs);
+                        wanted.send_replace(programs);
+                    }
+                }
+                Err(problems) => {
+                    is_refused = true;
+                    for problem in &problems.0 {
+                        error!("the changed configuration is refused, and the one before it goes on: {problem}");
+                    }
+                    report(Reload::Refused(&problems));
+                }
+            }
+        }
+    }
+
+    /// Ends when the files are others than those that were read, and have settled.
+    async fn changed(&self, every: Duration) {
+        loop {
+            tokio::time::sleep(every).await;
+            let mut seen = self.files.look_again();
+            if seen == self.files {
+                continue;
+            }
+            for _ in 0..MOST_WAITS {
+                tokio::time::sleep(SETTLED_AFTER).await;
+                let now = seen.look_again();
+                if now == seen {
+                    break;
+                }
+                seen = now;
+            }
+            return;
+        }
+    }
+}
+
+impl Shared {
+    fn load(&self, current: &[Program]) -> (Files, Result<Arc<[Program]>, Problems>) {
+        let (mut files, mut problems) = (Files::default(), Problems::default());
+        let configuration = read(&self.arguments, &mut files, &mut problems);
+        self.process.check(&configuration, &mut problems);
+        let cache = self.arguments.code.cache();
+        let programs = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
+        let result = problems.or(programs.into());
+        (files, result)
+    }
+}
+
+/// What the arguments name or are.
+fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
+    let mut configuration = match &arguments.config {
+        Some(path) => read_file(path, arguments, files, problems),
+        None => arguments.configuration(problems),
+    };
+    if let Some(name) = &arguments.name {
+        configuration.name = Said { value: name.clone(), place: Place::whole(&"--name".into()) };
+    }
+    if let Some(directory) = configuration.directory.take() {
+        match files.list(&directory.value) {
+            Ok(plugins) => add_directory(&mut configuration, plugins),
+            Err(error) => {
+                let what = format!("cannot list the directory {}: {error}", directory.value.display());
+                problems.add(directory.place, what, "name a directory of plugins");
+            }
+        }
+    }
+    configuration
+}
+
+fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
+    let name: Arc<str> = path.display().to_string().into();
+    let source = DocumentSource::File(Arc::clone(&name));
+    let document = load::read_document(files, path, source, &Place::whole(&"--config".into()), problems);
+    let directory = path.parent().unwrap_or(Path::new(""));
+    match document {
+        Some(document) => file::read(&document, directory, |policy| arguments.override_policy(policy), problems),
+        None => Configuration::empty(Place::whole(&name)),
+    }
+}
+
+/// Mounts the plugins of a directory with the defaults, but for those that a mount names.
+fn add_directory(configuration: &mut Configuration, plugins: Vec<std::path::PathBuf>) {
+    // Links are followed, as there are many ways to write a path.
+    let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin.value)).collect();
+    for plugin in plugins.into_iter().filter(|plugin| !listed.contains(&canonical(plugin))) {
+        let place = Place::whole(&plugin.display().to_string().into());
+        configuration.mounts.push(MountSpec::of(plugin, place, configuration.defaults.clone()));
+    }
+}

@@ -1,0 +1,250 @@
+//! The configuration file.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces};
+use gyre_core::names;
+use gyre_core::object::GroupVersionKind;
+use gyre_core::selector::Selector;
+use gyre_sandbox::Limits;
+
+use super::node::{Document, Value};
+use super::problem::Problems;
+use super::read::{Field, Map};
+use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
+
+const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
+const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
+const MOUNT: [&str; 12] = [
+    "name",
+    "plugin",
+    "namespaces",
+    "selector",
+    "settings",
+    "settingsFrom",
+    "limits",
+    "workers",
+    "maxRetries",
+    "quarantineAfter",
+    "grants",
+    "adoption",
+];
+const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
+const LIMITS: [&str; 10] =
+    ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "log", "logLines", "reuse"];
+
+/// Reads a configuration file's document. Paths in it are relative to `directory`.
+///
+/// What cannot be read is a problem, and taken as if it were not there. `overrides` go before the file's `defaults`.
+pub(crate) fn read(
+    document: &Document,
+    directory: &Path,
+    overrides: impl Fn(&mut Policy),
+    problems: &mut Problems,
+) -> Configuration {
+    let collected = RefCell::new(Problems::default());
+    let file = Reader { directory };
+    let configuration = file.configuration(Field::root(&document.source, &document.root, &collected), overrides);
+    problems.0.append(&mut collected.into_inner().0);
+    configuration
+}
+
+struct Reader<'a> {
+    directory: &'a Path,
+}
+
+impl Reader<'_> {
+    fn configuration(&self, root: Field<'_>, overrides: impl Fn(&mut Policy)) -> Configuration {
+        let mut configuration = Configuration::empty(root.source().whole());
+        let is_empty = matches!(root.node.value, Value::Null);
+        let Some(map) = (if is_empty { None } else { root.clone().map("the configuration", &ROOT) }) else {
+            overrides(&mut configuration.defaults);
+            if is_empty {
+                root.wrong("the file is empty", "list what to mount under mounts, or name a pluginDirectory");
+            }
+            return configuration;
+        };
+        if let Some(name) = map.get("name").as_ref().and_then(label) {
+            configuration.name = name;
+        }
+        if let Some(defaults) = map.get("defaults").and_then(|defaults| defaults.map("the defaults", &POLICY)) {
+            configuration.defaults = policy(&defaults, &configuration.defaults);
+        }
+        overrides(&mut configuration.defaults);
+        configuration.directory = map.get("pluginDirectory").as_ref().and_then(|field| self.path(field));
+        match map.get("mounts") {
+            Some(mounts) => {
+                let mounts = mounts.list("mounts").into_iter().flatten();
+                configuration.mounts = mounts.filter_map(|mount| self.mount(mount, &configuration.defaults)).collect();
+            }
+            None if map.get("pluginDirectory").is_none() => root.wrong(
+                "nothing is mounted: there are neither mounts nor a pluginDirectory",
+                "list what to mount under mounts, or name a pluginDirectory; mounts: [] unmounts all",
+            ),
+            None => {}
+        }
+        configuration
+    }
+
+    fn mount(&self, field: Field<'_>, defaults: &Policy) -> Option<MountSpec> {
+        let place = field.place();
+        let map = field.map("a mount", &MOUNT)?;
+        let name = map.get("name").as_ref().and_then(label);
+        let policy = policy(&map, defaults);
+        let selector = map.get("selector").as_ref().and_then(selector).unwrap_or_default();
+        let settings = self.settings(&map);
+        let grants = map.get("grants").as_ref().map(grants).unwrap_or_default();
+        let Some(plugin) = map.get("plugin") else {
+            map.field().wrong("the plugin is missing", "say plugin: and the file of a WebAssembly component");
+            return None;
+        };
+        Some(MountSpec { place, name, plugin: self.path(&plugin)?, selector, settings, grants, policy })
+    }
+
+    fn settings(&self, mount: &Map<'_>) -> SettingsFrom {
+        match (mount.get("settings"), mount.get("settingsFrom")) {
+            (Some(_), Some(file)) => {
+                file.wrong("there are settings and settingsFrom", "keep one of the two");
+                SettingsFrom::Unknown
+            }
+            (Some(field), None) => settings(&field).map_or(SettingsFrom::Unknown, SettingsFrom::Inline),
+            (None, Some(file)) => self.path(&file).map_or(SettingsFrom::Unknown, SettingsFrom::File),
+            (None, None) => SettingsFrom::Default,
+        }
+    }
+
+    fn path(&self, field: &Field<'_>) -> Option<Said<PathBuf>> {
+        let text = field.string("a path, relative to the folder of this file")?;
+        if text.is_empty() {
+            field.wrong("the path is empty", "write a path, relative to the folder of this file");
+            return None;
+        }
+        Some(Said { value: self.directory.join(text), place: field.place() })
+    }
+}
+
+/// Settings that stand at a field.
+fn settings(field: &Field<'_>) -> Option<Settings> {
+    match field.node.value {
+        Value::Map(_) => Some(Settings { source: field.source().clone(), node: field.node.clone(), path: field.path.clone() }),
+        _ => {
+            field.wrong(format!("expected settings, found {}", field.node.describe()), "write a map of settings");
+            None
+        }
+    }
+}
+
+/// What the map says, and the base where it says nothing.
+fn policy(map: &Map<'_>, base: &Policy) -> Policy {
+    let mut policy = base.clone();
+    if let Some(field) = map.get("namespaces") {
+        policy.namespaces = namespaces(&field);
+    }
+    if let Some(adopts) = map.get("adoption").and_then(|field| field.boolean()) {
+        policy.adoption = if adopts { Adoption::Allowed } else { Adoption::Refused };
+    }
+    if let Some(limits) = map.get("limits").and_then(|field| field.map("limits", &LIMITS)) {
+        read_limits(&limits, &mut policy.limits);
+    }
+    if let Some(workers) = map.get("workers").and_then(|field| field.number(bounds::WORKERS)) {
+        policy.workers = workers as usize;
+    }
+    if let Some(retries) = map.get("maxRetries").and_then(|field| field.number_or_word(bounds::RETRIES, Some(FOREVER))) {
+        policy.max_retries = retries;
+    }
+    if let Some(faults) = map.get("quarantineAfter").and_then(|field| field.number_or_word(bounds::FAULTS, Some(NEVER))) {
+        policy.quarantine_after = faults;
+    }
+    policy
+}
+
+fn read_limits(map: &Map<'_>, limits: &mut Limits) {
+    fn set<T>(target: &mut T, value: Option<T>) {
+        if let Some(value) = value {
+            *target = value;
+        }
+    }
+    let count = |key: &str, range| map.get(key).and_then(|field| field.number(range)).map(|number| number as usize);
+    let bytes = |key: &str, range| map.get(key).and_then(|field| field.bytes(range));
+    set(&mut limits.deadline, map.get("deadline").and_then(|field| field.duration(bounds::DEADLINE)));
+    set(&mut limits.memory_bytes, bytes("memory", bounds::MEMORY));
+    set(&mut limits.output_bytes, bytes("output", bounds::OUTPUT));
+    set(&mut limits.output_depth, count("outputDepth", bounds::DEPTH));
+    set(&mut limits.children, count("children", bounds::CHILDREN));
+    set(&mut limits.conditions, count("conditions", bounds::CONDITIONS));
+    set(&mut limits.events, count("events", bounds::EVENTS));
+    set(&mut limits.log_bytes, bytes("log", bounds::LOG));
+    set(&mut limits.log_lines, count("logLines", bounds::LOG_LINES));
+    set(&mut limits.reuse, map.get("reuse").and_then(|field| field.number_or_word(bounds::REUSE, Some(NEVER))).map(reuse));
+}
+
+fn namespaces(field: &Field<'_>) -> Option<Namespaces> {
+    let items = field.list("namespaces")?;
+    if items.is_empty() {
+        field.wrong("no namespace is listed", "list namespaces, or leave the key out for all namespaces");
+        return None;
+    }
+    let names: Vec<Option<Said<String>>> = items.iter().map(label).collect();
+    let names: Option<BTreeSet<String>> = names.into_iter().map(|name| name.map(|name| name.value)).collect();
+    names.map(Namespaces::Only)
+}
+
+fn label(field: &Field<'_>) -> Option<Said<String>> {
+    let text = field.string("a name")?;
+    if !names::is_dns_label(text) {
+        field.wrong(format!("{text:?} is no name"), "write lower-case letters, digits and hyphens, at most 63");
+        return None;
+    }
+    Some(Said { value: text.to_owned(), place: field.place() })
+}
+
+fn selector(field: &Field<'_>) -> Option<Selector> {
+    match field.string("a label selector, as kubectl get -l takes")?.parse() {
+        Ok(selector) => Some(selector),
+        Err(error) => {
+            field.wrong(
+                format!("it is no label selector: {error}"),
+                "write one as kubectl get -l takes, e.g. app=web,tier in (a,b)",
+            );
+            None
+        }
+    }
+}
+
+fn grants(field: &Field<'_>) -> GrantSpec {
+    let Some(map) = field.clone().map("grants", &GRANTS) else { return GrantSpec::default() };
+    let words = BTreeMap::from([("parent", ReadNamespaces::OfParent), ("all", ReadNamespaces::All)]);
+    let read_namespaces = map.get("readNamespaces").and_then(|field| {
+        let found = match &field.node.value {
+            Value::String(text) => words.get(text.as_str()).cloned(),
+            _ => None,
+        };
+        if found.is_none() {
+            field.wrong(format!("expected parent or all, found {}", field.node.describe()), "write parent or all");
+        }
+        found
+    });
+    GrantSpec {
+        children: map.get("children").as_ref().and_then(kinds),
+        reads: map.get("reads").as_ref().and_then(kinds),
+        read_namespaces: read_namespaces.unwrap_or_default(),
+    }
+}
+
+fn kinds(field: &Field<'_>) -> Option<Vec<Said<GroupVersionKind>>> {
+    Some(field.list("kinds, such as Job.v1.batch")?.iter().filter_map(kind).collect())
+}
+
+fn kind(field: &Field<'_>) -> Option<Said<GroupVersionKind>> {
+    let text = field.string("a kind, such as Job.v1.batch or ConfigMap.v1")?;
+    let mut parts = text.splitn(3, '.');
+    let (kind, version, group) = (parts.next()?, parts.next().unwrap_or_default(), parts.next());
+    let is_group = group.is_none_or(names::is_dns_subdomain);
+    if !(names::is_kind(kind) && names::is_dns_label_with_letter(version) && is_group) {
+        field.wrong(format!("{text:?} is no kind"), "write it as Kind.version.group, e.g. Job.v1.batch or ConfigMap.v1");
+        return None;
+    }
+    Some(Said { value: GroupVersionKind::new(group.unwrap_or_default(), version, kind), place: field.place() })
+}

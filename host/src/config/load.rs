@@ -1,0 +1,298 @@
+//! From what a configuration says to the programs that it means: reading, compiling, checking.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants};
+use gyre_core::manifest::Manifest;
+use gyre_core::object::GroupVersionKind;
+use gyre_sandbox::{Digest, Plugin, Sandbox};
+
+use super::node::{Document, Source, Value};
+use super::problem::{Place, Problems, list};
+use super::settings;
+use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom};
+use super::watch::Files;
+use crate::kinds::error_chain;
+use crate::plugins;
+use crate::program::Program;
+
+/// A ConfigMap holds 1 MiB.
+pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
+/// Components with an interpreter in them have some 20 MiB.
+const LARGEST_PLUGIN: u64 = 256 << 20;
+
+/// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
+const KUBERNETES_GROUPS: [&str; 22] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+];
+
+/// What is needed to load programs.
+pub(crate) struct Loader<'a> {
+    pub(crate) sandbox: &'a Sandbox,
+    /// Where another process may put compiled code.
+    pub(crate) cache: Option<&'a Path>,
+    /// What runs now: what has not changed is taken from it.
+    pub(crate) current: &'a [Program],
+    pub(crate) files: &'a mut Files,
+    pub(crate) problems: &'a mut Problems,
+    plugins: HashMap<Digest, Plugin>,
+}
+
+/// A mount whose plugin is loaded.
+struct Loaded {
+    spec: MountSpec,
+    program: Program,
+}
+
+impl<'a> Loader<'a> {
+    pub(crate) fn new(
+        sandbox: &'a Sandbox,
+        cache: Option<&'a Path>,
+        current: &'a [Program],
+        files: &'a mut Files,
+        problems: &'a mut Problems,
+    ) -> Self {
+        let plugins = current.iter().map(|program| (*program.plugin.digest(), program.plugin.clone())).collect();
+        Self { sandbox, cache, current, files, problems, plugins }
+    }
+
+    /// The programs of the mounts; what is wrong with them is added to the problems. Blocks: compiling takes some 100 ms a plugin.
+    pub(crate) fn load(mut self, configuration: Configuration) -> Vec<Program> {
+        let mut loaded = Vec::new();
+        for spec in configuration.mounts {
+            if let Some(plugin) = self.plugin(&spec.plugin) {
+                let program = self.program(&spec, plugin, &configuration.settings);
+                loaded.push(Loaded { spec, program });
+            }
+        }
+        self.check_names(&loaded);
+        self.check_parents(&loaded);
+        self.check_flags(&loaded, &configuration.settings);
+        loaded.into_iter().map(|loaded| loaded.program).collect()
+    }
+
+    fn plugin(&mut self, said: &Said<PathBuf>) -> Option<Plugin> {
+        let path = &said.value;
+        let bytes = match self.files.read(path, LARGEST_PLUGIN) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let what = format!("cannot read the plugin {}: {error}", path.display());
+                self.problems.add(said.place.clone(), what, "give the file of a WebAssembly component");
+                return None;
+            }
+        };
+        let digest = Digest::of(&bytes);
+        if let Some(plugin) = self.plugins.get(&digest) {
+            return Some(plugin.clone());
+        }
+        plugins::compile_apart(self.sandbox, path, &bytes, self.cache);
+        match plugins::load(self.sandbox, &bytes) {
+            Ok(plugin) => {
+                self.plugins.insert(digest, plugin.clone());
+                Some(plugin)
+            }
+            Err(error) => {
+                let what = format!("cannot load the plugin {}: {}", path.display(), error_chain(&error));
+                self.problems.add(said.place.clone(), what, "give a WebAssembly component that is built for gyre");
+                None
+            }
+        }
+    }
+
+    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Settings)]) -> Program {
+        let manifest = plugin.manifest();
+        let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after } = &spec.policy;
+        let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
+        let settings = self.settings(spec, by_flag, &plugin);
+        let GrantSpec { children, reads, read_namespaces } = &spec.grants;
+        let children = self.grant(children.as_deref(), "children", manifest, manifest.children.iter().map(|child| &child.kind));
+        let reads = self.grant(reads.as_deref(), "reads", manifest, manifest.reads.iter().map(|read| &read.kind));
+        let program = Program {
+            name: spec.name.as_ref().map_or(manifest.name.as_str(), |name| name.value.as_str()).into(),
+            settings: settings.to_string().into_bytes().into(),
+            limits: limits.clone(),
+            workers: *workers,
+            selector: spec.selector.clone(),
+            grants: Grants::new(manifest, namespaces.clone()).with_kinds(children).with_adoption(*adoption),
+            namespaces,
+            reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
+            max_retries: *max_retries,
+            quarantine_after: *quarantine_after,
+            plugin,
+        };
+        self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)
+    }
+
+    /// A mount's settings, checked, as JSON.
+    fn settings(&mut self, spec: &MountSpec, by_flag: &[(String, Settings)], plugin: &Plugin) -> serde_json::Value {
+        let name = &plugin.manifest().name;
+        let settings = match &spec.settings {
+            SettingsFrom::Inline(settings) => Some(settings.clone()),
+            SettingsFrom::Default => {
+                by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
+            }
+            // What is missing for want of them is not worth saying.
+            SettingsFrom::Unknown => return serde_json::Value::Null,
+            SettingsFrom::File(said) => match self.settings_file(said) {
+                Some(settings) => Some(settings),
+                None => return serde_json::Value::Null,
+            },
+        };
+        settings::check(plugin, settings.as_ref(), &spec.place, &spec.policy.limits, self.problems)
+    }
+
+    fn settings_file(&mut self, said: &Said<PathBuf>) -> Option<Settings> {
+        let source = Source::File(said.value.display().to_string().into());
+        let document = read_document(self.files, &said.value, source, &said.place, self.problems)?;
+        if !matches!(document.root.value, Value::Map(_)) {
+            let what = format!("expected settings, found {}", document.root.describe());
+            self.problems.add(document.source.place(document.root.position), what, "write a map of settings");
+            return None;
+        }
+        Some(Settings { source: document.source, node: document.root, path: String::new() })
+    }
+
+    /// What is granted of what the manifest declares.
+    fn grant<'k>(
+        &mut self,
+        granted: Option<&[Said<GroupVersionKind>]>,
+        what: &str,
+        manifest: &Manifest,
+        declared: impl Iterator<Item = &'k GroupVersionKind>,
+    ) -> Kinds {
+        let Some(granted) = granted else { return Kinds::Declared };
+        let declared: Vec<&GroupVersionKind> = declared.collect();
+        for Said { value: kind, place } in granted {
+            if !declared.iter().any(|known| is_same_kind(known, kind)) {
+                let what = format!(
+                    "{kind} is more than the plugin {} asks for: its manifest declares as {what} {}",
+                    manifest.name,
+                    list(&declared)
+                );
+                self.problems.add(place.clone(), what, "remove it, or mount a version of the plugin that declares it");
+            }
+        }
+        Kinds::Only(granted.iter().map(|said| said.value.clone()).collect())
+    }
+
+    fn check_names(&mut self, loaded: &[Loaded]) {
+        for (index, mount) in loaded.iter().enumerate() {
+            let same = loaded.iter().take(index).find(|other| other.program.name == mount.program.name);
+            if let Some(other) = same {
+                let place = mount.spec.name.as_ref().map_or(&mount.spec.place, |name| &name.place);
+                let what = format!("a mount is called {} already, at {}", mount.program.name, other.spec.place.location());
+                self.problems.add(place.clone(), what, "give this one another name");
+            }
+        }
+    }
+
+    /// Two mounts that both say what becomes of one object would undo each other's work without end.
+    fn check_parents(&mut self, loaded: &[Loaded]) {
+        for (index, mount) in loaded.iter().enumerate() {
+            let clash = loaded.iter().take(index).find(|other| clash(other, mount).is_some());
+            let Some(other) = clash else { continue };
+            let Some(undone) = self::clash(other, mount) else { continue };
+            let (kind, at) = (&mount.program.manifest().parent, other.spec.place.location());
+            let what = format!(
+                "the mount {} at {at} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
+                other.program.name
+            );
+            self.problems.add(
+                mount.spec.place.clone(),
+                what,
+                "give them namespaces that do not overlap, or remove one of them",
+            );
+        }
+    }
+
+    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Settings)]) {
+        for (plugin, settings) in settings {
+            if !loaded.iter().any(|mount| mount.program.manifest().name == *plugin) {
+                let names = list(loaded.iter().map(|mount| &mount.program.manifest().name));
+                self.problems.add(
+                    settings.source.whole(),
+                    format!("the plugin {plugin} is not mounted"),
+                    format!("mounted are {names}"),
+                );
+            }
+        }
+    }
+}
+
+/// What two mounts would undo of each other's; none: they go together.
+fn clash(one: &Loaded, other: &Loaded) -> Option<&'static str> {
+    let (manifest, others) = (one.program.manifest(), other.program.manifest());
+    let overlap = match (&one.spec.policy.namespaces, &other.spec.policy.namespaces) {
+        (Some(Namespaces::Only(names)), Some(Namespaces::Only(others))) => !names.is_disjoint(others),
+        (Some(_), Some(_)) => true,
+        // What could not be read is a problem already.
+        _ => false,
+    };
+    if !overlap || !is_same_kind(&manifest.parent, &others.parent) {
+        None
+    } else if manifest.name == others.name {
+        // Children belong to a plugin's name and a parent.
+        Some("children")
+    } else if KUBERNETES_GROUPS.contains(&manifest.parent.group.as_str()) {
+        None
+    } else {
+        Some("status")
+    }
+}
+
+fn is_same_kind(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
+    (&one.group, &one.kind) == (&other.group, &other.kind)
+}
+
+/// Reads a document from a file.
+pub(crate) fn read_document(
+    files: &mut Files,
+    path: &Path,
+    source: Source,
+    said: &Place,
+    problems: &mut Problems,
+) -> Option<Document> {
+    let bytes = match files.read(path, LARGEST_DOCUMENT) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            problems.add(said.clone(), format!("cannot read {}: {error}", path.display()), "name a file that can be read");
+            return None;
+        }
+    };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => {
+            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
+            return None;
+        }
+    };
+    match Document::parse(source, &text) {
+        Ok(document) => Some(document),
+        Err(problem) => {
+            problems.0.push(problem);
+            None
+        }
+    }
+}

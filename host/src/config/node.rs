@@ -1,0 +1,231 @@
+//! A YAML document as a tree that knows where each of its values stands. JSON is YAML.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+use serde_saphyr::{Location, MergeKeyPolicy, NonFiniteFloatPolicy, Spanned};
+
+use super::problem::{Place, Position, Problem};
+
+/// A value, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) position: Position,
+    pub(crate) value: Value,
+}
+
+/// What stands there.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a map, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) position: Position,
+    pub(crate) text: String,
+}
+
+/// A document, and what it is called in messages.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    pub(crate) source: Source,
+    pub(crate) root: Node,
+}
+
+/// Where a document came from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// A file, by its path: places in it have lines.
+    File(Arc<str>),
+    /// A flag: a place in it is the flag.
+    Flag(Arc<str>),
+}
+
+impl Source {
+    pub(crate) fn whole(&self) -> Place {
+        match self {
+            Self::File(name) | Self::Flag(name) => Place::whole(name),
+        }
+    }
+
+    pub(crate) fn place(&self, position: Position) -> Place {
+        match self {
+            Self::File(name) => Place::at(name, position),
+            Self::Flag(name) => Place::whole(name),
+        }
+    }
+}
+
+impl Document {
+    /// Reads a text. An empty one is null.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being YAML: the first thing, as what follows cannot be read.
+    pub(crate) fn parse(source: Source, text: &str) -> Result<Self, Problem> {
+        let options = serde_saphyr::options! {
+            merge_keys: MergeKeyPolicy::Merge,
+            strict_booleans: true,
+            non_finite_float_policy: NonFiniteFloatPolicy::Reject,
+            reject_unsupported_tags: true,
+            with_snippet: false,
+        };
+        match serde_saphyr::from_str_with_options::<Option<Node>>(text, options) {
+            Ok(root) => {
+                let empty = || Node { position: Position { line: 1, column: 1 }, value: Value::Null };
+                Ok(Self { source, root: root.unwrap_or_else(empty) })
+            }
+            Err(error) => {
+                let place =
+                    error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
+                let remedy = "correct the YAML".to_owned();
+                Err(Problem { place, what: error.without_snippet().to_string(), remedy })
+            }
+        }
+    }
+}
+
+impl Node {
+    /// What kind of value it is, for people.
+    pub(crate) fn describe(&self) -> String {
+        match &self.value {
+            Value::Null => "nothing".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => format!("{text:?}"),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a map".to_owned(),
+        }
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|(known, _)| known.text == key).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
+    /// Where a key stands.
+    pub(crate) fn key(&self, key: &str) -> Option<Position> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|(known, _)| known.text == key).map(|(key, _)| key.position),
+            _ => None,
+        }
+    }
+
+    /// The value that a path of keys and indexes leads to.
+    pub(crate) fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Node> {
+        path.into_iter().try_fold(self, |node, step| match &node.value {
+            Value::List(items) => items.get(step.parse::<usize>().ok()?),
+            _ => node.get(step),
+        })
+    }
+
+    /// As JSON.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => serde_json::Value::Bool(*value),
+            Value::Number(number) => serde_json::Value::Number(number.clone()),
+            Value::String(text) => serde_json::Value::String(text.clone()),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect(),
+        }
+    }
+}
+
+fn position(location: Location) -> Option<Position> {
+    (location.line() > 0).then(|| Position { line: location.line(), column: location.column() })
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { value, referenced, .. } = Spanned::<Value>::deserialize(deserializer)?;
+        Ok(Self { position: position(referenced).unwrap_or(Position { line: 1, column: 1 }), value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Spanned { value, referenced, .. } = Spanned::<String>::deserialize(deserializer)?;
+        Ok(Self { position: position(referenced).unwrap_or(Position { line: 1, column: 1 }), text: value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value that JSON has too")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Value::deserialize(deserializer)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number that is not finite"))
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Value::Map(entries))
+    }
+}

@@ -1,0 +1,106 @@
+//! What is wrong with a configuration: where, what, and what to do. All that is wrong is said at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Where something was said: in a file, or by a flag; and what it is a part of there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    source: Arc<str>,
+    position: Option<Position>,
+    path: String,
+}
+
+/// A line and a column of a text, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+}
+
+impl Place {
+    /// A file as a whole, or a flag.
+    pub(crate) fn whole(source: &Arc<str>) -> Self {
+        Self { source: Arc::clone(source), position: None, path: String::new() }
+    }
+
+    /// A position in a file.
+    pub(crate) fn at(source: &Arc<str>, position: Position) -> Self {
+        Self { source: Arc::clone(source), position: Some(position), path: String::new() }
+    }
+
+    /// With the path to the value, e.g. `mounts[0].workers`.
+    #[must_use]
+    pub(crate) fn with_path(self, path: impl Into<String>) -> Self {
+        Self { path: path.into(), ..self }
+    }
+
+    /// Without the path: to be named within a sentence.
+    pub(crate) fn location(&self) -> impl fmt::Display {
+        let position = self.position.map(|Position { line, column }| format!(":{line}:{column}"));
+        format!("{}{}", self.source, position.unwrap_or_default())
+    }
+}
+
+/// `gyre.yaml:12:5: mounts[0].workers`, `gyre.yaml`, `--plugin`: editors and terminals make a link of its beginning.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.location().fmt(formatter)?;
+        if self.path.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.path) }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}; {remedy}")]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// All that is wrong with a configuration: at least one thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    pub(crate) fn add(&mut self, place: Place, what: impl Into<String>, remedy: impl Into<String>) {
+        self.0.push(Problem { place, what: what.into(), remedy: remedy.into() });
+    }
+
+    /// The value, if nothing is wrong.
+    pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+/// One problem a line.
+impl fmt::Display for Problems {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        formatter.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The known word that is meant, if one is like it.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // As clap and rustc do: of four letters one may be wrong.
+    let is_near = |(distance, known): &(usize, &str)| *distance <= (word.len().max(known.len()) / 3).max(1);
+    let distance = |known: &'a str| (strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase()), known);
+    known.into_iter().map(distance).filter(is_near).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+}
+
+/// `"a", "b" and "c"`.
+pub(crate) fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    let mut words: Vec<String> = words.into_iter().map(|word| format!("{word}")).collect();
+    match (words.pop(), words.is_empty()) {
+        (None, _) => "none".to_owned(),
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} and {last}", words.join(", ")),
+    }
+}

@@ -1,0 +1,141 @@
+//! Settings, against the schema of their plugin and against the plugin itself.
+
+use gyre_core::manifest::Manifest;
+use gyre_sandbox::{Limits, Plugin};
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, ValidationError};
+use serde_json::Value;
+
+use super::problem::{Place, Problems, list, nearest};
+use super::spec::Settings;
+use crate::kinds::error_chain;
+
+/// Who reads more errors of one schema than these?
+const MOST_ERRORS: usize = 20;
+/// An error may quote the value, and a value can be anything.
+const LONGEST_MESSAGE: usize = 300;
+
+/// Checks a mount's settings; without any they are `{}`, and the `mount` is to blame.
+pub(crate) fn check(
+    plugin: &Plugin,
+    settings: Option<&Settings>,
+    mount: &Place,
+    limits: &Limits,
+    problems: &mut Problems,
+) -> Value {
+    let json = settings.map_or_else(|| Value::Object(serde_json::Map::new()), |settings| settings.node.to_json());
+    let check = Check { manifest: plugin.manifest(), settings, mount };
+    let before = problems.0.len();
+    match &check.manifest.settings_schema {
+        Some(schema) => check.by_schema(schema, &json, problems),
+        None => check.are_none(&json, problems),
+    }
+    if problems.0.len() == before
+        && let Err(error) = plugin.validate_settings(json.to_string().as_bytes(), limits)
+    {
+        let remedy = format!("change them to what the plugin {} accepts", check.manifest.name);
+        problems.add(check.place_of(""), shorten(&error_chain(&error)), remedy);
+    }
+    json
+}
+
+struct Check<'a> {
+    manifest: &'a Manifest,
+    settings: Option<&'a Settings>,
+    mount: &'a Place,
+}
+
+impl Check<'_> {
+    fn are_none(&self, json: &Value, problems: &mut Problems) {
+        if json.as_object().is_some_and(|settings| !settings.is_empty()) {
+            problems.add(self.place_of(""), format!("the plugin {} takes no settings", self.manifest.name), "remove them");
+        }
+    }
+
+    fn by_schema(&self, schema: &Value, json: &Value, problems: &mut Problems) {
+        let validator = match jsonschema::options().with_draft(Draft::Draft202012).offline().build(schema) {
+            Ok(validator) => validator,
+            Err(error) => {
+                let what = format!("the settings schema of the plugin {} cannot be used: {error}", self.manifest.name);
+                problems.add(self.place_of(""), shorten(&what), "correct the schema in the plugin");
+                return;
+            }
+        };
+        for error in validator.iter_errors(json).take(MOST_ERRORS) {
+            self.report(schema, &error, problems);
+        }
+    }
+
+    fn report(&self, schema: &Value, error: &ValidationError<'_>, problems: &mut Problems) {
+        let at = error.instance_path().as_str();
+        let (parent, _) = error.schema_path().as_str().rsplit_once('/').unwrap_or_default();
+        let parent = schema.pointer(parent);
+        if let ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
+        {
+            let known: Vec<&str> = parent
+                .and_then(|parent| parent.get("properties")?.as_object())
+                .into_iter()
+                .flat_map(|properties| properties.keys().map(String::as_str))
+                .collect();
+            for key in unexpected {
+                let remedy = match nearest(key, known.iter().copied()) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("the plugin {} knows {}", self.manifest.name, list(&known)),
+                };
+                problems.add(self.place_of_key(at, key), shorten(&format!("unknown setting {key:?}")), remedy);
+            }
+            return;
+        }
+        let description = parent.and_then(|parent| parent.get("description")?.as_str());
+        let remedy = match description {
+            Some(description) => format!("the plugin {} says of it: {}", self.manifest.name, shorten(description)),
+            None => format!("change it to what the schema of the plugin {} allows", self.manifest.name),
+        };
+        problems.add(self.place_of(at), shorten(&error.to_string()), remedy);
+    }
+
+    /// Where the value stands that a JSON pointer leads to.
+    fn place_of(&self, pointer: &str) -> Place {
+        let Some(settings) = self.settings else { return self.mount.clone() };
+        let steps = steps(pointer);
+        let node = settings.node.find(steps.iter().map(String::as_str)).unwrap_or(&settings.node);
+        settings.source.place(node.position).with_path(path(&settings.path, &steps))
+    }
+
+    fn place_of_key(&self, pointer: &str, key: &str) -> Place {
+        let Some(settings) = self.settings else { return self.mount.clone() };
+        let steps = steps(pointer);
+        let key = settings.node.find(steps.iter().map(String::as_str)).and_then(|node| node.key(key));
+        match key {
+            Some(position) => settings.source.place(position).with_path(path(&settings.path, &steps)),
+            None => self.place_of(pointer),
+        }
+    }
+}
+
+fn steps(pointer: &str) -> Vec<String> {
+    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+fn path(prefix: &str, steps: &[String]) -> String {
+    let mut path = prefix.to_owned();
+    for step in steps {
+        if step.bytes().all(|byte| byte.is_ascii_digit()) {
+            path.push_str(&format!("[{step}]"));
+        } else {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(step);
+        }
+    }
+    path
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

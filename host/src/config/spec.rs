@@ -1,0 +1,167 @@
+//! What a configuration says, before any plugin is loaded.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces};
+use gyre_core::object::GroupVersionKind;
+use gyre_core::selector::Selector;
+use gyre_sandbox::{Limits, Reuse};
+
+use super::node::{Node, Source};
+use super::problem::Place;
+use crate::program::{QUARANTINE_AFTER, WORKERS};
+
+/// What a deployment is called that nobody names.
+pub(crate) const NAME: &str = "gyre";
+
+/// A value, and where it was said.
+#[derive(Clone, Debug)]
+pub(crate) struct Said<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
+}
+
+/// All that a configuration says.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    /// What the deployment is called.
+    pub(crate) name: Said<String>,
+    /// What holds for each mount that does not say otherwise.
+    pub(crate) defaults: Policy,
+    /// The mounts that are listed.
+    pub(crate) mounts: Vec<MountSpec>,
+    /// A directory whose plugins are mounted too.
+    pub(crate) directory: Option<Said<PathBuf>>,
+    /// Settings of plugins that do not have them in their mount, by the plugin's name; later ones win.
+    pub(crate) settings: Vec<(String, Settings)>,
+}
+
+/// What a configuration says of one mount.
+#[derive(Clone, Debug)]
+pub(crate) struct MountSpec {
+    pub(crate) place: Place,
+    /// None: the plugin's own name.
+    pub(crate) name: Option<Said<String>>,
+    pub(crate) plugin: Said<PathBuf>,
+    pub(crate) selector: Selector,
+    pub(crate) settings: SettingsFrom,
+    pub(crate) grants: GrantSpec,
+    pub(crate) policy: Policy,
+}
+
+impl Configuration {
+    /// Nothing is said, at a place.
+    pub(crate) fn empty(place: Place) -> Self {
+        Self {
+            name: Said { value: NAME.to_owned(), place },
+            defaults: Policy::default(),
+            mounts: Vec::new(),
+            directory: None,
+            settings: Vec::new(),
+        }
+    }
+}
+
+impl MountSpec {
+    /// Of a plugin there is nothing to say but where it is.
+    pub(crate) fn of(plugin: PathBuf, place: Place, policy: Policy) -> Self {
+        Self {
+            name: None,
+            plugin: Said { value: plugin, place: place.clone() },
+            place,
+            selector: Selector::default(),
+            settings: SettingsFrom::Default,
+            grants: GrantSpec::default(),
+            policy,
+        }
+    }
+}
+
+/// What both `defaults` and a mount can say.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    /// None: they could not be read.
+    pub(crate) namespaces: Option<Namespaces>,
+    pub(crate) adoption: Adoption,
+    pub(crate) limits: Limits,
+    pub(crate) workers: usize,
+    pub(crate) max_retries: Option<u32>,
+    pub(crate) quarantine_after: Option<u32>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            namespaces: Some(Namespaces::All),
+            adoption: Adoption::Refused,
+            limits: Limits::default(),
+            workers: WORKERS,
+            max_retries: None,
+            quarantine_after: Some(QUARANTINE_AFTER),
+        }
+    }
+}
+
+/// What of the manifest is granted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GrantSpec {
+    /// None: all.
+    pub(crate) children: Option<Vec<Said<GroupVersionKind>>>,
+    /// None: all.
+    pub(crate) reads: Option<Vec<Said<GroupVersionKind>>>,
+    pub(crate) read_namespaces: ReadNamespaces,
+}
+
+/// Where a mount's settings are.
+#[derive(Clone, Debug)]
+pub(crate) enum SettingsFrom {
+    /// Nowhere: none are set, or a flag sets them by the plugin's name.
+    Default,
+    Inline(Settings),
+    File(Said<PathBuf>),
+    /// What is said is wrong.
+    Unknown,
+}
+
+/// Settings, as a tree that knows where its values stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) source: Source,
+    pub(crate) node: Node,
+    /// The path to them in their document.
+    pub(crate) path: String,
+}
+
+/// The bounds of what may be configured.
+pub(crate) mod bounds {
+    use super::{Duration, RangeInclusive};
+
+    /// A thread each while they are called.
+    pub(crate) const WORKERS: RangeInclusive<u32> = 1..=256;
+    pub(crate) const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
+    pub(crate) const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
+    /// The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
+    pub(crate) const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
+    pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
+    pub(crate) const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
+    /// serde_json stops at 128.
+    pub(crate) const DEPTH: RangeInclusive<u32> = 1..=128;
+    pub(crate) const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
+    pub(crate) const EVENTS: RangeInclusive<u32> = 0..=1_000;
+    pub(crate) const LOG: RangeInclusive<u64> = 0..=1 << 24;
+    pub(crate) const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const REUSE: RangeInclusive<u32> = 1..=1_000_000;
+}
+
+/// What the configuration calls [`Reuse::Never`], and a quarantine that never comes.
+pub(crate) const NEVER: &str = "never";
+/// What it calls retries without end.
+pub(crate) const FOREVER: &str = "forever";
+
+/// How the configuration writes it.
+pub(crate) fn reuse(calls: Option<u32>) -> Reuse {
+    calls.map_or(Reuse::Never, Reuse::UpTo)
+}

@@ -1,0 +1,51 @@
+//! What a configuration comes down to, for people.
+
+use std::fmt;
+
+use gyre_core::grants::Namespaces;
+
+use super::Source;
+use super::quantity::Bytes;
+use crate::program::Program;
+
+const HEADINGS: [&str; 9] = ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WORKERS", "DEADLINE", "MEMORY"];
+
+/// A line for each mount.
+pub(crate) struct Table<'a>(pub(crate) &'a Source);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<[String; 9]> = self.0.programs.iter().map(row).collect();
+        let headings = HEADINGS.map(str::to_owned);
+        let lines = || std::iter::once(&headings).chain(&rows);
+        for line in lines() {
+            let mut text = String::new();
+            for (column, cell) in line.iter().enumerate() {
+                let width =
+                    lines().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default();
+                text.push_str(&format!("{cell:width$}   "));
+            }
+            writeln!(formatter, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+fn row(program: &Program) -> [String; 9] {
+    let manifest = program.manifest();
+    let digest = program.plugin.digest().to_string();
+    [
+        program.name.to_string(),
+        manifest.name.clone(),
+        manifest.version.clone(),
+        digest.get(..12).unwrap_or_default().to_owned(),
+        manifest.parent.to_string(),
+        match &program.namespaces {
+            Namespaces::All => "all".to_owned(),
+            Namespaces::Only(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(","),
+        },
+        program.workers.to_string(),
+        format!("{:?}", program.limits.deadline),
+        Bytes(program.limits.memory_bytes as u64).to_string(),
+    ]
+}

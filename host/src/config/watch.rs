@@ -1,0 +1,174 @@
+//! Files that are read, and noticing that they have changed.
+//!
+//! They are looked at again and again rather than watched: that works on every file system, for files that are written in place,
+//! for those that another takes the place of, and for the links that the kubelet turns to bring a new version of a ConfigMap.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Files and directories, and how each was just before it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Files(BTreeMap<PathBuf, Look>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Look {
+    Absent,
+    /// Which file it is, its length, and when its content and it itself last changed.
+    File {
+        device: u64,
+        inode: u64,
+        length: u64,
+        modified: (i64, i64),
+        changed: (i64, i64),
+    },
+    /// The plugins in it.
+    Directory(Vec<PathBuf>),
+}
+
+impl Files {
+    /// Reads a file whole.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is larger than `limit` bytes.
+    pub(crate) fn read(&mut self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        self.0.insert(path.to_owned(), look(path));
+        let file = fs::File::open(path)?;
+        // A device or a pipe has no end.
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", limit >> 20)));
+        }
+        Ok(bytes)
+    }
+
+    /// The plugins in a directory, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be listed.
+    pub(crate) fn list(&mut self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.0.insert(path.to_owned(), look(path));
+        plugins_in(path)
+    }
+
+    /// The same files as they are now.
+    #[must_use]
+    pub(crate) fn look_again(&self) -> Self {
+        Self(self.0.keys().map(|path| (path.clone(), look(path))).collect())
+    }
+}
+
+fn look(path: &Path) -> Look {
+    // Links are followed: what they lead to is what is read.
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(Look::Absent, Look::Directory),
+        Ok(metadata) => look_at_file(&metadata),
+        Err(_) => Look::Absent,
+    }
+}
+
+fn look_at_file(metadata: &Metadata) -> Look {
+    Look::File {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        length: metadata.len(),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+fn plugins_in(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut plugins = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?.path();
+        let is_hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && entry.extension() == Some(OsStr::new("wasm")) {
+            plugins.push(entry);
+        }
+    }
+    plugins.sort();
+    Ok(plugins)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Whether reading `path`, then doing `change`, is noticed.
+    fn check(directory: &Path, path: &str, change: impl FnOnce(&Path), expected: bool) {
+        let mut files = Files::default();
+        let path = directory.join(path);
+        let _ = if path.is_dir() { files.list(&path).map(drop) } else { files.read(&path, 1 << 20).map(drop) };
+        assert_eq!(files, files.look_again(), "{} before", path.display());
+        change(directory);
+        assert_eq!(files != files.look_again(), expected, "{}", path.display());
+    }
+
+    #[test]
+    fn every_way_of_changing_a_file_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        fs::write(directory.join("a.wasm"), "1").unwrap();
+        check(directory, "a.wasm", |_| {}, false);
+        check(directory, "a.wasm", |directory| fs::write(directory.join("a.wasm"), "22").unwrap(), true);
+        let replace = |directory: &Path| {
+            fs::write(directory.join("new"), "33").unwrap();
+            fs::rename(directory.join("new"), directory.join("a.wasm")).unwrap();
+        };
+        check(directory, "a.wasm", replace, true);
+        check(directory, "a.wasm", |directory| fs::remove_file(directory.join("a.wasm")).unwrap(), true);
+        check(directory, "a.wasm", |directory| fs::write(directory.join("a.wasm"), "1").unwrap(), true);
+    }
+
+    #[test]
+    fn a_config_map_that_the_kubelet_updates_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        for version in ["..1", "..2"] {
+            fs::create_dir(directory.join(version)).unwrap();
+            fs::write(directory.join(version).join("a.wasm"), "same length").unwrap();
+        }
+        symlink("..1", directory.join("..data")).unwrap();
+        symlink("..data/a.wasm", directory.join("a.wasm")).unwrap();
+        let turn = |directory: &Path| {
+            symlink("..2", directory.join("..data_tmp")).unwrap();
+            fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+        };
+        check(directory, "a.wasm", turn, true);
+        assert_eq!(Files::default().list(directory).unwrap(), [directory.join("a.wasm")], "without the hidden folders");
+    }
+
+    #[test]
+    fn of_a_directory_only_plugins_count() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        check(directory, "", |directory| fs::write(directory.join("notes.txt"), "").unwrap(), false);
+        check(directory, "", |directory| fs::write(directory.join("a.wasm"), "").unwrap(), true);
+        check(directory, "", |directory| fs::remove_file(directory.join("a.wasm")).unwrap(), true);
+        check(directory, "", |directory| fs::remove_dir_all(directory).unwrap(), true);
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        let mut files = Files::default();
+        assert!(files.read(Path::new("/dev/zero"), 10).is_err());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("large");
+        fs::write(&path, "12345").unwrap();
+        assert!(files.read(&path, 4).is_err());
+        assert_eq!(files.read(&path, 5).unwrap(), b"12345");
+    }
+}
