@@ -2,6 +2,8 @@
 //!
 //! The conditions follow kstatus: `Ready` is what people wait for, `Reconciling` and `Stalled` are there only while they hold.
 
+mod room;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +12,8 @@ use crate::contains::equal;
 use crate::names::is_dns_subdomain;
 use crate::plan::Refusal;
 use crate::response::{Condition, Truth};
+
+pub use self::room::{Fields, Room};
 
 /// The API's limit is 32,768 bytes; a status that lists every conflict of a thousand children helps nobody and fills etcd.
 pub const MESSAGE_LIMIT: usize = 1024;
@@ -64,6 +68,8 @@ pub struct StatusInput<'a> {
     pub conditions: &'a [Condition],
     /// How the host sees it.
     pub verdict: Verdict<'a>,
+    /// What of that goes into the status.
+    pub room: Room,
     /// The time, in RFC 3339 with seconds.
     pub now: &'a str,
 }
@@ -75,20 +81,30 @@ pub struct StatusInput<'a> {
 /// - Once the result has been written, the same input gives none, at whatever time.
 /// - Conditions whose types neither the plugin nor the host sets stay as they are.
 pub fn desired_status(input: &StatusInput<'_>) -> Option<Map<String, Value>> {
+    let room = input.room.fields();
     let live = input.live.and_then(Value::as_object);
+    let hosts_alone = input.status.is_none() && input.conditions.is_empty() && live.is_none_or(Map::is_empty);
+    if hosts_alone && !room.alone {
+        return None;
+    }
     let mut status = input.status.or(live).cloned().unwrap_or_default();
-    match input.generation {
+    match input.generation.filter(|_| room.observed_generation) {
         Some(generation) => {
             status.insert("observedGeneration".to_owned(), json!(generation));
         }
         // The plugin does not own the field, so the live one stays.
         None => restore(&mut status, live, "observedGeneration"),
     }
-    let live_conditions = live.and_then(|live| live.get("conditions")).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let conditions = merge(live_conditions, &wanted_conditions(input), input);
-    status.insert("conditions".to_owned(), Value::Array(conditions));
+    if room.conditions || !input.conditions.is_empty() {
+        let live_conditions = live.and_then(|live| live.get("conditions")).and_then(Value::as_array);
+        let conditions = merge(live_conditions.map_or(&[][..], Vec::as_slice), &wanted_conditions(input), input);
+        status.insert("conditions".to_owned(), Value::Array(conditions));
+    } else {
+        restore(&mut status, live, "conditions");
+    }
+    let nothing = Value::Object(Map::new());
     let status = Value::Object(status);
-    let unchanged = input.live.is_some_and(|live| equal(live, &status));
+    let unchanged = equal(input.live.filter(|live| !live.is_null()).unwrap_or(&nothing), &status);
     match status {
         Value::Object(status) if !unchanged => Some(status),
         _ => None,
@@ -102,7 +118,8 @@ fn restore(status: &mut Map<String, Value>, live: Option<&Map<String, Value>>, f
     };
 }
 
-/// The conditions that the plugin and the host want, the host's after the plugin's.
+/// The conditions that the plugin and the host want, the host's after the plugin's. Where there is no room for the host's, they overrule
+/// those of the plugin all the same: what it says to be ready is not, if it was refused.
 fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
     let hosts = host_conditions(&input.verdict);
     let healthy = matches!(input.verdict, Verdict::Ready | Verdict::Refused([]));
@@ -114,7 +131,11 @@ fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
             wanted.push(condition);
         }
     }
-    for condition in hosts {
+    let has_room = |condition: &Condition| {
+        input.room.fields().conditions
+            || input.conditions.iter().any(|plugins| valid_kind(&plugins.kind).as_ref() == Some(&condition.kind))
+    };
+    for condition in hosts.into_iter().filter(has_room) {
         if wanted.iter().all(|other| other.kind != condition.kind) {
             wanted.push(condition);
         }
@@ -160,6 +181,7 @@ fn refusal_message(refusals: &[Refusal]) -> String {
 
 /// The live conditions with the wanted ones in them: those that are there stay at their places, new ones come last.
 fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<Value> {
+    let has_room = input.room.fields().conditions;
     let mut merged = Vec::with_capacity(live.len() + wanted.len());
     let mut placed = BTreeSet::new();
     for old in live {
@@ -168,7 +190,7 @@ fn merge(live: &[Value], wanted: &[Condition], input: &StatusInput<'_>) -> Vec<V
             Some(condition) if placed.insert(condition.kind.as_str()) => merged.push(written(condition, Some(old), input)),
             // A second one of the same type, which no writer of conditions should leave behind.
             Some(_) => {}
-            None if kind == Some(STALLED) || kind == Some(RECONCILING) => {}
+            None if has_room && (kind == Some(STALLED) || kind == Some(RECONCILING)) => {}
             None => merged.push(old.clone()),
         }
     }
@@ -190,7 +212,7 @@ fn written(condition: &Condition, old: Option<&Value>, input: &StatusInput<'_>) 
     value.insert("reason".to_owned(), json!(condition.reason));
     value.insert("message".to_owned(), json!(condition.message));
     value.insert("lastTransitionTime".to_owned(), json!(since));
-    if let Some(generation) = input.generation {
+    if let Some(generation) = input.generation.filter(|_| input.room.fields().condition_generation) {
         value.insert("observedGeneration".to_owned(), json!(generation));
     }
     Value::Object(value)

@@ -8,7 +8,7 @@ const NOW: &str = "2024-05-01T00:00:00Z";
 const BEFORE: &str = "2023-01-01T00:00:00Z";
 
 fn input<'a>(live: Option<&'a Value>, status: Option<&'a Map<String, Value>>, verdict: Verdict<'a>) -> StatusInput<'a> {
-    StatusInput { live, generation: Some(2), status, conditions: &[], verdict, now: NOW }
+    StatusInput { live, generation: Some(2), status, conditions: &[], verdict, room: Room::Everything, now: NOW }
 }
 
 fn written_status(input: &StatusInput<'_>) -> Value {
@@ -157,6 +157,66 @@ fn statuses() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn rooms() -> impl Strategy<Value = Room> {
+    let fields = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(conditions, condition_generation, observed_generation, alone)| {
+            Room::Schema(Fields { conditions, condition_generation, observed_generation, alone })
+        },
+    );
+    prop_oneof![2 => Just(Room::Everything), 1 => Just(Room::Nothing), 3 => fields]
+}
+
+fn plugin_conditions() -> impl Strategy<Value = Vec<Condition>> {
+    let truths = proptest::sample::select(vec![Truth::Yes, Truth::No, Truth::Unknown]);
+    let condition = (words(), truths, words(), words()).prop_map(|(kind, status, reason, message)| Condition {
+        kind,
+        status,
+        reason,
+        message,
+    });
+    proptest::collection::vec(condition, 0..5)
+}
+
+#[test]
+fn where_there_is_no_room_only_the_plugin_is_heard() {
+    let live = json!({"replicas": 3, "observedGeneration": 1, "conditions": [
+        {"type": "Available", "status": "True", "lastTransitionTime": BEFORE},
+        {"type": "Reconciling", "status": "True"},
+    ]});
+    let failed = Verdict::Failed { reason: "Trapped", message: "m", retry: Retry::OnChange };
+    for verdict in [Verdict::Ready, failed, Verdict::Refused(&[refusal("one")])] {
+        for live in [None, Some(&live), Some(&Value::Null)] {
+            let input = StatusInput { room: Room::Nothing, ..input(live, None, verdict) };
+            assert_eq!(desired_status(&input), None, "{live:?}");
+        }
+    }
+    let conditions = [condition("Audited", Truth::Yes, "Passed"), condition("Ready", Truth::Yes, "Passed")];
+    let status = json!({"replicas": 4});
+    let refusals = [refusal("one")];
+    let written = written_status(&StatusInput {
+        room: Room::Nothing,
+        conditions: &conditions,
+        ..input(Some(&live), status.as_object(), Verdict::Refused(&refusals))
+    });
+    assert_eq!((&written["replicas"], &written["observedGeneration"]), (&json!(4), &json!(1)));
+    let conditions = written["conditions"].as_array().unwrap();
+    assert_eq!(conditions[..2], *live["conditions"].as_array().unwrap());
+    let ours = [json!(["Audited", "True", "Passed"]), json!(["Ready", "False", "ForeignObject"])];
+    let found = conditions[2..].iter().map(|condition| json!([condition["type"], condition["status"], condition["reason"]]));
+    assert!(found.eq(ours), "{conditions:?}");
+    assert!(conditions.iter().all(|condition| condition.get("observedGeneration").is_none()));
+}
+
+#[test]
+fn a_status_that_needs_more_than_the_host_can_say_is_begun_by_the_plugin() {
+    let room = Room::Schema(Fields { conditions: true, condition_generation: true, observed_generation: true, alone: false });
+    let failed = Verdict::Failed { reason: "Trapped", message: "m", retry: Retry::Later };
+    assert_eq!(desired_status(&StatusInput { room, ..input(None, None, failed) }), None);
+    let live = json!({"phase": "Running"});
+    let written = written_status(&StatusInput { room, ..input(Some(&live), None, failed) });
+    assert_eq!(find(&written, "Reconciling").unwrap()["reason"], "Trapped");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -164,16 +224,12 @@ proptest! {
     fn status_written_is_not_written_again(
         live in proptest::option::of(statuses()),
         status in proptest::option::of(statuses()),
-        conditions in proptest::collection::vec(
-            (words(), proptest::sample::select(vec![Truth::Yes, Truth::No, Truth::Unknown]), words(), words()), 0..5),
+        conditions in plugin_conditions(),
         messages in proptest::collection::vec(words(), 0..6),
         retry in proptest::option::of(any::<bool>()),
         generation in proptest::option::of(1i64..3),
+        room in rooms(),
     ) {
-        let conditions: Vec<Condition> = conditions
-            .into_iter()
-            .map(|(kind, status, reason, message)| Condition { kind, status, reason, message })
-            .collect();
         let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
         let verdict = match retry {
             None => Verdict::Refused(&refusals),
@@ -187,10 +243,39 @@ proptest! {
             status: status.as_ref().and_then(Value::as_object),
             conditions: &conditions,
             verdict,
+            room,
             now: BEFORE,
         };
         let written = desired_status(&first).map(Value::Object);
         let again = StatusInput { live: written.as_ref().or(live.as_ref()), now: NOW, ..first };
         prop_assert_eq!(desired_status(&again), None);
+    }
+
+    #[test]
+    fn without_room_for_generations_the_status_does_not_depend_on_them(
+        live in proptest::option::of(statuses()),
+        status in proptest::option::of(statuses()),
+        conditions in plugin_conditions(),
+        room in rooms(),
+        generation in 1i64..3,
+    ) {
+        let fields = room.fields();
+        let room = Room::Schema(Fields { condition_generation: false, observed_generation: false, ..fields });
+        let status = status.as_ref().and_then(Value::as_object);
+        let before = StatusInput {
+            room, conditions: &conditions, generation: Some(generation), ..input(live.as_ref(), status, Verdict::Ready)
+        };
+        let after = StatusInput { generation: Some(generation + 1), ..before };
+        prop_assert_eq!(desired_status(&before), desired_status(&after));
+    }
+
+    #[test]
+    fn without_room_and_without_a_word_from_the_plugin_nothing_is_written(
+        live in proptest::option::of(statuses()),
+        messages in proptest::collection::vec(words(), 0..6),
+    ) {
+        let refusals: Vec<Refusal> = messages.iter().map(|message| refusal(message)).collect();
+        let input = StatusInput { room: Room::Nothing, ..input(live.as_ref(), None, Verdict::Refused(&refusals)) };
+        prop_assert_eq!(desired_status(&input), None);
     }
 }
