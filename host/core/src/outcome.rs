@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use crate::plan::{Refusal, RefusalReason};
-use crate::queue::{Options, Retry};
+use crate::quarantine::{self, Held};
+use crate::queue::{Options, Retry, Time};
 use crate::response::Failure;
 use crate::status::{self, Verdict};
 
@@ -17,6 +18,10 @@ use crate::status::{self, Verdict};
 /// each as futile as the one before; never trying again would leave an object refused that could long have been created. One
 /// attempt in 5 minutes is what a person who removed the cause will wait for, and no load.
 pub const RECHECK: Duration = Duration::from_secs(5 * 60);
+
+/// How soon it is looked again whether the host holds the claim: that often client-go, and therefore everyone, tries to take one
+/// (`RetryPeriod` in `k8s.io/component-base/config/v1alpha1/defaults.go`).
+pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
 
 /// Whether anything was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +84,7 @@ impl Outcome {
     pub fn result_label(&self) -> &'static str {
         match (self, self.retry()) {
             (Self::Failed(_), _) => "error",
-            (_, Retry::After(_)) => "requeue_after",
+            (_, Retry::After(_) | Retry::Postpone(_)) => "requeue_after",
             (_, Retry::Backoff | Retry::BackoffAtLeast(_)) => "requeue",
             (_, Retry::Forget | Retry::Never) => "success",
         }
@@ -118,6 +123,10 @@ pub enum ProblemKind {
         /// Whose fault it was.
         fault: Fault,
     },
+    /// The plugin was not called, since it is quarantined: its last calls, of whatever parent, ended by its own fault.
+    Quarantined,
+    /// A write was not sent, since the host does not hold the claim.
+    NoClaim,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,
     /// The cache was behind: the object is another one by now, or there already (409 to anything else).
@@ -153,6 +162,18 @@ impl Problem {
         Self { kind, message: message.into(), retry_after: None }
     }
 
+    /// That the plugin is quarantined like this, and may be asked for again then.
+    ///
+    /// The message stays the same for as long as the quarantine and its reason do, so that a thousand parents do not get another status
+    /// after each probe.
+    pub fn quarantined(held: &Held, until: Time, now: Time) -> Self {
+        let message = format!(
+            "the plugin is quarantined, since its calls keep ending in {}: it is tried from time to time, and anew once it is replaced",
+            held.reason
+        );
+        Self::new(ProblemKind::Quarantined, message).not_before(until.saturating_since(now))
+    }
+
     /// The same problem, not to be tried again sooner than that.
     #[must_use]
     pub fn not_before(self, retry_after: Duration) -> Self {
@@ -169,6 +190,7 @@ impl Problem {
         match (self.kind.persistence(), self.retry_after) {
             (Persistence::UntilChanged, _) => Retry::Never,
             (Persistence::Long, retry_after) => Retry::After(retry_after.unwrap_or_default().max(RECHECK)),
+            (Persistence::Postponed(delay), retry_after) => Retry::Postpone(retry_after.unwrap_or(delay)),
             (Persistence::Passing, None) => Retry::Backoff,
             (Persistence::Passing, Some(retry_after)) => Retry::BackoffAtLeast(retry_after),
         }
@@ -183,10 +205,13 @@ impl Problem {
     }
 
     /// What the status of the parent says of this, for a key that had failed `failures` times in a row before. It is written while
-    /// the key is in progress, so whether the key will be parked has to be known beforehand.
+    /// the key is in progress, so whether the key will be parked has to be known beforehand. The options are those of the mount
+    /// ([`Options::of_mount`]).
     pub fn verdict(&self, options: &Options, failures: u32) -> Verdict<'_> {
         let retry = self.retry();
-        let waits_for_a_change = retry == Retry::Never || options.parks(retry, failures);
+        // A quarantined plugin is probed, but it takes people to mend it.
+        let waits_for_people = self.kind == ProblemKind::Quarantined;
+        let waits_for_a_change = waits_for_people || retry == Retry::Never || options.parks(retry, failures);
         let retry = if waits_for_a_change { status::Retry::OnChange } else { status::Retry::Later };
         Verdict::Failed { reason: self.reason(), message: &self.message, retry }
     }
@@ -213,6 +238,8 @@ impl From<Failure> for Problem {
 enum Persistence {
     /// A retry may well succeed: back-off.
     Passing,
+    /// It says nothing about this parent, so it counts for nothing: after a time.
+    Postponed(Duration),
     /// A retry succeeds only if someone removed a cause that the host cannot see: [`RECHECK`].
     Long,
     /// A retry fails.
@@ -228,6 +255,8 @@ impl ProblemKind {
             Self::PluginRetryAfter => "PluginRetryAfter",
             Self::PluginTerminal => "PluginTerminal",
             Self::Sandbox { reason, .. } => reason,
+            Self::Quarantined => "Quarantined",
+            Self::NoClaim => "NotLeader",
             Self::Conflict => RefusalReason::Conflict.as_str(),
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
@@ -243,6 +272,9 @@ impl ProblemKind {
     fn persistence(self) -> Persistence {
         match self {
             Self::PluginTerminal => Persistence::UntilChanged,
+            // Neither is the parent's doing, and neither may park it: nothing of it changes when the cause is gone.
+            Self::Quarantined => Persistence::Postponed(quarantine::FIRST_PROBE),
+            Self::NoClaim => Persistence::Postponed(CLAIM_RECHECK),
             // A field manager that gives a field back, a schema or a policy that is corrected: no watch of ours tells.
             // Not `UntilChanged`, since the object would stay as it is after the cause is gone; not back-off, since the same
             // request is rejected the same way.

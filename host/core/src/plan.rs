@@ -251,6 +251,8 @@ pub enum RefusalReason {
     Rejected,
     /// The API server does not permit the write. Found when applying.
     Forbidden,
+    /// The namespace is being deleted, so nothing can be created in it. Found when applying.
+    NamespaceTerminating,
 }
 
 impl RefusalReason {
@@ -268,6 +270,7 @@ impl RefusalReason {
             Self::ImmutableField => "ImmutableField",
             Self::Rejected => "Rejected",
             Self::Forbidden => "Forbidden",
+            Self::NamespaceTerminating => "NamespaceTerminating",
         }
     }
 }

@@ -72,7 +72,8 @@ pub struct Options {
     pub base_delay: Duration,
     /// No back-off is longer.
     pub max_delay: Duration,
-    /// After this many retries that failed too the key is parked until it changes; none: it is retried for ever.
+    /// After this many retries that failed too the key is parked until it changes; none: it is retried for ever. Mounts may have
+    /// limits of their own.
     pub max_retries: Option<u32>,
     /// What the jitter derives from, beside the key. Hosts with different seeds do not retry in step.
     pub seed: u64,
@@ -87,16 +88,39 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The options of a mount, in which its own come before those of the host.
+    #[must_use]
+    pub fn of_mount(&self, mount: MountOptions) -> Self {
+        Self { max_retries: mount.max_retries.or(self.max_retries), ..self.clone() }
+    }
+
     /// How long `key` waits after that many failures in a row, with its jitter.
     pub fn delay(&self, key: &impl Hash, failures: u32) -> Duration {
         backoff::delay(self, key, failures)
     }
 
     /// Whether a run that ends like this parks its key, which had failed `failures` times in a row before, unless the key changed
-    /// meanwhile. It is known before [`Queue::done`], so that the status can say it while the key is still in progress.
+    /// meanwhile. It is known before [`Queue::done`], so that the status can say it while the key is still in progress. To be asked
+    /// of the options of the key's mount.
     pub fn parks(&self, retry: Retry, failures: u32) -> bool {
         let failed = matches!(retry, Retry::Backoff | Retry::BackoffAtLeast(_));
         failed && self.max_retries.is_some_and(|retries| failures >= retries)
+    }
+}
+
+/// What a mount has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountOptions {
+    /// So many of its keys are in progress at once. With 0, it is paused: its keys are kept and not taken.
+    pub workers: usize,
+    /// As [`Options::max_retries`], which it overrules; none: as the host has it.
+    pub max_retries: Option<u32>,
+}
+
+impl MountOptions {
+    /// So many workers, and all else as the host has it.
+    pub fn workers(workers: usize) -> Self {
+        Self { workers, max_retries: None }
     }
 }
 
@@ -139,6 +163,8 @@ pub enum Retry {
     Backoff,
     /// Failure: as [`Self::Backoff`], but not before that time (`Retry-After`).
     BackoffAtLeast(Duration),
+    /// Neither success nor failure, as nothing was tried: to be run after that time, and past failures count as before.
+    Postpone(Duration),
     /// Not to be run again until it changes; past failures are forgotten.
     Never,
 }
@@ -174,6 +200,15 @@ pub struct Taken<M, K> {
     pub failures: u32,
 }
 
+/// What a key waits for that is delayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delayed {
+    /// How often it failed in a row; 0: it does not wait because of a failure.
+    pub failures: u32,
+    /// When it is due.
+    pub until: Time,
+}
+
 /// The runs in progress at a moment: `workqueue_unfinished_work_seconds` and `workqueue_longest_running_processor_seconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InProgress {
@@ -202,13 +237,13 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         Self { options, mounts: BTreeMap::new(), last_ahead: None, last_behind: None }
     }
 
-    /// Makes keys of that mount welcome, at most `workers` of them in progress at once. For a mount that is here already, sets
-    /// its workers. With 0, it is paused: its keys are kept and not taken.
+    /// Makes keys of that mount welcome. For a mount that is here already, sets its options: what is in progress is let be, and with
+    /// fewer workers nothing is taken until enough of it is done; a key that failed too often is parked when it fails again.
     ///
     /// A mount that is removed and added again may still have runs in progress from before. Their keys are not taken until they
     /// are done, and count against the workers.
-    pub fn add_mount(&mut self, mount: M, workers: usize) {
-        self.mounts.entry(mount).or_default().open(workers);
+    pub fn add_mount(&mut self, mount: M, options: MountOptions) {
+        self.mounts.entry(mount).or_default().open(options);
     }
 
     /// Forgets a mount with all its keys. [`Self::done`] may still be called for those in progress, and changes nothing but that
@@ -311,6 +346,15 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
     /// How many keys wait for a time.
     pub fn delayed(&self) -> usize {
         self.mounts.values().map(Mount::delayed).sum()
+    }
+
+    /// The keys of that mount that wait for a time, those first that are due first, but no more than `limit`.
+    pub fn delayed_keys<'queue>(
+        &'queue self,
+        mount: &M,
+        limit: usize,
+    ) -> impl Iterator<Item = (&'queue K, Delayed)> + use<'queue, M, K> {
+        self.mounts.get(mount).into_iter().flat_map(Mount::delayed_keys).take(limit)
     }
 
     /// The keys of that mount that failed too often and wait for a change, with how often they failed.

@@ -11,12 +11,14 @@ const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturate
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
 /// Every kind of problem.
-const TABLE: [Row; 14] = [
+const TABLE: [Row; 16] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
     (TRAP, "Trap", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (POOL_SATURATED, "PoolSaturated", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
+    (ProblemKind::Quarantined, "Quarantined", Retry::Postpone(quarantine::FIRST_PROBE), Retry::Postpone(MINUTE)),
+    (ProblemKind::NoClaim, "NotLeader", Retry::Postpone(CLAIM_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::Conflict, "Conflict", Retry::After(RECHECK), Retry::After(RECHECK)),
     (ProblemKind::Stale, "Stale", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Invalid, "Rejected", Retry::After(RECHECK), Retry::After(RECHECK)),
@@ -35,6 +37,8 @@ fn rows_of(kind: ProblemKind) -> usize {
         ProblemKind::PluginTransient
         | ProblemKind::PluginRetryAfter
         | ProblemKind::PluginTerminal
+        | ProblemKind::Quarantined
+        | ProblemKind::NoClaim
         | ProblemKind::Conflict
         | ProblemKind::Stale
         | ProblemKind::Invalid
@@ -154,10 +158,23 @@ fn the_status_says_whether_a_failure_is_tried_again() {
         (ProblemKind::PluginTransient, &twice, 2, status::Retry::OnChange),
         (ProblemKind::PluginTerminal, &for_ever, 0, status::Retry::OnChange),
         (ProblemKind::Invalid, &twice, 2, status::Retry::Later),
+        (ProblemKind::NoClaim, &twice, 2, status::Retry::Later),
+        (ProblemKind::Quarantined, &for_ever, 0, status::Retry::OnChange),
     ];
     for (kind, options, failures, expected) in cases {
         let problem = Problem::new(kind, "It failed.");
         let Verdict::Failed { reason, message, retry } = problem.verdict(options, failures) else { panic!("{kind:?}") };
         assert_eq!((reason, message, retry), (kind.reason(), "It failed.", expected), "{kind:?} after {failures} failures");
     }
+}
+
+#[test]
+fn what_a_quarantine_says_stays_the_same_from_probe_to_probe() {
+    let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
+    let held = |faults, until| Held { since: at(10), faults, reason: "Trap", until };
+    let first = Problem::quarantined(&held(5, at(40)), at(40), at(30));
+    let second = Problem::quarantined(&held(6, at(100)), at(110), at(50));
+    assert_eq!((first.retry(), second.retry()), (Retry::Postpone(Duration::from_secs(10)), Retry::Postpone(MINUTE)));
+    assert_eq!(first.message, second.message);
+    assert!(first.message.contains("Trap"));
 }

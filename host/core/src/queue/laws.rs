@@ -21,7 +21,7 @@ enum Operation {
     /// For one of the keys in progress, or, with an index past them, for one that may not be.
     Done(usize, Retry),
     Pass(Duration),
-    AddMount(MountName, usize),
+    AddMount(MountName, MountOptions),
     RemoveMount(MountName),
 }
 
@@ -37,6 +37,7 @@ fn retry() -> impl Strategy<Value = Retry> {
     prop_oneof![
         3 => Just(Retry::Forget),
         2 => milliseconds(0..30).prop_map(Retry::After),
+        2 => milliseconds(0..30).prop_map(Retry::Postpone),
         4 => Just(Retry::Backoff),
         2 => milliseconds(0..60).prop_map(Retry::BackoffAtLeast),
         1 => Just(Retry::Never),
@@ -50,7 +51,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         12 => Just(Operation::Take),
         10 => (0..6_usize, retry()).prop_map(|(index, retry)| Operation::Done(index, retry)),
         5 => milliseconds(0..20).prop_map(Operation::Pass),
-        1 => (0..MOUNTS, 0..3_usize).prop_map(|(mount, workers)| Operation::AddMount(mount, workers)),
+        1 => (0..MOUNTS, 0..3_usize, proptest::option::of(0..4_u32))
+            .prop_map(|(mount, workers, max_retries)| Operation::AddMount(mount, MountOptions { workers, max_retries })),
         1 => (0..MOUNTS).prop_map(Operation::RemoveMount),
     ]
 }
@@ -87,7 +89,7 @@ impl World {
     fn new(options: Options) -> Self {
         let mut world = Self { queue: Queue::new(options), in_progress: Vec::new(), workers: BTreeMap::new(), now: START };
         for mount in 0..MOUNTS {
-            world.apply(&Operation::AddMount(mount, usize::from(mount) + 1));
+            world.apply(&Operation::AddMount(mount, MountOptions::workers(usize::from(mount) + 1)));
         }
         world
     }
@@ -112,9 +114,9 @@ impl World {
                 self.now = self.now + duration;
                 Effect::Nothing
             }
-            Operation::AddMount(mount, workers) => {
-                self.workers.insert(mount, workers);
-                self.queue.add_mount(mount, workers);
+            Operation::AddMount(mount, options) => {
+                self.workers.insert(mount, options.workers);
+                self.queue.add_mount(mount, options);
                 Effect::Nothing
             }
             Operation::RemoveMount(mount) => {
@@ -129,7 +131,7 @@ impl World {
         let mut taken = Vec::new();
         for mount in 0..MOUNTS {
             if self.workers[&mount] == 0 {
-                self.apply(&Operation::AddMount(mount, 1));
+                self.apply(&Operation::AddMount(mount, MountOptions::workers(1)));
             }
         }
         // Far more than there are keys, so that a queue which never comes to rest fails.
@@ -157,7 +159,7 @@ proptest! {
         let mut model = Model::new(options.clone());
         let mut world = World::new(options);
         for mount in 0..MOUNTS {
-            model.add_mount(mount, usize::from(mount) + 1);
+            model.add_mount(mount, MountOptions::workers(usize::from(mount) + 1));
         }
         for operation in operations {
             let effect = world.apply(&operation);
@@ -173,7 +175,7 @@ proptest! {
                 (Operation::Done(_, retry), Effect::Done(mount, key, next)) => {
                     prop_assert_eq!(model.done(mount, key, retry, now), next);
                 }
-                (Operation::AddMount(mount, workers), _) => model.add_mount(mount, workers),
+                (Operation::AddMount(mount, options), _) => model.add_mount(mount, options),
                 (Operation::RemoveMount(mount), _) => model.remove_mount(mount),
                 _ => {}
             }
@@ -267,7 +269,7 @@ proptest! {
     fn mounts_share_fairly(backlogs in vec(20..200_u32, 1..8), takes in 1..100_usize, priority in priority()) {
         let mut queue = Queue::new(Options::default());
         for (mount, backlog) in backlogs.iter().enumerate() {
-            queue.add_mount(mount, 1000);
+            queue.add_mount(mount, MountOptions::workers(1000));
             for key in 0..*backlog {
                 queue.add(&mount, key, priority, START);
             }
@@ -290,7 +292,7 @@ proptest! {
     ) {
         let options = Options { base_delay, max_delay, seed, max_retries: None };
         let mut queue = Queue::new(options.clone());
-        queue.add_mount((), 1);
+        queue.add_mount((), MountOptions::workers(1));
         queue.add(&(), key.clone(), Priority::Normal, START);
         let (mut now, mut limit, mut before) = (START, base_delay, Duration::ZERO);
         for failures in 0..30 {
@@ -313,7 +315,7 @@ proptest! {
         changing in any::<u16>(),
     ) {
         let mut queue = Queue::new(Options { max_retries: Some(max_retries), ..Options::default() });
-        queue.add_mount((), 2);
+        queue.add_mount((), MountOptions::workers(2));
         for key in &failing {
             queue.add(&(), *key, Priority::Normal, START);
         }
@@ -342,7 +344,7 @@ proptest! {
     #[test]
     fn delayed_keys_become_ready_exactly_when_due(delays in btree_map(any::<u16>(), milliseconds(1..50), 1..20)) {
         let mut queue = Queue::new(Options::default());
-        queue.add_mount((), 100);
+        queue.add_mount((), MountOptions::workers(100));
         for (key, delay) in &delays {
             queue.add_after(&(), *key, *delay, START);
         }
@@ -367,7 +369,7 @@ fn a_fresh_change_overtakes_a_relist_of_100_000() {
     const FRESH: u32 = u32::MAX;
     let mut queue = Queue::new(Options::default());
     for mount in 0..MOUNTS {
-        queue.add_mount(mount, usize::MAX);
+        queue.add_mount(mount, MountOptions::workers(usize::MAX));
     }
     for key in 0..100_000 {
         for mount in 0..MOUNTS {

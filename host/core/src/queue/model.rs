@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use super::{Added, InProgress, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Taken, Time, backoff};
+use super::{
+    Added, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Taken, Time, backoff,
+};
 
 /// As the tests use them: few of each, so that they meet.
 pub(super) type MountName = u8;
@@ -20,7 +22,7 @@ pub(super) struct Model {
 
 struct ModelMount {
     name: MountName,
-    workers: usize,
+    own: MountOptions,
     open: bool,
     passed_over: u32,
 }
@@ -60,10 +62,10 @@ impl Model {
         Self { options, clock: 0, mounts: Vec::new(), keys: Vec::new() }
     }
 
-    pub(super) fn add_mount(&mut self, name: MountName, workers: usize) {
+    pub(super) fn add_mount(&mut self, name: MountName, own: MountOptions) {
         match self.mounts.iter_mut().find(|mount| mount.name == name) {
-            Some(mount) => (mount.workers, mount.open) = (workers, true),
-            None => self.mounts.push(ModelMount { name, workers, open: true, passed_over: 0 }),
+            Some(mount) => (mount.own, mount.open) = (own, true),
+            None => self.mounts.push(ModelMount { name, own, open: true, passed_over: 0 }),
         }
     }
 
@@ -183,6 +185,7 @@ impl Model {
         self.promote(mount, now);
         let order = self.tick();
         let options = self.options.clone();
+        let own = self.mounts.iter().find(|other| other.name == mount).and_then(|mount| mount.own.max_retries);
         let entry = self.entry(mount, key);
         let Some(running) = entry.running.take() else {
             return Next::Idle;
@@ -196,6 +199,7 @@ impl Model {
                 entry.failures = 0;
                 at(now + delay);
             }
+            Retry::Postpone(delay) => at(now + delay),
             Retry::Backoff => {
                 entry.failures += 1;
                 at(now + backoff::delay(&options, &(mount, key), entry.failures));
@@ -205,7 +209,8 @@ impl Model {
                 at(now + backoff::delay(&options, &(mount, key), entry.failures).max(least));
             }
         }
-        let parks = options.max_retries.is_some_and(|retries| entry.failures > retries);
+        let failed = matches!(retry, Retry::Backoff | Retry::BackoffAtLeast(_)) && !running.orphaned;
+        let parks = failed && own.or(options.max_retries).is_some_and(|retries| entry.failures > retries);
         if let Some((priority, since)) = running.changed {
             if parks {
                 entry.failures = 0;
@@ -298,7 +303,7 @@ impl Model {
 
     fn has_capacity(&self, name: MountName) -> bool {
         let running = self.keys.iter().filter(|key| key.mount == name && key.running.is_some()).count();
-        self.mounts.iter().any(|mount| mount.name == name && running < mount.workers)
+        self.mounts.iter().any(|mount| mount.name == name && running < mount.own.workers)
     }
 
     fn names(&self) -> Vec<MountName> {

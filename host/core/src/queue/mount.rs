@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Added, InProgress, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
+use super::{Added, Delayed, InProgress, MountOptions, Next, Options, PASSED_OVER_LIMIT, Priority, Retry, Scheduled, Time};
 
 /// Tells apart what has the same time, and keeps the order in which it came.
 type Position = u64;
@@ -12,7 +12,7 @@ type Position = u64;
 #[derive(Debug)]
 pub(super) struct Mount<K> {
     admission: Admission,
-    workers: usize,
+    own: MountOptions,
     /// How often others were taken while a low key of this mount could have been.
     passed_over: u32,
     next_position: Position,
@@ -105,7 +105,7 @@ impl<K> Default for Mount<K> {
     fn default() -> Self {
         Self {
             admission: Admission::Closed,
-            workers: 0,
+            own: MountOptions::workers(0),
             passed_over: 0,
             next_position: 0,
             entries: BTreeMap::new(),
@@ -119,9 +119,9 @@ impl<K> Default for Mount<K> {
 }
 
 impl<K: Clone + Ord> Mount<K> {
-    pub(super) fn open(&mut self, workers: usize) {
+    pub(super) fn open(&mut self, own: MountOptions) {
         self.admission = Admission::Open;
-        self.workers = workers;
+        self.own = own;
     }
 
     /// Forgets everything but the runs in progress, whose results no longer matter.
@@ -286,10 +286,11 @@ impl<K: Clone + Ord> Mount<K> {
             Validity::Valid => retry,
             Validity::Orphaned => Retry::Forget,
         };
-        let parks = options.parks(retry, failures);
+        let parks = options.of_mount(self.own).parks(retry, failures);
         let (failures, delay) = match retry {
             Retry::Forget | Retry::Never => (0, None),
             Retry::After(delay) => (0, Some(delay)),
+            Retry::Postpone(delay) => (failures, Some(delay)),
             Retry::Backoff | Retry::BackoffAtLeast(_) => {
                 let failures = failures.saturating_add(1);
                 let least = if let Retry::BackoffAtLeast(least) = retry { least } else { Duration::ZERO };
@@ -334,6 +335,13 @@ impl<K: Clone + Ord> Mount<K> {
         self.delayed.len()
     }
 
+    pub(super) fn delayed_keys(&self) -> impl Iterator<Item = (&K, Delayed)> {
+        self.delayed.iter().map(|((until, _), key)| {
+            let failures = self.entries.get(key).map_or(0, |entry| entry.failures);
+            (key, Delayed { failures, until: *until })
+        })
+    }
+
     pub(super) fn parked(&self) -> impl Iterator<Item = (&K, u32)> {
         self.parked.iter().map(|key| (key, self.entries.get(key).map_or(0, |entry| entry.failures)))
     }
@@ -352,7 +360,7 @@ impl<K: Clone + Ord> Mount<K> {
     }
 
     fn has_capacity(&self) -> bool {
-        self.processing.len() < self.workers
+        self.processing.len() < self.own.workers
     }
 
     fn queued(&self, priority: Priority) -> &BTreeMap<Position, K> {

@@ -19,7 +19,7 @@ fn queue() -> Queue<&'static str, u32> {
 
 fn queue_with(options: Options) -> Queue<&'static str, u32> {
     let mut queue = Queue::new(options);
-    queue.add_mount("m", 1000);
+    queue.add_mount("m", MountOptions::workers(1000));
     queue
 }
 
@@ -102,7 +102,7 @@ fn a_low_key_is_passed_over_eight_times_at_most() {
 #[test]
 fn a_mount_with_low_keys_only_is_not_starved_by_one_that_never_rests() {
     let mut queue = queue();
-    queue.add_mount("relisted", 1000);
+    queue.add_mount("relisted", MountOptions::workers(1000));
     queue.add(&"relisted", 1, Priority::Low, NOW);
     let turns = (0..100).take_while(|_| {
         queue.add(&"m", 0, Priority::Normal, NOW);
@@ -122,7 +122,7 @@ fn a_mount_that_comes_back_has_not_been_passed_over() {
         queue.take(NOW);
     }
     queue.remove_mount(&"m");
-    queue.add_mount("m", 1000);
+    queue.add_mount("m", MountOptions::workers(1000));
     queue.add(&"m", 100, Priority::Low, NOW);
     queue.add(&"m", 200, Priority::Normal, NOW);
     assert_eq!(take_key(&mut queue, NOW), Some(200));
@@ -132,7 +132,7 @@ fn a_mount_that_comes_back_has_not_been_passed_over() {
 fn mounts_take_turns_in_each_priority() {
     let mut queue = Queue::new(Options::default());
     for mount in ["a", "b", "c"] {
-        queue.add_mount(mount, 1000);
+        queue.add_mount(mount, MountOptions::workers(1000));
         for key in 0..3 {
             queue.add(&mount, key, Priority::Low, NOW);
         }
@@ -148,8 +148,8 @@ fn mounts_take_turns_in_each_priority() {
 #[test]
 fn a_mount_whose_workers_are_busy_is_skipped() {
     let mut queue = Queue::new(Options::default());
-    queue.add_mount("busy", 1);
-    queue.add_mount("paused", 0);
+    queue.add_mount("busy", MountOptions::workers(1));
+    queue.add_mount("paused", MountOptions::workers(0));
     for mount in ["busy", "paused"] {
         queue.add(&mount, 1, Priority::Normal, NOW);
         queue.add(&mount, 2, Priority::Normal, NOW);
@@ -161,7 +161,7 @@ fn a_mount_whose_workers_are_busy_is_skipped() {
     assert!(queue.is_ready(NOW));
     assert_eq!(take_key(&mut queue, NOW), Some(2));
     assert_eq!(queue.depth_of(&"paused"), 2);
-    queue.add_mount("paused", 1);
+    queue.add_mount("paused", MountOptions::workers(1));
     assert_eq!(queue.take(NOW).map(|taken| taken.mount), Some("paused"));
 }
 
@@ -170,6 +170,7 @@ fn a_key_that_changed_during_its_run_is_queued_whatever_the_outcome() {
     let every = [
         Retry::Forget,
         Retry::After(milliseconds_of(9)),
+        Retry::Postpone(milliseconds_of(9)),
         Retry::Backoff,
         Retry::BackoffAtLeast(milliseconds_of(9)),
         Retry::Never,
@@ -223,6 +224,83 @@ fn success_forgets_failures_and_a_change_does_not() {
 }
 
 #[test]
+fn what_was_not_tried_neither_counts_nor_is_forgotten() {
+    let mut queue = queue_with(retries(1));
+    queue.add(&"m", 1, Priority::Normal, NOW);
+    queue.take(NOW);
+    queue.done(&"m", &1, Retry::Backoff, NOW);
+    for turn in 1..10 {
+        let now = at(turn * 100);
+        assert_eq!(queue.take(now).map(|taken| taken.failures), Some(1));
+        assert_eq!(queue.done(&"m", &1, Retry::Postpone(milliseconds_of(100)), now), Next::At(at((turn + 1) * 100)));
+    }
+    queue.take(at(1000));
+    assert_eq!(queue.done(&"m", &1, Retry::Backoff, at(1000)), Next::Parked { failures: 2 });
+}
+
+#[test]
+fn the_limit_of_a_mount_overrules_the_hosts() {
+    let mut queue = queue_with(retries(1));
+    for (mount, max_retries, expected) in [("as-host", None, 1), ("fewer", Some(0), 0), ("more", Some(3), 3)] {
+        queue.add_mount(mount, MountOptions { workers: 1, max_retries });
+        queue.add(&mount, 1, Priority::Normal, NOW);
+        let mut now = NOW;
+        let mut retries = 0;
+        loop {
+            queue.take(now);
+            match queue.done(&mount, &1, Retry::Backoff, now) {
+                Next::At(until) => (now, retries) = (until, retries + 1),
+                next => break assert_eq!(next, Next::Parked { failures: expected + 1 }),
+            }
+        }
+        assert_eq!(retries, expected, "{mount}");
+    }
+}
+
+#[test]
+fn workers_that_are_taken_away_are_missed_once_runs_are_done() {
+    let mut queue = queue();
+    queue.add_mount("m", MountOptions::workers(3));
+    for key in 0..6 {
+        queue.add(&"m", key, Priority::Normal, NOW);
+    }
+    for key in 0..3 {
+        assert_eq!(take_key(&mut queue, NOW), Some(key));
+    }
+    queue.add_mount("m", MountOptions::workers(1));
+    assert_eq!(queue.processing(), 3);
+    for key in 0..2 {
+        queue.done(&"m", &key, Retry::Forget, NOW);
+        assert!(!queue.is_ready(NOW));
+    }
+    queue.done(&"m", &2, Retry::Forget, NOW);
+    assert_eq!(take_key(&mut queue, NOW), Some(3));
+    assert_eq!(take_key(&mut queue, NOW), None);
+    queue.add_mount("m", MountOptions::workers(2));
+    assert_eq!(take_key(&mut queue, NOW), Some(4));
+}
+
+#[test]
+fn a_dump_of_what_is_delayed_begins_with_what_is_due_first() {
+    let mut queue = queue_with(Options { base_delay: Duration::from_secs(10), ..Options::default() });
+    queue.add_after(&"m", 1, milliseconds_of(30), NOW);
+    queue.add_after(&"m", 2, milliseconds_of(20), NOW);
+    queue.add(&"m", 3, Priority::Normal, NOW);
+    queue.take(NOW);
+    let Next::At(retried) = queue.done(&"m", &3, Retry::Backoff, NOW) else { panic!() };
+    let expected = [
+        (2, Delayed { failures: 0, until: at(20) }),
+        (1, Delayed { failures: 0, until: at(30) }),
+        (3, Delayed { failures: 1, until: retried }),
+    ];
+    for limit in 0..5 {
+        let delayed: Vec<_> = queue.delayed_keys(&"m", limit).map(|(key, delayed)| (*key, delayed)).collect();
+        assert_eq!(delayed, expected[..limit.min(3)]);
+    }
+    assert_eq!(queue.delayed_keys(&"absent", 9).count(), 0);
+}
+
+#[test]
 fn retry_after_is_honoured_and_does_not_shorten_the_backoff() {
     let mut queue = queue_with(Options { base_delay: Duration::from_secs(10), ..Options::default() });
     queue.add(&"m", 1, Priority::Normal, NOW);
@@ -263,7 +341,7 @@ fn a_key_is_parked_after_its_last_retry() {
 #[test]
 fn only_failures_park() {
     let options = retries(0);
-    for retry in [Retry::Forget, Retry::Never, Retry::After(Duration::ZERO)] {
+    for retry in [Retry::Forget, Retry::Never, Retry::After(Duration::ZERO), Retry::Postpone(Duration::ZERO)] {
         assert!(!options.parks(retry, u32::MAX), "{retry:?}");
     }
     assert!(!Options::default().parks(Retry::Backoff, u32::MAX));
@@ -381,7 +459,7 @@ fn a_mount_that_comes_back_does_not_run_a_key_that_is_still_in_progress_from_bef
     queue.add(&"m", 1, Priority::Normal, NOW);
     queue.take(NOW);
     queue.remove_mount(&"m");
-    queue.add_mount("m", 1);
+    queue.add_mount("m", MountOptions::workers(1));
     assert_eq!(queue.add(&"m", 1, Priority::Low, NOW), Added::WhileProcessing);
     assert_eq!(queue.add(&"m", 2, Priority::Normal, NOW), Added::Queued);
     assert_eq!(queue.take(NOW), None, "the run from before still occupies the worker");
@@ -396,7 +474,7 @@ fn the_result_of_a_run_from_before_says_nothing_about_the_mount_that_came_back()
         queue.add(&"m", 1, Priority::Normal, NOW);
         queue.take(NOW);
         queue.remove_mount(&"m");
-        queue.add_mount("m", 1);
+        queue.add_mount("m", MountOptions::workers(1));
         assert_eq!(queue.done(&"m", &1, retry, NOW), Next::Idle);
         assert_eq!((queue.delayed(), parked(&queue)), (0, vec![]));
     }
@@ -415,7 +493,7 @@ fn done_for_a_key_that_is_not_in_progress_does_nothing() {
 #[test]
 fn runs_in_progress_are_measured() {
     let mut queue = queue();
-    queue.add_mount("other", 1);
+    queue.add_mount("other", MountOptions::workers(1));
     assert_eq!(queue.in_progress(NOW), InProgress::default());
     assert_eq!(queue.oldest_processing_since(), None);
     queue.add(&"m", 1, Priority::Normal, NOW);
