@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gyre_sdk::fingerprint;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A ConfigMap that is rendered.
 #[derive(Debug, Deserialize)]
@@ -24,13 +24,10 @@ pub(crate) struct Values<'a> {
 }
 
 /// What is served: files by name.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
-    data: BTreeMap<String, String>,
+    pub(crate) data: BTreeMap<String, String>,
     /// Images and the like, as they are in the template.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    binary_data: BTreeMap<String, String>,
+    pub(crate) binary_data: BTreeMap<String, String>,
 }
 
 impl Template {

@@ -18,6 +18,7 @@
 
 mod content;
 mod defaults;
+mod pod;
 mod workload;
 
 use gyre_sdk::names::{dns_label, service_label};
