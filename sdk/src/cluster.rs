@@ -1,6 +1,7 @@
 //! What a plugin may look at.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 
@@ -54,6 +55,26 @@ impl Cluster {
         label_selector: Option<&str>,
     ) -> Result<Vec<T>, Error> {
         parse_all(kind, self.reads().list(kind, namespace, label_selector)?)
+    }
+
+    /// What time it is: the same moment throughout a call. [`clock::rfc3339`](crate::clock::rfc3339) writes it down.
+    ///
+    /// The host notes that it was read, and then never takes this answer for a later one: a plugin that reads it without need is
+    /// called every time that its object is looked at. Nor is a plugin called because time went by;
+    /// [`Response::requeue_after`](crate::Response::requeue_after) is for that.
+    #[cfg(target_family = "wasm")]
+    pub fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
+    /// What time it is, as [`testing::Cluster::at`](crate::testing::Cluster::at) set it.
+    ///
+    /// # Panics
+    ///
+    /// If the test set no time: so it has shown that the clock is not read.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn now(&self) -> SystemTime {
+        self.reads.now()
     }
 
     #[cfg(target_family = "wasm")]

@@ -61,14 +61,16 @@
 //!
 //! Built for the target `wasm32-wasip2` with `crate-type = ["cdylib"]`, it is a component that gyre mounts.
 //!
-//! What is absent: a client, a queue, `async`, clocks, random numbers, and any way to write. Of the parent neither
+//! What is absent: a client, a queue, `async`, random numbers, and any way to write. Of the parent neither
 //! `resourceVersion` nor `managedFields` can be read: an answer that depended on them would change when nothing did.
 
 mod call;
+pub mod clock;
 mod cluster;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod component;
+mod fingerprint;
 mod json;
 mod kind;
 pub mod log;
@@ -81,6 +83,7 @@ mod response;
 pub mod testing;
 
 pub use cluster::{Cluster, Error as ReadError};
+pub use fingerprint::fingerprint;
 pub use kind::{Kind, ObjectRef};
 pub use manifest::{ChildKind, Manifest, Propagation, ReadKind, Strategy};
 pub use object::{Desired, Labels, Metadata, Object, ObservedCondition, ObservedConditions};

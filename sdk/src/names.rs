@@ -1,13 +1,12 @@
 //! Names for children: an object's name may hold 253 characters and dots, but that of a Job or a container may not.
 
+use crate::fingerprint;
+
 /// How long a DNS label may be (RFC 1123).
 pub const LABEL_LIMIT: usize = 63;
 
-/// 64 bits at 5 bits a character.
-const HASH_LENGTH: usize = 13;
-
 /// The shortest limit at which something of the name is left in front of the hash.
-const MINIMUM_LIMIT: usize = HASH_LENGTH + 2;
+const MINIMUM_LIMIT: usize = fingerprint::LENGTH + 2;
 
 /// The name itself if it is a valid DNS label (RFC 1123), otherwise a label made from it: what fits of it, and a hash of all of
 /// it. It is the same every time, and different names give different labels but for a coincidence of 64 bits.
@@ -30,20 +29,44 @@ pub fn dns_label_within(name: &str, limit: usize) -> String {
     if name.len() <= limit && is_dns_label(name) {
         return name.to_owned();
     }
+    let mut label = start(name, limit, |character| character.is_ascii_alphanumeric());
+    if !label.is_empty() {
+        label.push('-');
+    }
+    fingerprint::push_of(&mut label, name);
+    label
+}
+
+/// As [`dns_label`], and with a letter in front (RFC 1035), as the name of a Service must have it.
+///
+/// ```
+/// use gyre_sdk::names::service_label;
+///
+/// assert_eq!(service_label("hello"), "hello");
+/// assert!(service_label("3-hellos").starts_with("hellos-"));
+/// ```
+pub fn service_label(name: &str) -> String {
+    if name.len() <= LABEL_LIMIT && is_service_label(name) {
+        return name.to_owned();
+    }
+    let mut label = start(name, LABEL_LIMIT, |character| character.is_ascii_alphabetic());
+    // The hash may begin with a digit.
+    label.push_str(if label.is_empty() { "x-" } else { "-" });
+    fingerprint::push_of(&mut label, name);
+    label
+}
+
+/// What of a name fits before a hyphen and the hash, from the first character that may be the first.
+fn start(name: &str, limit: usize, may_be_first: fn(char) -> bool) -> String {
     let mut label = String::with_capacity(limit);
-    for character in name.chars().take(limit - HASH_LENGTH - 1) {
+    for character in name.chars().take(limit - fingerprint::LENGTH - 1) {
         match character.to_ascii_lowercase() {
+            first if label.is_empty() && !may_be_first(first) => {}
             allowed @ ('a'..='z' | '0'..='9') => label.push(allowed),
-            // A label starts with a letter or digit.
-            _ if label.is_empty() => {}
             _ => label.push('-'),
         }
     }
     label.truncate(label.trim_end_matches('-').len());
-    if !label.is_empty() {
-        label.push('-');
-    }
-    push_hash(&mut label, name);
     label
 }
 
@@ -52,16 +75,8 @@ fn is_dns_label(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-/// Appends 64 bits of FNV-1a in base 32: stable for ever, and a few instructions long.
-fn push_hash(label: &mut String, name: &str) {
-    const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let mut hash = name.bytes().fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    for _ in 0..HASH_LENGTH {
-        let digit = (hash & 31) as u8;
-        label.push(char::from(if digit < 26 { b'a' + digit } else { b'2' + (digit - 26) }));
-        hash >>= 5;
-    }
+fn is_service_label(name: &str) -> bool {
+    is_dns_label(name) && name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -74,6 +89,13 @@ mod tests {
     fn the_hash_never_changes() {
         // Children are found by these names in clusters that an older plugin wrote to.
         assert_eq!(dns_label("hello.world"), "hello-world-53hocbaalbhrb");
+    }
+
+    #[test]
+    fn a_name_without_letters_becomes_the_label_of_a_service() {
+        for name in ["", "...", "2026", "3.4"] {
+            assert!(is_service_label(&service_label(name)), "{name:?}");
+        }
     }
 
     fn any_name() -> impl Strategy<Value = String> {
@@ -96,6 +118,14 @@ mod tests {
         #[test]
         fn different_names_give_different_labels(one in any_name(), other in any_name(), limit in MINIMUM_LIMIT..=LABEL_LIMIT) {
             prop_assert_eq!(dns_label_within(&one, limit) == dns_label_within(&other, limit), one == other);
+        }
+
+        #[test]
+        fn every_name_becomes_the_label_of_a_service(name in any_name(), other in any_name()) {
+            let label = service_label(&name);
+            prop_assert!(is_service_label(&label) && label.len() <= LABEL_LIMIT, "{label:?}");
+            prop_assert!(!is_service_label(&name) || name.len() > LABEL_LIMIT || label == name, "{label:?}");
+            prop_assert_eq!(label == service_label(&other), name == other);
         }
 
         #[test]

@@ -12,6 +12,7 @@ mod reads;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -29,6 +30,7 @@ pub struct Cluster {
     objects: Vec<Value>,
     not_served: BTreeSet<Kind>,
     not_granted: BTreeSet<Kind>,
+    now: Option<SystemTime>,
 }
 
 impl Cluster {
@@ -53,6 +55,13 @@ impl Cluster {
     /// The operator did not grant this kind.
     pub fn not_granting(mut self, kind: Kind) -> Self {
         self.not_granted.insert(kind);
+        self
+    }
+
+    /// It is this time. Without one, a plugin that reads the clock fails the test: no answer depends on the clock unless a
+    /// test says so.
+    pub fn at(mut self, now: SystemTime) -> Self {
+        self.now = Some(now);
         self
     }
 }

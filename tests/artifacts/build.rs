@@ -6,7 +6,7 @@ use std::{env, fs};
 
 const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "plugin";
-const PLUGINS: [&str; 2] = ["echo", "scheduled-echo"];
+const PLUGINS: [&str; 6] = ["echo", "gateway", "pod-log", "scheduled-echo", "website", "xca"];
 const GUESTS: &str = "gyre-guests";
 
 /// What decides the outcome, relative to the workspace.
@@ -51,27 +51,30 @@ fn run() -> Result<(), String> {
     }
     println!("cargo::rerun-if-changed=build.rs");
 
-    let guests = guests(&workspace.join("tests/guests"))?;
+    let manifest = workspace.join("tests/guests/Cargo.toml");
+    let guests = self::guests(&manifest, "")?;
+    let probes = self::guests(&manifest, "probes/")?;
     check_target_is_installed()?;
     let out_dir = PathBuf::from(variable("OUT_DIR")?);
     let target_dir = target_dir(&out_dir).join("wasm");
     compile(&workspace, &target_dir)?;
 
-    let code = generate(&target_dir.join(TARGET).join(PROFILE), &guests)?;
+    let code = generate(&target_dir.join(TARGET).join(PROFILE), &guests, &probes)?;
     let file = out_dir.join("artifacts.rs");
     fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// A misbehaving guest: its name and what its file says of it.
+/// A plugin for the tests: its name and what its file says of it.
 struct Guest {
     name: String,
     documentation: String,
 }
 
-fn guests(folder: &Path) -> Result<Vec<Guest>, String> {
-    let manifest = folder.join("Cargo.toml");
-    let entries = read(&manifest)?;
-    let listing = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+/// Those whose files are in a folder beside the manifest.
+fn guests(manifest: &Path, folder: &str) -> Result<Vec<Guest>, String> {
+    let entries = read(manifest)?;
+    let path = manifest.with_file_name(folder);
+    let listing = fs::read_dir(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut files: Vec<PathBuf> = listing.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files.sort();
@@ -79,7 +82,7 @@ fn guests(folder: &Path) -> Result<Vec<Guest>, String> {
     let mut guests = Vec::new();
     for file in files {
         let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else { continue };
-        let entry = format!("[[example]]\nname = \"{name}\"\npath = \"{name}.rs\"\ncrate-type = [\"cdylib\"]\n");
+        let entry = format!("[[example]]\nname = \"{name}\"\npath = \"{folder}{name}.rs\"\ncrate-type = [\"cdylib\"]\n");
         if !entries.contains(&entry) {
             return Err(format!("{} is not compiled; add to {}:\n{entry}", file.display(), manifest.display()));
         }
@@ -137,23 +140,30 @@ fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), 
     }
 }
 
-fn generate(built: &Path, guests: &[Guest]) -> Result<String, String> {
+fn generate(built: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {
     let mut code = String::new();
     for plugin in PLUGINS {
         let name = plugin.replace('-', "_");
         code += &format!("/// The plugin `{plugin}`.\n{}", constant(&name, &built.join(format!("{name}.wasm")))?);
     }
-    code += "\n/// Plugins that misbehave.\npub mod guests {\n";
+    code += &module("guests", "Plugins that misbehave.", built, guests)?;
+    code += &module("probes", "Plugins that do one thing, for tests to see what becomes of it.", built, probes)?;
+    let calls: String = guests.iter().map(|guest| format!("        $macro! {{ {} }}\n", guest.name)).collect();
+    code += "\n/// Calls a macro with the name of every misbehaving guest, in snake case.\n";
+    code += &format!("#[macro_export]\nmacro_rules! for_each_guest {{\n    ($macro:ident) => {{\n{calls}    }};\n}}\n");
+    Ok(code)
+}
+
+/// A constant for each guest, and all of them.
+fn module(name: &str, documentation: &str, built: &Path, guests: &[Guest]) -> Result<String, String> {
+    let mut code = format!("\n/// {documentation}\npub mod {name} {{\n");
     for Guest { name, documentation } in guests {
         let constant = constant(name, &built.join("examples").join(format!("{name}.wasm")))?;
         code += &format!("{documentation}    {constant}");
     }
     let all: String =
         guests.iter().map(|guest| format!("        ({:?}, {}),\n", guest.name, guest.name.to_uppercase())).collect();
-    code += &format!("    /// All of them: name and path.\n    pub const ALL: &[(&str, &str)] = &[\n{all}    ];\n");
-    let calls: String = guests.iter().map(|guest| format!("        $macro! {{ {} }}\n", guest.name)).collect();
-    code += "}\n\n/// Calls a macro with the name of every guest, in snake case.\n";
-    code += &format!("#[macro_export]\nmacro_rules! for_each_guest {{\n    ($macro:ident) => {{\n{calls}    }};\n}}\n");
+    code += &format!("    /// All of them: name and path.\n    pub const ALL: &[(&str, &str)] = &[\n{all}    ];\n}}\n");
     Ok(code)
 }
 

@@ -1,5 +1,7 @@
 //! Which of the made-up objects a call may see, to the contract's rules.
 
+use std::time::SystemTime;
+
 use gyre_core::selector::Selector;
 use serde_json::Value;
 
@@ -37,6 +39,14 @@ impl Reads {
             manifest,
             parent_namespace: text(parent, "/metadata/namespace"),
             parent_uid: text(parent, "/metadata/uid"),
+        }
+    }
+
+    #[expect(clippy::panic, reason = "a test should fail at an answer that depends on the clock unawares")]
+    pub(crate) fn now(&self) -> SystemTime {
+        match self.cluster.now {
+            Some(now) => now,
+            None => panic!("the plugin read the clock, and the test did not set it with testing::Cluster::at"),
         }
     }
 

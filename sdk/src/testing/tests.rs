@@ -1,11 +1,13 @@
 //! What a plugin may read in native tests is what the contract lets it read.
 
+use std::time::{Duration, SystemTime};
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Cluster, Failure, Kind, Manifest, Metadata, NoSettings, ReadError, ReadKind, Reconciler, Response, Strategy, Teardown, log,
-    testing,
+    Cluster, Failure, Kind, Manifest, Metadata, NoSettings, ReadError, ReadKind, Reconciler, Response, Strategy, Teardown,
+    clock, log, testing,
 };
 
 const PARENT: Kind = Kind::new("example.com/v1", "Parent");
@@ -26,6 +28,7 @@ enum Read {
     Children(String),
     Get(String, Option<String>, String),
     List(String, Option<String>, Option<String>),
+    Clock,
 }
 
 struct Reader;
@@ -47,6 +50,7 @@ impl Reconciler for Reader {
         let found: Vec<Value> = match &parent.read {
             Read::Children(name) => cluster.children(kind(name))?,
             Read::Get(name, namespace, object) => cluster.get(kind(name), namespace.as_deref(), object)?.into_iter().collect(),
+            Read::Clock => vec![json!(clock::rfc3339(cluster.now()))],
             Read::List(name, namespace, selector) => cluster.list(kind(name), namespace.as_deref(), selector.as_deref())?,
         };
         log::info("read", &[("count", &found.len().to_string())]);
@@ -164,4 +168,16 @@ fn finalize_and_the_log_can_be_looked_at() {
     check(json!({"get": ["ConfigMap", null, "absent"]}), &[]);
     let fields = vec![("count".to_owned(), "0".to_owned())];
     assert_eq!(testing::take_log(), [testing::LogLine { level: log::Level::Info, message: "read".to_owned(), fields }]);
+}
+
+#[test]
+fn the_clock_shows_what_the_test_set() {
+    let cluster = cluster().at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600));
+    assert_eq!(read(json!("clock"), &cluster).unwrap().status_json(), json!({"found": ["2026-01-01T00:00:00Z"]}));
+}
+
+#[test]
+#[should_panic(expected = "the test did not set it")]
+fn a_clock_that_no_test_set_is_not_read() {
+    let _ = read(json!("clock"), &cluster());
 }

@@ -1,35 +1,76 @@
-//! Plugins that misbehave, one program a misbehaviour: the files beside this folder.
+//! Plugins for the tests: those that misbehave, one program a misbehaviour, and those that do one thing, one program a thing.
 //!
-//! Each reconciles a kind of its own, named as its file, in the group `guests.gyre.dev`, whose CRD it brings: so they can be
-//! mounted side by side. Each misbehaves in `reconcile`, whatever its parent holds, unless its file says otherwise.
+//! ```text
+//!   *.rs         misbehave in `reconcile`, whatever the parent holds, unless the file says otherwise: gyre_artifacts::guests
+//!   probes/*.rs  do what their parent's spec tells them, and no more:                                 gyre_artifacts::probes
+//! ```
 //!
-//! What is absent: a guest without a test. `gyre-artifacts` lists the files, and its users fail to compile without one.
+//! Each reconciles a kind of its own, in the group `guests.gyre.dev`, whose CRD it brings: so they can be mounted side by side. The kind
+//! is named as the file, unless the file says otherwise.
+//!
+//! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and its users fail to compile without one. A
+//! probe has no such obligation: it is there for what the tests make of it.
 
-use gyre_sdk::{Kind, Manifest};
+use gyre_sdk::{Kind, Manifest, ReadError};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The group and version of the guests' parents.
 pub const API_VERSION: &str = "guests.gyre.dev/v1";
 
-/// Some misbehave by a child of this kind.
+/// Most have a child of this kind.
 pub const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 
-/// A parent of which nothing is read.
+/// Some have a child of this kind, or read it.
+pub const SECRET: Kind = Kind::new("v1", "Secret");
+
+/// A parent, or a spec, of which nothing is read.
 #[derive(Deserialize)]
 pub struct Parent {}
 
-/// The manifest of a guest with this crate's name that reconciles this kind and makes no children.
+/// The manifest of a misbehaving guest with this crate's name that reconciles this kind and makes no children.
 pub fn manifest(crate_name: &str, kind: &'static str) -> Manifest {
     Manifest::new(crate_name.replace('_', "-"), env!("CARGO_PKG_VERSION"), Kind::new(API_VERSION, kind))
         .description("Misbehaves, so that tests can see it contained.")
         .crd(crd("guests.gyre.dev", "v1", kind))
 }
 
+/// The manifest of a probe that reconciles this kind, is called as it in kebab case, and makes no children.
+pub fn probe(kind: &'static str) -> Manifest {
+    probe_with_version(kind, |_| {})
+}
+
+/// As [`probe`], and the only version of its CRD is changed so.
+pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
+    let mut name = String::new();
+    for character in kind.chars() {
+        if character.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(character.to_ascii_lowercase());
+    }
+    let parent = Kind::new(API_VERSION, kind);
+    Manifest::new(name, env!("CARGO_PKG_VERSION"), parent)
+        .description("Does one thing, so that tests can see what becomes of it.")
+        .crd(crd_with_version(parent.group(), parent.version(), kind, change))
+}
+
 /// A CustomResourceDefinition, as JSON, of a namespaced kind that takes any fields and has a status.
 pub fn crd(group: &str, version: &str, kind: &str) -> Vec<u8> {
+    crd_with_version(group, version, kind, |_| {})
+}
+
+fn crd_with_version(group: &str, version: &str, kind: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let singular = kind.to_lowercase();
     let plural = format!("{singular}s");
+    let mut version = json!({
+        "name": version,
+        "served": true,
+        "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+        "subresources": {"status": {}},
+    });
+    change(&mut version);
     let crd = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -38,19 +79,35 @@ pub fn crd(group: &str, version: &str, kind: &str) -> Vec<u8> {
             "group": group,
             "scope": "Namespaced",
             "names": {"kind": kind, "listKind": format!("{kind}List"), "singular": singular, "plural": plural},
-            "versions": [{
-                "name": version,
-                "served": true,
-                "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-                "subresources": {"status": {}},
-            }],
+            "versions": [version],
         },
     });
     crd.to_string().into_bytes()
 }
 
-/// Exports a plugin from the kind that it reconciles and from what it does in `reconcile`; in between, optionally, from what
+/// The `schema` of a CRD's version whose spec takes any fields, and whose status is given by its schema.
+pub fn schema(status: Value) -> Value {
+    let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
+}
+
+/// A ConfigMap in the namespace of its parent.
+pub fn config_map(name: &str, data: Value) -> Value {
+    json!({"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": {"name": name}, "data": data})
+}
+
+/// The name of what kept a probe from reading, for tests to look at.
+pub fn read_error(error: &ReadError) -> String {
+    match error {
+        ReadError::NotDeclared(_) => "NotDeclared".to_owned(),
+        ReadError::NotGranted(_) => "NotGranted".to_owned(),
+        ReadError::NotServed(_) => "NotServed".to_owned(),
+        ReadError::InvalidSelector(message) => format!("InvalidSelector: {message}"),
+        ReadError::Unexpected(_, message) => format!("Unexpected: {message}"),
+    }
+}
+
+/// Exports a misbehaving plugin from the kind that it reconciles and from what it does in `reconcile`; in between, optionally, from what
 /// is added to its manifest.
 #[macro_export]
 macro_rules! guest {

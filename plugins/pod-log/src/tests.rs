@@ -1,0 +1,54 @@
+//! What the plugin logs and answers.
+
+use gyre_sdk::testing::{self, LogLine};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn pod(deletion: Value) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "hello", "namespace": "default", "uid": "1", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "hello", "image": "busybox"}]},
+        "status": {"phase": "Running"},
+    });
+    pod["metadata"].as_object_mut().unwrap().extend(deletion.as_object().unwrap().clone());
+    pod
+}
+
+#[track_caller]
+fn check_log(expected: &str) {
+    let fields = vec![("namespace".to_owned(), "default".to_owned())];
+    assert_eq!(testing::take_log(), [LogLine { level: log::Level::Info, message: expected.to_owned(), fields }]);
+}
+
+#[test]
+fn a_pod_that_lives_is_logged_and_left_alone() {
+    let response = testing::reconcile::<PodLogger>(pod(json!({})), json!({}), &testing::Cluster::new()).unwrap();
+    assert_eq!(response, Response::leaving_children());
+    check_log("Sync/Add/Update for Pod hello");
+}
+
+#[track_caller]
+fn check_end(deletion: Value, done: bool, expected: &str) {
+    let teardown = testing::finalize::<PodLogger>(pod(deletion), json!({}), &testing::Cluster::new()).unwrap();
+    assert_eq!(teardown, Teardown { response: Response::leaving_children(), done });
+    check_log(expected);
+}
+
+#[test]
+fn a_pod_does_not_exist_anymore_when_its_containers_have_ended() {
+    let at = "2026-01-01T00:00:30Z";
+    let terminating = json!({"deletionTimestamp": at, "deletionGracePeriodSeconds": 30});
+    check_end(terminating, false, "Sync/Add/Update for Pod hello");
+    let ended = json!({"deletionTimestamp": at, "deletionGracePeriodSeconds": 0});
+    check_end(ended, true, "Pod hello does not exist anymore");
+    check_end(json!({"deletionTimestamp": at}), true, "Pod hello does not exist anymore");
+}
+
+#[test]
+fn the_host_is_asked_to_hold_a_finalizer_and_for_nothing_else() {
+    let plain = Manifest::new("pod-log", env!("CARGO_PKG_VERSION"), POD).description(env!("CARGO_PKG_DESCRIPTION"));
+    assert_eq!(PodLogger::manifest(), plain.finalizes());
+}

@@ -1,0 +1,29 @@
+//! Has a status, but no subresource for it: who writes the status writes the object, whose generation that raises. Wants
+//! `seen: <spec.text>` in it.
+
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(default)]
+    text: String,
+}
+
+struct Bare;
+
+impl Reconciler for Bare {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe_with_version("Bare", |version| version["subresources"] = json!({}))
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().status(&json!({"seen": parent.spec.text}))
+    }
+}
+
+gyre_sdk::export!(Bare);

@@ -1,0 +1,43 @@
+//! Fails as `spec.fail` says: `transient`, `retry-after` (in `spec.delayMilliseconds`), `terminal`, `trap`. Otherwise it is well, and
+//! makes a ConfigMap `<name>`.
+
+use std::time::Duration;
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    #[serde(default)]
+    fail: String,
+    #[serde(default)]
+    delay_milliseconds: u64,
+}
+
+struct Fickle;
+
+impl Reconciler for Fickle {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Fickle").child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    #[expect(clippy::panic, reason = "one of the ways in which it fails")]
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        const SENTENCE: &str = "spec.fail says so";
+        match parent.spec.fail.as_str() {
+            "transient" => Err(Failure::transient(SENTENCE)),
+            "retry-after" => Err(Failure::retry_after(Duration::from_millis(parent.spec.delay_milliseconds), SENTENCE)),
+            "terminal" => Err(Failure::terminal(SENTENCE)),
+            "trap" => panic!("{SENTENCE}"),
+            _ => Response::new().apply(&config_map(&parent.metadata.name, json!({}))),
+        }
+    }
+}
+
+gyre_sdk::export!(Fickle);

@@ -1,0 +1,35 @@
+//! Makes a ConfigMap `<name>` that is immutable and has `spec.text` in it: a change of that is one that the API server rejects.
+
+use gyre_guests::CONFIG_MAP;
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(default)]
+    text: String,
+}
+
+struct Immutable;
+
+impl Reconciler for Immutable {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Immutable").child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().apply(&json!({
+            "apiVersion": CONFIG_MAP.api_version,
+            "kind": CONFIG_MAP.kind,
+            "metadata": {"name": parent.metadata.name},
+            "immutable": true,
+            "data": {"text": parent.spec.text},
+        }))
+    }
+}
+
+gyre_sdk::export!(Immutable);

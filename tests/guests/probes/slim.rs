@@ -1,0 +1,22 @@
+//! Has a status with room for `phase` and nothing else: what the host would like to say there is pruned. Wants `phase: Done`.
+
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response};
+use serde_json::json;
+
+struct Slim;
+
+impl Reconciler for Slim {
+    type Parent = gyre_guests::Parent;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        let status = json!({"type": "object", "properties": {"phase": {"type": "string"}}});
+        gyre_guests::probe_with_version("Slim", |version| version["schema"] = gyre_guests::schema(status))
+    }
+
+    fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().status(&json!({"phase": "Done"}))
+    }
+}
+
+gyre_sdk::export!(Slim);

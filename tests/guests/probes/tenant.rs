@@ -1,0 +1,44 @@
+//! Makes a ConfigMap `<name>` with `spec.text`, as one of a hundred plugins: `tenant-00` reconciles the kind `Tenant00`, and so on.
+//!
+//! Its number is two digits in the bytes of the component. `gyre_artifacts::tenant` changes them, so that a test mounts as many
+//! plugins of different kinds as it wants without compiling any. They are read through a `black_box`, lest the compiler put them
+//! elsewhere; a test in `gyre-artifacts` says that they are there once.
+
+use std::hint::black_box;
+
+use gyre_guests::{API_VERSION, CONFIG_MAP, config_map, crd};
+use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+static NUMBER: [u8; 24] = *b"gyre-tenant-number:00:ok";
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(default)]
+    text: String,
+}
+
+struct Tenant;
+
+impl Reconciler for Tenant {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        let marker = black_box(&NUMBER).as_slice();
+        let number = marker.get(19..21).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default();
+        // A manifest is asked for once for each load, so what is leaked does not add up.
+        let kind = Kind::new(API_VERSION, format!("Tenant{number}").leak());
+        Manifest::new(format!("tenant-{number}"), env!("CARGO_PKG_VERSION"), kind)
+            .description("One of many.")
+            .child(CONFIG_MAP, Strategy::Apply)
+            .crd(crd(kind.group(), kind.version(), kind.kind))
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"text": parent.spec.text})))
+    }
+}
+
+gyre_sdk::export!(Tenant);

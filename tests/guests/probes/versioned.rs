@@ -1,0 +1,43 @@
+//! Makes the ConfigMaps `<name>-one` and `<name>-two`, each with its version and with `spec.text`.
+//!
+//! The version is ten digits in the bytes of the component. `gyre_artifacts::versioned` changes them, so that a test makes as many
+//! versions as it wants without compiling any. They are read through a `black_box`, lest the compiler put them elsewhere; a test
+//! in `gyre-artifacts` says that they are there once.
+
+use std::hint::black_box;
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+static VERSION: [u8; 24] = *b"gyre-version:0000000000v";
+
+#[derive(Deserialize)]
+struct Spec {
+    #[serde(default)]
+    text: String,
+}
+
+struct Versioned;
+
+impl Reconciler for Versioned {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Versioned").child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        let marker = black_box(&VERSION).as_slice();
+        let version = marker.get(13..23).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default();
+        let child = |end| {
+            let name = format!("{}-{end}", parent.metadata.name);
+            config_map(&name, json!({"version": version, "text": parent.spec.text}))
+        };
+        Response::new().apply(&child("one"))?.apply(&child("two"))
+    }
+}
+
+gyre_sdk::export!(Versioned);
