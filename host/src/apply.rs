@@ -9,7 +9,7 @@ use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Ownership, Refusal, RefusalReason, Settled, Step};
+use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Refusal, RefusalReason, Settled, Step};
 use gyre_core::queue::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
@@ -17,10 +17,11 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
+use crate::claim::NotHeld;
 use crate::kinds::{answered, error_chain};
 use crate::metrics::Metrics;
-use crate::mount::View;
 use crate::object::{Received, SharedObject};
+use crate::view::View;
 
 /// How soon to look again for an object that bears a child's name and is on its way out.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -44,6 +45,9 @@ pub(crate) enum Done {
 pub(crate) struct Applier<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
+    /// Counts the writes.
+    pub(crate) mount: &'a str,
+    /// Makes them: the field manager.
     pub(crate) plugin: &'a str,
     pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
     /// By the UID of a child; see [`Settled`].
@@ -92,10 +96,6 @@ impl Applier<'_> {
     }
 
     async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<Done, Problem> {
-        let namespaces = (input.parent.key.namespace.as_deref(), desired.child.key.namespace.as_deref());
-        if plan::ownership(namespaces.0, namespaces.1) == Ownership::Labels {
-            return Ok(Done::Refused(cannot_be_owned(&desired.child)));
-        }
         let api = self.api(&desired.child)?;
         match answered(api.get(&desired.child.key.name)).await {
             Ok(live) => {
@@ -118,7 +118,7 @@ impl Applier<'_> {
         let view = self.views.get(&child.kind);
         let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
         let before = uid.and_then(|_| view?.get(&child.key)).map(|object| object.resource_version());
-        self.metrics.wrote(self.plugin, if uid.is_some() { "apply" } else { "create" });
+        self.metrics.wrote(self.mount, if uid.is_some() { "apply" } else { "create" });
         let patch = Patch::Apply(&desired.object);
         let mut result = answered(api.patch(&child.key.name, &self.patch_params(), &patch)).await;
         if let Err(kube::Error::Api(status)) = &result
@@ -126,7 +126,7 @@ impl Applier<'_> {
             && self.may_take_back(&conflicts(status), uid)
         {
             info!(%child, "putting back what was edited: {}", status.message);
-            self.metrics.wrote(self.plugin, "apply");
+            self.metrics.wrote(self.mount, "apply");
             let forced = PatchParams { force: true, ..self.patch_params() };
             result = answered(api.patch(&child.key.name, &forced, &patch)).await;
         }
@@ -148,7 +148,7 @@ impl Applier<'_> {
         let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
         let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
-        self.metrics.wrote(self.plugin, "label");
+        self.metrics.wrote(self.mount, "label");
         let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
         let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
         if let Some(view) = view {
@@ -210,7 +210,7 @@ impl Applier<'_> {
             preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
             ..DeleteParams::default()
         };
-        self.metrics.wrote(self.plugin, "delete");
+        self.metrics.wrote(self.mount, "delete");
         match answered(api.delete(&child.key.name, &params)).await {
             Ok(_) => {
                 self.settled.remove(uid);
@@ -239,14 +239,6 @@ pub(crate) fn field_manager(plugin: &str) -> String {
     format!("gyre/{plugin}")
 }
 
-/// A child that would outlive its parent, since neither the garbage collector nor a finalizer sees to it.
-fn cannot_be_owned(child: &ObjectRef) -> Refusal {
-    let message = format!(
-        "{child} cannot have an owner reference to its parent, as it is outside of the parent's namespace, and this version of gyre does not clean such children up: put it into the parent's namespace"
-    );
-    Refusal { child: Some(child.clone()), reason: RefusalReason::CannotBeOwned, message }
-}
-
 /// What the API server said no to for good, as far as we can tell; what may pass is an error instead.
 fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
     let conflicts: Vec<String> =
@@ -264,10 +256,17 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
         )
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
+    } else if is_terminating(status) {
+        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, as its namespace is being deleted"))
     } else {
         return Err(problem_of(status, child));
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+/// Whether nothing can be created any more where it was to be created.
+fn is_terminating(status: &Status) -> bool {
+    status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// The fields that others manage, as the answer to an apply names them.
@@ -283,6 +282,9 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
         kube::Error::Api(status) => problem_of(status, subject),
+        kube::Error::Service(error) if error.is::<NotHeld>() => {
+            Problem::new(ProblemKind::NoClaim, format!("{subject}: {error}"))
+        }
         error => Problem::new(ProblemKind::Unavailable, format!("{subject}: {}", error_chain(error))),
     }
 }

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -19,11 +18,10 @@ use tokio::sync::watch;
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::host::{self, Options};
+use crate::inventory::Place;
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
-use crate::mount::Mount;
 use crate::plugins::{CodeArguments, MountArguments, open};
-use crate::program::Program;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -83,6 +81,9 @@ struct RunArguments {
     /// Where to serve /healthz, /readyz and /metrics; "off" for nowhere.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:2112")]
     listen: Listen,
+    /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
+    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
+    home_namespace: String,
     #[command(flatten)]
     log: LogArguments,
 }
@@ -142,44 +143,17 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     threads(source.concurrent_calls())?.block_on(async {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let mut stop = std::pin::pin!(told_to_stop()?);
-        let (sender, mut programs) = watch::channel(source.programs());
+        let inventory = arguments
+            .mount
+            .has_name()
+            .then(|| Place { namespace: arguments.home_namespace.clone(), name: format!("{}-inventory", source.name()) });
+        let (sender, programs) = watch::channel(source.programs());
         if !arguments.mount.no_reload {
             tokio::spawn(source.follow(RELOAD_EVERY, sender, |_| {}));
         }
-        // The host does not follow the programs yet: it makes way for another.
-        loop {
-            let wanted = Arc::clone(&programs.borrow_and_update());
-            let options = Options {
-                workers: wanted.iter().map(|program| program.workers).max().unwrap_or_default(),
-                max_retries: arguments.mount.max_retries,
-                listen: arguments.listen.0,
-                instance: instance(),
-                ..Options::default()
-            };
-            let mut is_over = true;
-            let end = async {
-                tokio::select! {
-                    () = &mut stop => {}
-                    Ok(()) = programs.changed() => is_over = false,
-                }
-            };
-            host::run(client.clone(), wanted.iter().map(mount).collect(), options, end).await?;
-            if is_over {
-                return Ok(());
-            }
-        }
+        let options = Options { listen: arguments.listen.0, instance: instance(), inventory, ..Options::default() };
+        host::run(client, programs, options, told_to_stop()?).await
     })
-}
-
-pub(crate) fn mount(program: &Program) -> Mount {
-    let Program { plugin, limits, settings, namespaces, .. } = program.clone();
-    Mount::new(plugin, limits, settings, namespaces)
-}
-
-/// What `gyre dev` asks for until it follows a `config::Source`.
-pub(crate) fn runtime(_: &MountArguments) -> anyhow::Result<tokio::runtime::Runtime> {
-    threads(256)
 }
 
 /// The threads of a host that makes so many calls at once.

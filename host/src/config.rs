@@ -169,15 +169,6 @@ impl Source {
         Arc::clone(&self.programs)
     }
 
-    /// The programs as they are on disk now.
-    ///
-    /// # Errors
-    ///
-    /// All that is wrong with them.
-    pub(crate) fn reload(&self) -> Result<Arc<[Program]>, Error> {
-        self.shared.load(&self.programs).1.map_err(Error::Refused)
-    }
-
     /// Looks at the files every so often. When they have changed, all is read anew, and the programs are sent if it is right. Ends when
     /// nobody wants them any more.
     ///

@@ -5,7 +5,6 @@
 
 mod cluster;
 mod manifests;
-mod reload;
 mod show;
 
 use std::net::SocketAddr;
@@ -17,12 +16,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::object::GroupVersionKind;
 use kube::Client;
+use tokio::sync::watch;
 
 use crate::cli::{self, Listen};
+use crate::config::{Reload, Source};
 use crate::host::{self, Options};
 use crate::log::{self, LogArguments};
-use crate::mount::Mount;
 use crate::plugins::MountArguments;
+use crate::program::Program;
 use cluster::{Cluster, PodsRun};
 use manifests::Applied;
 use show::Show;
@@ -37,6 +38,9 @@ It is for development and tests: everybody on this machine may do everything, an
 
 /// What is logged unless the arguments say otherwise: what plugins log, and what goes wrong. The rest is shown as it happens.
 const LOG: &str = "warn,plugin=trace";
+
+/// How often the files of plugins are looked at: soon enough for a person who has just compiled one.
+const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
 /// The arguments of `gyre dev`.
 #[derive(Debug, Args)]
@@ -76,40 +80,45 @@ pub(crate) struct DevArguments {
 
 /// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
-    if arguments.mount.plugins.is_empty() && !arguments.cluster_only {
+    if arguments.mount.is_empty() && !arguments.cluster_only {
         cli::missing("--plugin <FILE> (or --cluster-only)");
     }
     let filter = if arguments.log.level == "info" { LOG } else { &arguments.log.level };
     log::start(&arguments.log, filter)?;
-    let runtime = cli::runtime(&arguments.mount)?;
-    let result = runtime.block_on(serve(arguments));
+    let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
+    let runtime = cli::threads(source.as_ref().map_or(1, Source::concurrent_calls))?;
+    let result = runtime.block_on(serve(arguments, source));
     // A plugin's call, or a client that does not let go, does not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
 
-async fn serve(arguments: &DevArguments) -> anyhow::Result<()> {
+async fn serve(arguments: &DevArguments, source: Option<Source>) -> anyhow::Result<()> {
     let started = Instant::now();
     let mut stop = std::pin::pin!(cli::told_to_stop()?);
     let cluster = Cluster::start(arguments).await?;
     println!("gyre dev: an in-memory cluster for development and tests, ready after {:.0?}", started.elapsed());
     println!("  {}", cluster.url());
     println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
-    let result = if arguments.cluster_only {
-        manifests::apply(&cluster.client(), &arguments.manifests).await.map(drop).map(|()| None)
-    } else {
-        let session = Session { arguments, client: cluster.client(), started };
-        tokio::select! {
-            biased;
-            () = &mut stop => Ok(None),
-            result = session.run() => result.map(Some),
+    let result = match source {
+        None => match manifests::apply(&cluster.client(), &arguments.manifests).await {
+            Ok(_) => {
+                stop.await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        },
+        Some(source) => {
+            let session = Session { arguments, client: cluster.client(), started };
+            tokio::select! {
+                biased;
+                () = &mut stop => Ok(()),
+                result = session.run(source) => result,
+            }
         }
     };
-    if arguments.cluster_only && result.is_ok() {
-        stop.await;
-    }
     cluster.stop().await;
-    result.map(drop)
+    result
 }
 
 /// A host in the cluster.
@@ -121,50 +130,46 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Mounts, applies and shows until `--once` is satisfied, or for ever.
-    async fn run(&self) -> anyhow::Result<()> {
-        let sandbox = self.arguments.mount.sandbox()?;
-        let load = || tokio::task::block_in_place(|| self.arguments.mount.mounts(&sandbox));
-        let mut watch = reload::Watch::new(&self.arguments.mount.plugins);
-        let mut mounts = load()?;
-        host::check(&mounts)?;
-        manifests::install_crds(&self.client, &mounts).await?;
-        let show = Show::start(&self.client, self.started, &kinds(&mounts)).await?;
-        let mut applied = None;
-        loop {
-            let parents: Vec<GroupVersionKind> = mounts.iter().map(|mount| mount.manifest().parent.clone()).collect();
-            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let options = Options {
-                workers: self.arguments.mount.workers(),
-                max_retries: self.arguments.mount.max_retries,
-                listen: self.arguments.listen.0,
-                instance: "gyre-dev".to_owned(),
-                ..Options::default()
-            };
-            let host = tokio::spawn(host::run(self.client.clone(), mounts, options, async {
-                let _ = stopped.await;
-            }));
-            if applied.is_none() {
-                applied = Some(manifests::apply(&self.client, &self.arguments.manifests).await?);
-            }
-            let applied = applied.as_deref().unwrap_or_default();
-            if self.arguments.once {
-                let result = self.until_ready(&show, applied, &parents).await;
-                drop(stop);
-                host.await.context("the host ended abnormally")??;
-                return result;
-            }
-            mounts = loop {
-                watch.changed().await;
-                match load().and_then(|mounts| host::check(&mounts).map(|()| mounts).map_err(Into::into)) {
-                    Ok(mounts) => break mounts,
-                    Err(error) => show.say(&format!("not reloaded, the old plugin goes on: {error:#}")),
-                }
-            };
-            show.say("a plugin has changed: it is loaded anew");
+    async fn run(&self, source: Source) -> anyhow::Result<()> {
+        let first = source.programs();
+        manifests::install_crds(&self.client, &first).await?;
+        let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
+        let (wanted, programs) = watch::channel(Arc::clone(&first));
+        let options = Options { listen: self.arguments.listen.0, instance: "gyre-dev".to_owned(), ..Options::default() };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
+            let _ = stopped.await;
+        }));
+        let applied = manifests::apply(&self.client, &self.arguments.manifests).await?;
+        if self.arguments.once {
+            let parents: Vec<GroupVersionKind> = first.iter().map(|program| program.manifest().parent.clone()).collect();
+            let result = self.until_ready(&show, &applied, &parents).await;
             drop(stop);
             host.await.context("the host ended abnormally")??;
-            manifests::install_crds(&self.client, &mounts).await?;
-            show.follow(&self.client, &kinds(&mounts)).await?;
+            return result;
+        }
+        tokio::select! {
+            result = self.follow(source, wanted, &show) => result,
+            result = &mut host => result.context("the host ended abnormally")?,
+        }
+    }
+
+    /// Takes plugins in as they change, with the CRDs that they bring. Never ends well.
+    async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
+        let (changed, mut programs) = watch::channel(source.programs());
+        let say = Arc::clone(show);
+        let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
+            Reload::Taken => say.say("the plugins have changed: they are loaded anew"),
+            Reload::Refused(problems) => say.say(&format!("not reloaded, what was there goes on: {problems}")),
+        }));
+        loop {
+            if programs.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let programs = Arc::clone(&programs.borrow_and_update());
+            manifests::install_crds(&self.client, &programs).await?;
+            show.follow(&self.client, &kinds(&programs)).await?;
+            wanted.send_replace(programs);
         }
     }
 
@@ -187,10 +192,10 @@ impl Session<'_> {
 }
 
 /// The kinds that are worth following: parents and children.
-fn kinds(mounts: &[Mount]) -> Vec<GroupVersionKind> {
+fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
     let mut kinds: Vec<GroupVersionKind> = Vec::new();
-    for mount in mounts {
-        let manifest = mount.manifest();
+    for program in programs {
+        let manifest = program.manifest();
         let children = manifest.children.iter().map(|child| child.kind.clone());
         for kind in std::iter::once(manifest.parent.clone()).chain(children) {
             if !kinds.contains(&kind) {

@@ -34,19 +34,18 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
 /// Writes Events on behalf of plugins.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    client: Client,
     /// Who reports: the pod's name, where there is one.
     instance: String,
     clock: Clock,
 }
 
 impl Recorder {
-    pub(crate) fn new(client: Client, instance: String, clock: Clock) -> Self {
-        Self { client, instance, clock }
+    pub(crate) fn new(instance: String, clock: Clock) -> Self {
+        Self { instance, clock }
     }
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
-    pub(crate) async fn publish(&self, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
+    pub(crate) async fn publish(&self, client: &Client, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
         // Events of cluster-scoped objects live in the namespace "default", by convention.
         let namespace = parent.namespace().unwrap_or("default");
         let now = self.clock.now();
@@ -72,18 +71,18 @@ impl Recorder {
             },
         });
         let result = match serde_json::from_value(body) {
-            Ok(body) => self.create(namespace, &body).await,
+            Ok(body) => create(client, namespace, &body).await,
             Err(error) => Err(kube::Error::SerdeError(error)),
         };
         if let Err(error) = result {
             warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
         }
     }
+}
 
-    async fn create(&self, namespace: &str, body: &k8s_openapi::api::events::v1::Event) -> Result<(), kube::Error> {
-        let api: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(self.client.clone(), namespace);
-        answered(api.create(&PostParams::default(), body)).await.map(|_| ())
-    }
+async fn create(client: &Client, namespace: &str, body: &k8s_openapi::api::events::v1::Event) -> Result<(), kube::Error> {
+    let api: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(client.clone(), namespace);
+    answered(api.create(&PostParams::default(), body)).await.map(|_| ())
 }
 
 /// The beginning of a text, at most `limit` bytes of it.

@@ -1,4 +1,4 @@
-//! A running host: mounts, workers, and how they end.
+//! A running host: mounts that come, change and go, the work on their objects, and how it all ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Outcome, Problem, ProblemKind};
 use gyre_core::queue::{self, Next, Taken};
 use kube::Client;
@@ -16,14 +16,23 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info, info_span, warn};
 
 use crate::admin;
+use crate::claim::Claim;
+use crate::client;
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::informer::{Informers, list_strategy};
+use crate::inventory::{Inventory, Place};
 use crate::kinds::error_chain;
+use crate::live::Ground;
 use crate::metrics::{End, Metrics};
 use crate::mount::Mount;
+use crate::mounts::Mounts;
+use crate::program::Program;
 use crate::reconcile::{Context, reconcile};
-use crate::work::{MountName, WorkQueue};
+use crate::work::WorkQueue;
+
+/// The programs that a host is to run: it follows them as they change.
+pub type Programs = watch::Receiver<Arc<[Program]>>;
 
 /// How long reconciles may go on after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -33,30 +42,33 @@ const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// How a host runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many objects of each mount are worked on at once.
-    pub workers: usize,
-    /// Where `/healthz`, `/readyz` and `/metrics` are served; none: nowhere.
+    /// Where `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: nowhere.
     pub listen: Option<std::net::SocketAddr>,
-    /// After this many retries that failed too an object is parked until it changes; none: it is retried for ever.
-    pub max_retries: Option<u32>,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
+    /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
+    pub inventory: Option<Place>,
+    /// Whether this host may write.
+    pub claim: Claim,
     /// The time of day.
     pub clock: Clock,
     /// Where plugins are called.
     pub calls: Calls,
+    /// How failing objects are retried.
+    pub retries: queue::Options,
 }
 
 impl Default for Options {
-    /// Four workers, endless retries, no server, the system's clock.
+    /// Alone, without an inventory and a server, with the system's clock.
     fn default() -> Self {
         Self {
-            workers: 4,
             listen: None,
-            max_retries: None,
             instance: "gyre".to_owned(),
+            inventory: None,
+            claim: Claim::always(),
             clock: Clock::default(),
             calls: Calls::default(),
+            retries: queue::Options::default(),
         }
     }
 }
@@ -71,81 +83,31 @@ pub enum Calls {
     Inline,
 }
 
-/// Why a host does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Two plugins of one name would own each other's children.
-    #[error("two of the plugins are called {0}: a plugin can be mounted once")]
-    MountedTwice(MountName),
-    /// Two plugins that say different things of one object would undo each other's status without end.
-    #[error("the plugins {first} and {second} both reconcile {kind}: a kind can have one plugin")]
-    SameParent {
-        /// The one.
-        first: MountName,
-        /// The other.
-        second: MountName,
-        /// The kind.
-        kind: GroupVersionKind,
-    },
-    /// The contract has it, and this version of the host does not yet.
-    #[error("the plugin {plugin} {what}, which this version of gyre does not support yet")]
-    NotSupported {
-        /// The plugin.
-        plugin: MountName,
-        /// What it does.
-        what: &'static str,
-    },
+/// A list of programs that does not change.
+pub fn fixed(programs: Vec<Program>) -> Programs {
+    watch::channel(programs.into()).1
 }
 
-/// Whether these plugins can be mounted together in this version of the host.
+/// Runs the programs, as they change, until `shutdown` ends; then lets reconciles in flight end within [`GRACE_PERIOD`].
 ///
 /// # Errors
 ///
-/// The first reason why not.
-pub fn check(mounts: &[Mount]) -> Result<(), Error> {
-    let mut seen: Vec<&Mount> = Vec::new();
-    for mount in mounts {
-        let plugin = Arc::clone(&mount.name);
-        if seen.iter().any(|other| other.name == plugin) {
-            return Err(Error::MountedTwice(plugin));
-        }
-        let kind = &mount.manifest().parent;
-        let same_kind = |other: &&&Mount| {
-            let other = &other.manifest().parent;
-            (&other.group, &other.kind) == (&kind.group, &kind.kind)
-        };
-        if let Some(other) = seen.iter().find(same_kind) {
-            return Err(Error::SameParent { first: Arc::clone(&other.name), second: plugin, kind: kind.clone() });
-        }
-        seen.push(mount);
-        if mount.manifest().finalizes {
-            return Err(Error::NotSupported { plugin, what: "finalizes its parents" });
-        }
-        if !mount.manifest().reads.is_empty() {
-            return Err(Error::NotSupported { plugin, what: "reads other kinds than its children" });
-        }
-    }
-    Ok(())
-}
-
-/// Runs the mounts until `shutdown` ends, then lets reconciles in flight end within [`GRACE_PERIOD`].
-///
-/// # Errors
-///
-/// When the mounts do not go together, or the address to listen on is taken. Once it runs, nothing ends it but `shutdown`.
+/// When the address to listen on is taken. Once it runs, nothing ends it but `shutdown`.
 pub async fn run(
     client: Client,
-    mounts: Vec<Mount>,
+    programs: Programs,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    check(&mounts)?;
     let (stop, stopped) = watch::channel(false);
     let metrics = Arc::new(Metrics::default());
-    let mounts: Arc<[Arc<Mount>]> = mounts.into_iter().map(Arc::new).collect();
+    let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
+    let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
+    let inventory = Arc::new(Inventory::new(client::fenced(&client, &options.claim), options.inventory));
+    let mounts = Arc::new(Mounts::default());
     let admin = match options.listen {
         Some(address) => {
-            let shown = admin::Shown { metrics: Arc::clone(&metrics), mounts: Arc::clone(&mounts) };
+            let shown = admin::Shown { metrics: Arc::clone(&metrics), mounts: Arc::clone(&mounts), queue: Arc::clone(&queue) };
             Some(admin::serve(address, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -154,40 +116,33 @@ pub async fn run(
     let list_strategy = tokio::select! {
         biased;
         () = &mut shutdown => return Ok(()),
-        strategy = connect(&client) => strategy,
+        strategy = connect(&client, &inventory) => strategy,
     };
-    let informers = Arc::new(Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance)));
-    let retries =
-        queue::Options { seed: seed_of(&options.instance), max_retries: options.max_retries, ..queue::Options::default() };
-    let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
-    let recorder = Recorder::new(client.clone(), options.instance.clone(), options.clock.clone());
-    let context = Arc::new(Context {
-        client: client.clone(),
-        metrics,
-        recorder,
-        retries,
+    let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
+    let ground = Arc::new(Ground {
+        client,
+        claim: options.claim,
+        informers,
         queue: Arc::clone(&queue),
-        clock: options.clock,
-        calls: options.calls,
+        inventory: Arc::clone(&inventory),
     });
+    let recorder = Recorder::new(options.instance, options.clock.clone());
+    let context = Arc::new(Context { metrics, recorder, retries, queue, clock: options.clock, calls: options.calls });
 
-    let mut starting = JoinSet::new();
-    for mount in mounts.iter() {
-        queue.add_mount(Arc::clone(&mount.name), options.workers);
-        starting.spawn(Arc::clone(mount).start(client.clone(), Arc::clone(&informers), Arc::clone(&queue)));
+    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
+    let mut reconciles = JoinSet::new();
+    tokio::select! {
+        biased;
+        () = &mut shutdown => {}
+        () = work(&context, &mounts, &ground, &mut reconciles) => {}
     }
-    let mut workers = JoinSet::new();
-    for _ in 0..options.workers.saturating_mul(mounts.len()) {
-        workers.spawn(work(Arc::clone(&context), Arc::clone(&mounts), Arc::clone(&queue), stopped.clone()));
-    }
-
-    shutdown.await;
     info!("stopping: reconciles in flight may end");
     stop.send_replace(true);
-    starting.abort_all();
-    if tokio::time::timeout(GRACE_PERIOD, async { while workers.join_next().await.is_some() {} }).await.is_err() {
-        warn!(grace_period = ?GRACE_PERIOD, reconciles = workers.len(), "some reconciles did not end in time");
-        workers.abort_all();
+    following.abort();
+    mounts.stop();
+    if tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await.is_err() {
+        warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
+        reconciles.abort_all();
     }
     if let Some(admin) = admin {
         admin.abort();
@@ -196,10 +151,13 @@ pub async fn run(
     Ok(())
 }
 
-async fn connect(client: &Client) -> kube::runtime::watcher::InitialListStrategy {
+async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watcher::InitialListStrategy {
     loop {
         match list_strategy(client).await {
-            Ok(strategy) => return strategy,
+            Ok(strategy) => {
+                inventory.load().await;
+                return strategy;
+            }
             Err(error) => warn!(error = %error_chain(&error), "cannot reach the API server; trying again"),
         }
         tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
@@ -219,26 +177,39 @@ fn seed_of(instance: &str) -> u64 {
     hasher.finish()
 }
 
-/// Takes keys and reconciles them, one at a time, until the host stops.
-async fn work(context: Arc<Context>, mounts: Arc<[Arc<Mount>]>, queue: Arc<WorkQueue>, stopped: watch::Receiver<bool>) {
-    static RECONCILES: AtomicU64 = AtomicU64::new(0);
+/// Takes keys and has them reconciled, each in a task of its own: how many there are at once is the queue's to say. Ends never.
+async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, ground: &Arc<Ground>, reconciles: &mut JoinSet<()>) {
     loop {
+        ground.claim.held().await;
+        // What is mounted has to be known to a later start before anything is written on its behalf.
+        ground.inventory.keep().await;
         let taken = tokio::select! {
             biased;
-            () = stops(stopped.clone()) => return,
-            taken = queue.take() => taken,
+            () = ground.claim.lost() => continue,
+            () = ground.inventory.changed() => continue,
+            taken = context.queue.take() => taken,
         };
-        let Taken { mount: name, key, failures, .. } = taken;
-        let Some(mount) = mounts.iter().find(|mount| mount.name == name) else { continue };
-        let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
-        let span = info_span!("reconcile", plugin = %name, object = %key, id);
-        let started = Instant::now();
-        let outcome = reconcile_or_recover(&context, mount, &key, failures).instrument(span.clone()).await;
-        let _entered = span.enter();
-        report(&context.metrics, &name, &outcome, failures, started.elapsed());
-        if let Next::Parked { failures } = queue.done(&name, &key, outcome.retry()) {
-            warn!(failures, "failed too often: not tried again until the object changes");
-        }
+        while reconciles.try_join_next().is_some() {}
+        let Some(mount) = mounts.get(&taken.mount) else {
+            context.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
+            continue;
+        };
+        reconciles.spawn(work_on(Arc::clone(context), mount, taken));
+    }
+}
+
+/// One reconcile of a key, and its consequences for the queue.
+async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>, ObjectKey>) {
+    static RECONCILES: AtomicU64 = AtomicU64::new(0);
+    let Taken { mount: name, key, failures, .. } = taken;
+    let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
+    let span = info_span!("reconcile", plugin = %name, object = %key, id);
+    let started = Instant::now();
+    let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
+    let _entered = span.enter();
+    report(&context.metrics, &name, &outcome, failures, started.elapsed());
+    if let Next::Parked { failures } = context.queue.done(&name, &key, outcome.retry()) {
+        warn!(failures, "failed too often: not tried again until the object changes");
     }
 }
 
@@ -260,7 +231,11 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
     };
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
-        Outcome::Failed(problem) if problem.kind == ProblemKind::Stale => debug!("the cache was behind: {problem}"),
+        Outcome::Failed(problem)
+            if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Quarantined) =>
+        {
+            debug!(reason = problem.reason(), "not done: {problem}");
+        }
         Outcome::Failed(problem) => {
             error!(reason = problem.reason(), failures, "the reconcile failed: {problem}");
         }

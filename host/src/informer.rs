@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
+use crate::client;
 use crate::kinds::{Resource, error_chain};
 use crate::metrics::Metrics;
 use crate::object::{Received, SharedObject};
@@ -32,6 +33,29 @@ pub struct Target {
     pub namespace: Option<String>,
     /// Only objects that match; none: all.
     pub label_selector: Option<String>,
+    /// How much of them.
+    pub extent: Extent,
+}
+
+/// How much of an object is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// `apiVersion`, `kind` and `metadata`.
+    Metadata,
+}
+
+/// Which objects of a kind are watched.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interest<'a> {
+    /// One namespace; none: all of them, or a cluster-scoped kind.
+    pub namespace: Option<&'a str>,
+    /// Only objects that match; none: all.
+    pub label_selector: Option<&'a str>,
+    /// How much of them.
+    pub extent: Extent,
 }
 
 /// Where a notice comes from. A list brings many at once, of which most are not fresh.
@@ -59,8 +83,31 @@ pub enum Notice {
     Deleted(SharedObject),
 }
 
+impl Notice {
+    /// The object as it is now, or as it last was.
+    pub fn object(&self) -> &SharedObject {
+        match self {
+            Self::Stored { object, .. } | Self::Deleted(object) => object,
+        }
+    }
+
+    /// The object as it was before.
+    pub fn previous(&self) -> Option<&SharedObject> {
+        match self {
+            Self::Stored { previous, .. } => previous.as_ref(),
+            Self::Deleted(_) => None,
+        }
+    }
+}
+
 /// Called for each notice, in order, by the task that runs the watch: it must be quick.
-pub type Subscriber = Box<dyn Fn(&Notice) + Send + Sync>;
+type Subscriber = dyn Fn(&Notice) + Send + Sync;
+
+/// Until it is dropped, its subscriber is told of changes.
+#[must_use = "a subscription ends when it is dropped"]
+pub struct Subscription {
+    _subscriber: Arc<Subscriber>,
+}
 
 /// See the module's documentation. The watch ends when the last handle is dropped.
 pub struct Informer {
@@ -72,7 +119,7 @@ struct Shared {
     target: Target,
     store: Store,
     synced: watch::Sender<bool>,
-    subscribers: Mutex<Vec<Subscriber>>,
+    subscribers: Mutex<Vec<Weak<Subscriber>>>,
 }
 
 impl Informer {
@@ -101,13 +148,16 @@ impl Informer {
     }
 
     /// Tells `subscriber` of everything that is there, and then of each change.
-    pub fn subscribe(&self, subscriber: Subscriber) {
+    pub fn subscribe(&self, subscriber: impl Fn(&Notice) + Send + Sync + 'static) -> Subscription {
+        let subscriber: Arc<Subscriber> = Arc::new(subscriber);
         // Under the lock, so that no change falls between the replay and the first notice.
         let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for object in self.shared.store.list() {
             subscriber(&Notice::Stored { object, previous: None, origin: Origin::List });
         }
-        subscribers.push(subscriber);
+        subscribers.retain(|subscriber| subscriber.strong_count() > 0);
+        subscribers.push(Arc::downgrade(&subscriber));
+        Subscription { _subscriber: subscriber }
     }
 }
 
@@ -132,12 +182,13 @@ impl Informers {
         Self { client, metrics, list_strategy, seed, running: Mutex::default() }
     }
 
-    /// The informer of a kind in a namespace (or in all), started if there is none yet.
-    pub fn get(&self, resource: &Resource, namespace: Option<&str>, label_selector: Option<&str>) -> Arc<Informer> {
+    /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
+    pub fn get(&self, resource: &Resource, interest: Interest<'_>) -> Arc<Informer> {
         let target = Target {
-            kind: GroupVersionKind::new(&resource.api.group, &resource.api.version, &resource.api.kind),
-            namespace: namespace.map(str::to_owned),
-            label_selector: label_selector.map(str::to_owned),
+            kind: resource.kind(),
+            namespace: interest.namespace.map(str::to_owned),
+            label_selector: interest.label_selector.map(str::to_owned),
+            extent: interest.extent,
         };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
@@ -149,7 +200,11 @@ impl Informers {
             synced: watch::Sender::new(false),
             subscribers: Mutex::default(),
         });
-        let api: Api<Received> = resource.api(&self.client, namespace);
+        let client = match interest.extent {
+            Extent::Whole => self.client.clone(),
+            Extent::Metadata => client::for_metadata(&self.client),
+        };
+        let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
             label_selector: target.label_selector.clone(),
@@ -286,14 +341,22 @@ impl Shared {
     }
 
     fn parsed(&self, item: Received) -> Option<SharedObject> {
-        item.object
+        let kind = &self.target.kind;
+        let object = item.object.and_then(|object| {
+            let object = match self.target.extent {
+                Extent::Metadata => object.metadata_alone(kind),
+                Extent::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
+            };
+            object.map(Arc::new).map_err(Arc::new)
+        });
+        object
             .inspect_err(|error| warn!(kind = %self.target.kind, error = %error_chain(error.as_ref()), "an object of the watch is left out"))
             .ok()
     }
 
     fn tell(&self, notice: &Notice) {
         let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
-        for subscriber in subscribers.iter() {
+        for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
             subscriber(notice);
         }
     }

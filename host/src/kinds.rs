@@ -50,6 +50,11 @@ pub enum StatusSubresource {
 }
 
 impl Resource {
+    /// Group, version and kind.
+    pub fn kind(&self) -> GroupVersionKind {
+        GroupVersionKind::new(&self.api.group, &self.api.version, &self.api.kind)
+    }
+
     /// The API of this kind's objects in that namespace; of all of them, or of a cluster-scoped kind, without one.
     pub fn api<K>(&self, client: &Client, namespace: Option<&str>) -> Api<K>
     where

@@ -1,16 +1,18 @@
 //! What the host remembers of a parent between two reconciles. It may be lost at any time: that costs a call or a request
 //! that changes nothing, never a wrong result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use gyre_core::conflict::TakenBack;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::Settled;
+use gyre_core::reads::Read;
 use gyre_core::response::Event;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::live::Live;
 use crate::object::{Object, SharedObject};
 
 /// See the module's documentation.
@@ -20,6 +22,8 @@ pub(crate) struct Memory {
     pub(crate) uid: String,
     /// The inputs of the last reconcile that went well, if the plugin need not be called again while they hold.
     pub(crate) inputs: Option<Inputs>,
+    /// What the last call read.
+    pub(crate) reads: BTreeSet<Read>,
     /// When the plugin asked to be called again.
     pub(crate) requeue_at: Option<Instant>,
     /// The events that held at the last reconcile; none: it is not known, as after a restart.
@@ -32,43 +36,34 @@ pub(crate) struct Memory {
     pub(crate) settled_status: Option<(u64, u64)>,
 }
 
-/// A fingerprint of all that a reconcile depends on besides the plugin and its settings: the parent, its children, and which of their
-/// kinds are served.
+/// A fingerprint of all that a reconcile depends on: the program, the parent, its children, which of their kinds are served, and what the
+/// plugin read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Inputs(u64, u64);
 
 impl Inputs {
     /// The parent counts without its resource version, which every write moves.
     pub(crate) fn of<'a>(
+        live: &Live,
         parent: &Object,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
+        answers: impl Iterator<Item = (&'a Read, u64)> + Clone,
     ) -> Self {
         // Two hashes with different beginnings: a collision would make the host blind to a change.
         let [first, second] = [1_u8, 2].map(|seed| {
             let mut hasher = DefaultHasher::new();
             seed.hash(&mut hasher);
-            hash_without_resource_version(parent.json(), &mut hasher);
+            live.id.hash(&mut hasher);
+            parent.around_resource_version().hash(&mut hasher);
             served.clone().for_each(|kind| kind.hash(&mut hasher));
             for (_, child) in children {
                 (child.uid(), child.resource_version()).hash(&mut hasher);
             }
+            answers.clone().for_each(|answer| answer.hash(&mut hasher));
             hasher.finish()
         });
         Self(first, second)
-    }
-}
-
-fn hash_without_resource_version(json: &str, hasher: &mut DefaultHasher) {
-    const KEY: &str = "\"resourceVersion\":\"";
-    // The first one is the object's own: metadata comes before spec and status in what the API server sends. Where it does not, what
-    // is left out is the version of something else, and the object's own makes the fingerprint differ: a call too many.
-    match json.split_once(KEY) {
-        Some((before, after)) => {
-            before.hash(hasher);
-            after.split_once('"').map_or(after, |(_, rest)| rest).hash(hasher);
-        }
-        None => json.hash(hasher),
     }
 }
 

@@ -99,6 +99,8 @@ pub struct Metrics {
     memory_peak: Family<Plugin, Gauge>,
     memo_hits: Family<Plugin, Counter>,
     problems: Family<PluginReason, Counter>,
+    quarantined: Family<Plugin, Gauge>,
+    parked: Family<Plugin, Gauge>,
     writes: Family<PluginWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
@@ -124,6 +126,8 @@ impl Default for Metrics {
             memory_peak: Family::default(),
             memo_hits: Family::default(),
             problems: Family::default(),
+            quarantined: Family::default(),
+            parked: Family::default(),
             writes: Family::default(),
             watch_failures: Family::default(),
             cached: Family::default(),
@@ -159,6 +163,8 @@ impl Metrics {
         );
         registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
+        registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
+        registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
         registry.register("writes", "Requests that write, by verb", self.writes.clone());
         registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
@@ -180,6 +186,25 @@ impl Metrics {
         let controller = || Controller { controller: mount.to_owned() };
         self.workers.get_or_create(&controller()).set(workers as i64);
         self.active_workers.get_or_create(&controller()).set(0);
+    }
+
+    /// A mount is gone: its gauges would stand still for ever.
+    pub fn unmounted(&self, mount: &str) {
+        let controller = Controller { controller: mount.to_owned() };
+        self.workers.remove(&controller);
+        self.active_workers.remove(&controller);
+        self.queue_depth.remove(&queue(mount));
+        self.quarantined.remove(&Plugin { plugin: mount.to_owned() });
+    }
+
+    /// Whether the plugin of a mount is quarantined.
+    pub fn quarantined(&self, mount: &str, is_quarantined: bool) {
+        self.quarantined.get_or_create(&Plugin { plugin: mount.to_owned() }).set(i64::from(is_quarantined));
+    }
+
+    /// So many keys of a mount failed too often and wait for a change.
+    pub fn parked(&self, mount: &str, parked: usize) {
+        self.parked.get_or_create(&Plugin { plugin: mount.to_owned() }).set(parked as i64);
     }
 
     /// A key was added to the queue.

@@ -1,47 +1,45 @@
-//! A mount: one plugin made live in one host, and what it sees of the cluster.
+//! A mount: one program made live in one host, and what is remembered of its parents. The program may change while the mount stays.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use gyre_core::grants::{Grants, Namespaces, Scope};
-use gyre_core::manifest::Manifest;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::plan::{PLUGIN_LABEL, Parent};
-use gyre_core::queue::Priority;
-use gyre_sandbox::{Limits, Plugin};
-use kube::Client;
-use tracing::{debug, error, info};
+use gyre_core::outcome::{Problem, ProblemKind};
+use gyre_core::quarantine::{Admission, Change, End, Held, Quarantine, Share};
+use gyre_core::queue::{self, MountOptions, Priority, Time};
+use gyre_core::reads::{Labels, Read, Readers};
+use tokio::sync::{OwnedRwLockReadGuard, watch};
+use tracing::{error, info};
 
-use crate::informer::{Informer, Informers, Notice, Origin};
+use crate::informer::Notice;
+use crate::inventory::Entry;
 use crate::kinds::{self, Resource};
+use crate::live::{Ground, Live};
 use crate::memory::Memory;
-use crate::object::{Object, SharedObject};
 use crate::own_writes::OwnWrites;
-use crate::store::Mark;
+use crate::program::Program;
 use crate::work::{MountName, WorkQueue};
 
-/// One plugin made live in one host.
+/// See the module's documentation.
 pub struct Mount {
-    /// The plugin's name, unique among the mounts of a host.
+    /// The mount's name, unique in a host.
     pub name: MountName,
-    /// The plugin.
-    pub plugin: Plugin,
-    /// What each call may take.
-    pub limits: Limits,
-    /// The settings, as JSON.
-    pub settings: Arc<[u8]>,
-    /// What may be written.
-    pub grants: Grants,
-    namespaces: Namespaces,
-    parents: OnceLock<View>,
-    children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
-    memories: Mutex<HashMap<ObjectKey, Memory>>,
-    pub(crate) own_writes: OwnWrites,
+    live: RwLock<Option<Arc<Live>>>,
     phase: Mutex<Phase>,
+    memories: Mutex<HashMap<ObjectKey, Memory>>,
+    readers: Mutex<Readers<ObjectKey>>,
+    quarantine: Mutex<Quarantine>,
+    /// The share of workers that the queue was told.
+    shared: Mutex<Share>,
+    /// Parents that wait for the end of the quarantine.
+    held: Mutex<BTreeSet<ObjectKey>>,
+    pub(crate) own_writes: OwnWrites,
+    /// Reconciles hold it for reading.
+    in_flight: Arc<tokio::sync::RwLock<()>>,
 }
 
 /// How far a mount has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Its kinds are looked up, or its caches are filled.
     #[default]
@@ -50,116 +48,131 @@ pub enum Phase {
     Waiting,
     /// It reconciles.
     Running,
-    /// It cannot: the log says why.
-    Refused,
+    /// It cannot, and why.
+    Refused(String),
+    /// It is being unmounted.
+    Leaving,
 }
 
-/// What a mount sees of one kind: the caches of all its namespaces.
-pub struct View {
-    /// The kind.
-    pub resource: Resource,
-    informers: Vec<Arc<Informer>>,
-}
-
-impl View {
-    fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, label_selector: Option<&str>) -> Self {
-        let informers = match (namespaces, resource.scope) {
-            (Namespaces::Only(names), Scope::Namespaced) => {
-                names.iter().map(|name| informers.get(&resource, Some(name), label_selector)).collect()
-            }
-            _ => vec![informers.get(&resource, None, label_selector)],
-        };
-        Self { resource, informers }
-    }
-
-    /// The object of that namespace and name.
-    pub fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
-        self.informer_of(key.namespace.as_deref())?.store().get(key)
-    }
-
-    /// The object of that UID.
-    pub fn by_uid(&self, uid: &str) -> Option<SharedObject> {
-        self.informers.iter().find_map(|informer| informer.store().by_uid(uid))
-    }
-
-    /// The objects that exist because of the owner of that UID.
-    pub fn owned_by(&self, uid: &str) -> Vec<SharedObject> {
-        self.informers.iter().flat_map(|informer| informer.store().owned_by(uid)).collect()
-    }
-
-    /// To be taken before a write is sent; see [`Informer::remember`].
-    pub fn mark(&self, namespace: Option<&str>) -> Option<Mark> {
-        self.informer_of(namespace).map(|informer| informer.store().mark())
-    }
-
-    /// Takes the answer to a write of our own; see [`Informer::remember`].
-    pub fn remember(&self, object: &SharedObject, mark: Option<Mark>) {
-        if let (Some(informer), Some(mark)) = (self.informer_of(object.namespace()), mark) {
-            informer.remember(object, mark);
-        }
-    }
-
-    fn informer_of(&self, namespace: Option<&str>) -> Option<&Arc<Informer>> {
-        let serves = |informer: &&Arc<Informer>| {
-            let watched = informer.target().namespace.as_deref();
-            watched.is_none() || watched == namespace
-        };
-        self.informers.iter().find(serves)
-    }
-
-    async fn synced(&self) {
-        for informer in &self.informers {
-            informer.synced().await;
-        }
-    }
-
-    fn subscribe(&self, subscriber: impl Fn(&Notice) + Clone + Send + Sync + 'static) {
-        for informer in &self.informers {
-            informer.subscribe(Box::new(subscriber.clone()));
+impl Phase {
+    /// One word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "Starting",
+            Self::Waiting => "Waiting",
+            Self::Running => "Running",
+            Self::Refused(_) => "Refused",
+            Self::Leaving => "Leaving",
         }
     }
 }
 
 impl Mount {
-    /// A mount that does not see the cluster yet: see [`Mount::start`].
-    pub fn new(plugin: Plugin, limits: Limits, settings: Arc<[u8]>, namespaces: Namespaces) -> Self {
+    /// A mount without a program: see [`Mount::run`].
+    pub fn new(name: MountName) -> Self {
         Self {
-            name: plugin.manifest().name.as_str().into(),
-            grants: Grants::new(plugin.manifest(), namespaces.clone()),
-            plugin,
-            limits,
-            settings,
-            namespaces,
-            parents: OnceLock::new(),
-            children: RwLock::default(),
-            memories: Mutex::default(),
-            own_writes: OwnWrites::default(),
+            name,
+            live: RwLock::default(),
             phase: Mutex::default(),
+            memories: Mutex::default(),
+            readers: Mutex::default(),
+            quarantine: Mutex::new(Quarantine::new(None)),
+            shared: Mutex::new(Share::Full),
+            held: Mutex::default(),
+            own_writes: OwnWrites::default(),
+            in_flight: Arc::default(),
         }
     }
 
-    /// What the plugin says of itself.
-    pub fn manifest(&self) -> &Manifest {
-        self.plugin.manifest()
-    }
-
-    /// The view of the parents; none before the kind is served.
-    pub fn parents(&self) -> Option<&View> {
-        self.parents.get()
-    }
-
-    /// The views of those child kinds that are served.
-    pub fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
-        self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What is live; none before its caches are filled, and after it was unmounted.
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How far it has come.
     pub fn phase(&self) -> Phase {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn enter(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    }
+
+    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
+    pub(crate) async fn run(self: Arc<Self>, mut programs: watch::Receiver<Arc<Program>>, ground: Arc<Ground>) {
+        loop {
+            let program = Arc::clone(&programs.borrow_and_update());
+            tokio::select! {
+                biased;
+                changed = programs.changed() => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                () = self.take_up(program, &ground) => {}
+            }
+            if programs.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Makes a program live.
+    async fn take_up(self: &Arc<Self>, program: Arc<Program>, ground: &Arc<Ground>) {
+        let old = self.live();
+        let parents = self.find_parents(&program, ground).await;
+        let former = ground
+            .inventory
+            .kinds(&self.name)
+            .into_iter()
+            .chain(old.iter().flat_map(|old| old.children().into_keys()))
+            .collect();
+        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former).await {
+            Ok(live) => Arc::new(live),
+            Err(reason) => {
+                error!(plugin = %self.name, "not mounted: {reason}");
+                self.enter(Phase::Refused(reason.to_string()));
+                return;
+            }
+        };
+        ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
+        *self.quarantine() = Quarantine::new(program.quarantine_after);
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Share::Full;
+        ground.queue.add_mount(&self.name, program.queue_options());
+        let manifest = program.manifest();
+        info!(
+            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
+            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
+        );
+        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
+        live.follow(self, &ground.queue);
+        live.await_kinds(self, ground);
+        self.enter(Phase::Running);
+    }
+
+    async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
+        let kind = &program.manifest().parent;
+        if let Some(resource) = kinds::look_for(&ground.client, kind, &self.name).await {
+            return resource;
+        }
+        let before = self.phase();
+        self.enter(Phase::Waiting);
+        let resource = kinds::wait_for(&ground.client, kind, &self.name).await;
+        self.enter(before);
+        resource
+    }
+
+    /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
+    pub(crate) async fn retire(&self) -> Option<Arc<Live>> {
+        self.enter(Phase::Leaving);
+        let live = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.in_flight.write().await);
+        live
+    }
+
+    /// Held by a reconcile from start to end.
+    pub(crate) async fn enter_flight(&self) -> OwnedRwLockReadGuard<()> {
+        Arc::clone(&self.in_flight).read_owned().await
     }
 
     /// What is remembered of a parent from its last reconcile.
@@ -175,130 +188,97 @@ impl Mount {
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.readers().remove(key);
     }
 
-    /// Waits for the kinds to be served, fills the caches, and from then on queues each parent that something changed about.
-    pub async fn start(self: Arc<Self>, client: Client, informers: Arc<Informers>, queue: Arc<WorkQueue>) {
-        let manifest = self.manifest();
-        let parents = self.find_parents(&client).await;
-        if matches!(self.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
-            error!(
-                plugin = %self.name, kind = %manifest.parent,
-                "not mounted: its objects are cluster-scoped, and this host is confined to namespaces (--namespace)"
-            );
-            self.enter(Phase::Refused);
-            return;
-        }
-        let parents = self.parents.get_or_init(|| View::new(&informers, parents, &self.namespaces, None));
-        for child in &manifest.children {
-            match kinds::look_for(&client, &child.kind, &self.name).await {
-                Some(resource) => {
-                    let view = self.view_of_children(&informers, resource);
-                    self.see_children(child.kind.clone(), view);
-                }
-                None => {
-                    let (client, informers, queue) = (client.clone(), Arc::clone(&informers), Arc::clone(&queue));
-                    tokio::spawn(Arc::clone(&self).start_late(client, informers, queue, child.kind.clone()));
-                }
-            }
-        }
-        let children = self.children();
-        for view in children.values() {
-            view.synced().await;
-        }
-        parents.synced().await;
-        for view in children.values() {
-            self.subscribe_to_children(view, &queue);
-        }
-        info!(plugin = %self.name, parent = %manifest.parent, "mounted");
-        self.subscribe_to_parents(parents, &queue);
-        self.enter(Phase::Running);
+    /// A call about a parent is about to read something: from now on a change to it concerns the parent.
+    pub(crate) fn reads(&self, parent: &ObjectKey, read: &Read) {
+        self.readers().add(parent, read.clone());
     }
 
-    async fn find_parents(&self, client: &Client) -> Resource {
-        let kind = &self.manifest().parent;
-        if let Some(resource) = kinds::look_for(client, kind, &self.name).await {
-            return resource;
-        }
-        self.enter(Phase::Waiting);
-        let resource = kinds::wait_for(client, kind, &self.name).await;
-        self.enter(Phase::Starting);
-        resource
+    /// The last call about a parent read exactly this.
+    pub(crate) fn has_read(&self, parent: &ObjectKey, reads: BTreeSet<Read>) {
+        self.readers().replace(parent, reads);
     }
 
-    async fn start_late(
-        self: Arc<Self>,
-        client: Client,
-        informers: Arc<Informers>,
-        queue: Arc<WorkQueue>,
-        kind: GroupVersionKind,
-    ) {
-        let resource = kinds::wait_for(&client, &kind, &self.name).await;
-        let view = self.view_of_children(&informers, resource);
-        // Before its cache is filled, plugins would take it for empty.
-        view.synced().await;
-        self.see_children(kind, Arc::clone(&view));
-        self.subscribe_to_children(&view, &queue);
-        // What was refused while the kind was not served can be done now.
-        for informer in self.parents.get().iter().flat_map(|view| &view.informers) {
-            for parent in informer.store().list() {
-                queue.add(&self.name, parent.key(), Priority::Low);
-            }
+    /// How many parents have read something, and how much in sum.
+    pub(crate) fn count_reads(&self) -> (usize, usize) {
+        self.readers().len()
+    }
+
+    /// The parents whose last call would be answered otherwise now.
+    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &Notice) -> BTreeSet<ObjectKey> {
+        let (object, previous) = (notice.object(), notice.previous());
+        if previous.is_some_and(|previous| previous.says_the_same_as(object)) {
+            return BTreeSet::new();
+        }
+        let labels = |label: &str| object.label(label);
+        let labels_before = |label: &str| previous.and_then(|previous| previous.label(label));
+        let (before, now): (Option<Labels<'_, '_>>, Option<Labels<'_, '_>>) = match notice {
+            Notice::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
+            Notice::Deleted(_) => (Some(&labels), None),
+        };
+        self.readers().concerned(kind, &object.key(), before, now)
+    }
+
+    /// Whether the plugin is called now.
+    pub(crate) fn admit(&self, now: Time) -> Admission {
+        self.quarantine().admit(now)
+    }
+
+    /// How a call ended that was admitted like this.
+    pub(crate) fn ended(&self, admission: Admission, end: End, now: Time) -> Change {
+        self.quarantine().ended(admission, end, now)
+    }
+
+    /// The quarantine, if the plugin is in it.
+    pub(crate) fn quarantined(&self) -> Option<Held> {
+        self.quarantine().view()
+    }
+
+    /// The parent has to wait until then, or until the quarantine is over.
+    pub(crate) fn hold(&self, parent: &ObjectKey, until: Time, now: Time) -> Problem {
+        self.held().insert(parent.clone());
+        // It may be over by now; then the parent is called for again at once.
+        match self.quarantined() {
+            Some(held) => Problem::quarantined(&held, until, now),
+            None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),
         }
     }
 
-    fn view_of_children(&self, informers: &Informers, resource: Resource) -> Arc<View> {
-        Arc::new(View::new(informers, resource, &self.namespaces, Some(PLUGIN_LABEL)))
-    }
-
-    fn see_children(&self, kind: GroupVersionKind, view: Arc<View>) {
-        self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);
-    }
-
-    fn subscribe_to_parents(self: &Arc<Self>, view: &View, queue: &Arc<WorkQueue>) {
-        let (mount, queue) = (Arc::downgrade(self), Arc::clone(queue));
-        view.subscribe(move |notice| {
-            let Some(mount) = mount.upgrade() else { return };
-            let (object, priority) = match notice {
-                Notice::Stored { object, origin: Origin::List, .. } => (object, Priority::Low),
-                Notice::Stored { object, origin: Origin::Watch, .. } | Notice::Deleted(object) => (object, Priority::Normal),
-            };
-            let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
-            if !is_held_back {
-                queue.add(&mount.name, object.key(), priority);
-            }
-        });
-    }
-
-    fn subscribe_to_children(self: &Arc<Self>, view: &View, queue: &Arc<WorkQueue>) {
-        let (mount, queue) = (Arc::downgrade(self), Arc::clone(queue));
-        view.subscribe(move |notice| {
-            let Some(mount) = mount.upgrade() else { return };
-            let (objects, priority) = match notice {
-                Notice::Stored { object, previous, origin } => {
-                    let priority = if *origin == Origin::List { Priority::Low } else { Priority::Normal };
-                    ([Some(object), previous.as_ref()], priority)
-                }
-                Notice::Deleted(object) => ([Some(object), None], Priority::Normal),
-            };
-            // An object that changed its owner concerns both.
-            for object in objects.into_iter().flatten() {
-                mount.queue_owner_of(object, &queue, priority);
-            }
-        });
-    }
-
-    fn queue_owner_of(&self, child: &Object, queue: &WorkQueue, priority: Priority) {
-        let parent = child.owner_uid().and_then(|uid| self.parents.get()?.by_uid(uid));
-        match parent {
-            Some(parent) => queue.add(&self.name, parent.key(), priority),
-            // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
-            None => debug!(plugin = %self.name, child = %child.key(), "a child without a parent here"),
+    /// The quarantine is over: what it held is due.
+    pub(crate) fn release_held(&self, queue: &WorkQueue) {
+        for parent in std::mem::take(&mut *self.held()) {
+            queue.add(&self.name, parent, Priority::Low);
         }
     }
 
-    /// The parent as the plan knows it.
-    pub fn parent(&self, object: &Object) -> Parent {
-        Parent { kind: self.manifest().parent.clone(), key: object.key(), uid: object.uid().to_owned() }
+    /// Gives the mount the share of workers that its plugin deserves.
+    pub(crate) fn share_workers(&self, queue: &WorkQueue) {
+        let (Some(live), share) = (self.live(), self.quarantine().share()) else { return };
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shared != share {
+            *shared = share;
+            let options = live.program.queue_options();
+            let workers = if share == Share::One { 1 } else { options.workers };
+            queue.set_options(&self.name, MountOptions { workers, ..options });
+        }
+    }
+
+    /// How the mount's failing parents are retried.
+    pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
+        self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
+    }
+
+    fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
+        self.quarantine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Readers<ObjectKey>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

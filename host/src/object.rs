@@ -4,14 +4,16 @@
 //! No DOM and no typed struct is built. From a watch event to the memory of a plugin is: find the metadata, copy the bytes.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use gyre_core::object::ObjectKey;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::OWNER_UID_LABEL;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A part of the JSON text. Objects are far below 4 GiB: etcd takes 1.5 MiB.
@@ -46,7 +48,8 @@ pub struct Error(#[source] serde_json::Error);
 /// An object of the cluster. See the module's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    json: Box<str>,
+    /// Shared with calls that read it.
+    json: Arc<str>,
     namespace: Span,
     name: Span,
     uid: Span,
@@ -56,6 +59,7 @@ pub struct Object {
     resource_version: u64,
     generation: i64,
     deleting: bool,
+    typed: bool,
 }
 
 /// An object as the store shares it.
@@ -65,6 +69,8 @@ pub type SharedObject = Arc<Object>;
 struct Head<'a> {
     #[serde(borrow)]
     metadata: Metadata<'a>,
+    #[serde(borrow, rename = "apiVersion", default)]
+    api_version: Option<&'a RawValue>,
 }
 
 /// Names, UIDs and versions are taken as they stand in the text: no API server accepts one that would have to be escaped.
@@ -104,7 +110,7 @@ impl Object {
     ///
     /// See [`Error`].
     pub fn parse(json: impl Into<Box<str>>) -> Result<Self, Error> {
-        let json = without_managed_fields(json.into())?;
+        let json: Arc<str> = without_managed_fields(json.into())?.into();
         let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
         let metadata = &head.metadata;
         let span = |text: &str| Span::of(text, &json);
@@ -121,19 +127,99 @@ impl Object {
             resource_version: metadata.resource_version.and_then(|version| version.parse().ok()).unwrap_or(0),
             generation: metadata.generation.unwrap_or(0),
             deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp.get() != "null"),
-            json: "".into(),
+            typed: head.api_version.is_some(),
+            json: Arc::clone(&json),
         };
-        drop(head);
-        object.json = json;
         if let Some(Cow::Borrowed(owner)) = object.label(OWNER_UID_LABEL) {
             object.owner_label = Span::of(owner, &object.json);
         }
         Ok(object)
     }
 
+    /// As [`Object::parse`], and if the text lacks `apiVersion` and `kind`, as the items of lists of built-in kinds do, with these.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn with_kind(self, kind: &GroupVersionKind) -> Result<Self, Error> {
+        match self.json.strip_prefix('{') {
+            Some(rest) if !self.typed => {
+                let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
+                Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},{rest}"#))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The object's `apiVersion`, `kind` and `metadata` alone; a `PartialObjectMetadata` thereby gets the kind that it is of.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub fn metadata_alone(&self, kind: &GroupVersionKind) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            #[serde(borrow)]
+            metadata: &'a RawValue,
+        }
+        let head: Head<'_> = serde_json::from_str(&self.json).map_err(Error)?;
+        let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
+        Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},"metadata":{}}}"#, head.metadata))
+    }
+
     /// The JSON text, without `metadata.managedFields`.
     pub fn json(&self) -> &str {
         &self.json
+    }
+
+    /// The same text, to be kept.
+    pub fn shared_json(&self) -> Arc<str> {
+        Arc::clone(&self.json)
+    }
+
+    /// Whether this is the same as another state of the object but for its resource version.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let [mine, others] = [self, other].map(|object| split_at_resource_version(&object.json));
+        mine == others
+    }
+
+    /// The text before and after the object's own resource version.
+    pub(crate) fn around_resource_version(&self) -> (&str, &str) {
+        split_at_resource_version(&self.json)
+    }
+
+    /// `metadata.finalizers`.
+    pub fn finalizers(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Head {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            finalizers: Option<Vec<String>>,
+        }
+        if !self.json.contains(r#""finalizers""#) {
+            return Vec::new();
+        }
+        serde_json::from_str::<Head>(&self.json).ok().and_then(|head| head.metadata.finalizers).unwrap_or_default()
+    }
+
+    /// The value of an annotation.
+    pub fn annotation(&self, name: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Head {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            #[serde(default)]
+            annotations: Option<BTreeMap<String, String>>,
+        }
+        if !self.json.contains(name) {
+            return None;
+        }
+        serde_json::from_str::<Head>(&self.json).ok()?.metadata.annotations?.remove(name)
     }
 
     /// `metadata.namespace`; none for a cluster-scoped object.
@@ -154,6 +240,11 @@ impl Object {
     /// Namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
+    }
+
+    /// The UID of its controller.
+    pub fn controller_uid(&self) -> Option<&str> {
+        self.text(self.controller)
     }
 
     /// The UID of the object that this one exists because of: its controller's or, where Kubernetes allows no owner
@@ -242,6 +333,15 @@ fn without_managed_fields(json: Box<str>) -> Result<Box<str>, Error> {
     let mut json = String::from(json);
     json.drain(cut);
     Ok(json.into_boxed_str())
+}
+
+/// The first one is the object's own: metadata comes before spec and status in what the API server sends. Where it does not, what is
+/// left out is the version of something else, and the object's own makes the texts differ.
+fn split_at_resource_version(json: &str) -> (&str, &str) {
+    match json.split_once("\"resourceVersion\":\"") {
+        Some((before, after)) => (before, after.split_once('"').map_or(after, |(_, rest)| rest)),
+        None => (json, ""),
+    }
 }
 
 /// The range of the object member whose value lies at `value`, with the one comma that goes with it.
@@ -355,6 +455,43 @@ mod tests {
     fn the_label_names_the_owner_where_there_is_no_controller() {
         let object = Object::parse(r#"{"metadata":{"name":"n","labels":{"gyre.dev/owner-uid":"o-2"}}}"#).unwrap();
         assert_eq!(object.owner_uid(), Some("o-2"));
+    }
+
+    #[test]
+    fn items_of_lists_get_the_kind_that_they_lack() {
+        let kind = GroupVersionKind::new("batch", "v1", "Job");
+        let with_kind = |json: &str| Object::parse(json).unwrap().with_kind(&kind).unwrap().json().to_owned();
+        let expected = r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}"#;
+        assert_eq!(with_kind(r#"{"metadata":{"name":"a"}}"#), expected);
+        assert_eq!(with_kind(expected), expected);
+    }
+
+    #[test]
+    fn partial_objects_get_the_kind_that_they_are_of() {
+        let partial = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}"#;
+        let object = Object::parse(partial).unwrap().metadata_alone(&GroupVersionKind::new("", "v1", "Secret")).unwrap();
+        assert_eq!(object.json(), r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}"#);
+    }
+
+    #[test]
+    fn finalizers_and_annotations_are_found() {
+        let object =
+            r#"{"metadata":{"name":"a","finalizers":["x/y","gyre.dev/echo"],"annotations":{"gyre.dev/release":"true"}}}"#;
+        let object = Object::parse(object).unwrap();
+        assert_eq!(object.finalizers(), ["x/y", "gyre.dev/echo"]);
+        assert_eq!(object.annotation("gyre.dev/release").as_deref(), Some("true"));
+        assert_eq!(object.annotation("absent"), None);
+        let bare = Object::parse(r#"{"metadata":{"name":"finalizers"}}"#).unwrap();
+        assert_eq!((bare.finalizers().len(), bare.annotation("gyre.dev/release")), (0, None));
+    }
+
+    #[test]
+    fn versions_alone_are_no_difference() {
+        let object = |version: u32, text: &str| {
+            Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}},"data":"{text}"}}"#)).unwrap()
+        };
+        assert!(object(1, "x").says_the_same_as(&object(22, "x")));
+        assert!(!object(1, "x").says_the_same_as(&object(1, "y")));
     }
 
     #[test]

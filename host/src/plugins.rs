@@ -123,6 +123,11 @@ impl MountArguments {
         self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
     }
 
+    /// Whether the deployment is named, and not just a host that somebody runs.
+    pub(crate) fn has_name(&self) -> bool {
+        self.config.is_some() || self.name.is_some()
+    }
+
     /// What the flags say of each mount goes before the policy's own.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         if !self.namespaces.is_empty() {
@@ -224,25 +229,4 @@ pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Plugin, gyre_sandb
         compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
     );
     Ok(plugin)
-}
-
-/// What `gyre dev` asks for until it follows a `config::Source`.
-impl MountArguments {
-    /// How many objects of each mount are worked on at once.
-    pub(crate) fn workers(&self) -> usize {
-        let mut policy = Policy::default();
-        self.override_policy(&mut policy);
-        policy.workers
-    }
-
-    /// A sandbox that is large enough.
-    pub(crate) fn sandbox(&self) -> anyhow::Result<config::Source> {
-        Ok(config::Source::open(self)?)
-    }
-
-    /// The mounts.
-    pub(crate) fn mounts(&self, source: &config::Source) -> anyhow::Result<Vec<crate::mount::Mount>> {
-        let programs = source.reload()?;
-        Ok(programs.iter().map(crate::cli::mount).collect())
-    }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gyre_core::grants::{Grants, Namespaces, ReadGrants};
 use gyre_core::manifest::Manifest;
+use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
 
@@ -89,6 +90,11 @@ impl Program {
             && *reads == other.reads
             && *max_retries == other.max_retries
             && *quarantine_after == other.quarantine_after
+    }
+
+    /// What the queue has to know of the mount.
+    pub(crate) fn queue_options(&self) -> MountOptions {
+        MountOptions { workers: self.workers, max_retries: self.max_retries }
     }
 
     /// What the plugin says of itself.

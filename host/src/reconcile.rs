@@ -1,35 +1,43 @@
 //! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
+//!
+//! ```text
+//!   parent lives ──▶ reconcile ──▶ plan ──▶ finalizer, if one is needed ──▶ steps ──▶ status, events
+//!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
+//! ```
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
-use gyre_core::outcome::{Changed, Fault, Outcome, Problem, ProblemKind};
-use gyre_core::plan::{self, Input, Observed, Plan, Refusal, Settled};
+use gyre_core::grants::Scope;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
+use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled};
 use gyre_core::queue;
-use gyre_core::response::{Event, Response, Severity};
-use gyre_core::status::{Retry, Verdict};
-use gyre_sandbox::{Call, ClockUse, call};
-use kube::Client;
+use gyre_core::response::{Child, Event, Response, Severity, Teardown};
+use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
-use tracing::{Instrument as _, Span, debug};
+use tracing::{Instrument as _, debug, info};
 
-use crate::apply::{Applier, Done};
+use crate::apply::Applier;
+use crate::call::{Ask, Called, call};
 use crate::clock::Clock;
 use crate::events::{Recorder, to_publish};
+use crate::finalizers;
 use crate::host::Calls;
+use crate::live::Live;
 use crate::memory::{Inputs, Memory};
 use crate::metrics::Metrics;
-use crate::mount::{Mount, View};
+use crate::mount::Mount;
 use crate::object::SharedObject;
+use crate::parent::ParentWriter;
+use crate::progress::Progress;
 use crate::status;
+use crate::view::View;
 use crate::work::WorkQueue;
-use crate::world::CallWorld;
 
 /// What all reconciles of a host share.
 pub(crate) struct Context {
-    pub(crate) client: Client,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) recorder: Recorder,
     /// How failing keys are retried: a status says whether its object will be tried again.
@@ -40,74 +48,46 @@ pub(crate) struct Context {
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
-struct Sight {
-    parent: SharedObject,
-    children: Vec<(GroupVersionKind, SharedObject)>,
-    views: BTreeMap<GroupVersionKind, Arc<View>>,
-}
-
-/// One reconcile under way.
-struct Run<'a> {
-    context: &'a Context,
-    mount: &'a Arc<Mount>,
-    sight: &'a Sight,
-    response: &'a Response,
-    memory: &'a mut Memory,
-    progress: Progress,
-}
-
-/// How far a call and its plan came.
-struct Progress {
-    changed: Changed,
-    refusals: Vec<Refusal>,
-    /// What some child has to wait for.
-    waits: Option<String>,
-    look_again: Option<Duration>,
-    problem: Option<Problem>,
-    failures: u32,
-}
-
-impl Progress {
-    /// Whether the cache was behind. The retry that follows sees what is; there is nothing to tell anyone.
-    fn is_stale(&self) -> bool {
-        self.problem.as_ref().is_some_and(|problem| problem.kind == ProblemKind::Stale)
-    }
-
-    /// Takes what came of a step.
-    fn note(&mut self, done: Result<Done, Problem>) {
-        match done {
-            Ok(Done::Wrote) => self.changed = Changed::Yes,
-            Ok(Done::Nothing) => {}
-            Ok(Done::Refused(refusal)) => self.refusals.push(refusal),
-            Ok(Done::Waits(message)) => {
-                self.changed = Changed::Yes;
-                self.waits = Some(message);
-            }
-            Ok(Done::LookAgain(delay, message)) => {
-                self.look_again = Some(delay);
-                self.waits = Some(message);
-            }
-            Err(problem) => {
-                self.problem.get_or_insert(problem);
-            }
-        }
-    }
-
-    /// What the status says of it.
-    fn verdict(&self, retries: &queue::Options) -> Verdict<'_> {
-        match (&self.problem, &self.waits) {
-            (Some(problem), _) => problem.verdict(retries, self.failures),
-            (None, _) if !self.refusals.is_empty() => Verdict::Refused(&self.refusals),
-            (None, Some(message)) => Verdict::Failed { reason: "Waiting", message, retry: Retry::Later },
-            (None, None) => Verdict::Ready,
-        }
-    }
+pub(crate) struct Sight {
+    pub(crate) parent: SharedObject,
+    pub(crate) children: Vec<(GroupVersionKind, SharedObject)>,
+    pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
 }
 
 impl Sight {
-    /// The children as the plan knows them.
-    fn observed<'a>(&'a self, keys: &'a [(ObjectKey, String)], settled: &'a BTreeMap<String, Settled>) -> Vec<Observed<'a>> {
-        let children = self.children.iter().zip(keys);
+    fn of(live: &Live, parent: SharedObject) -> Self {
+        let views = live.children();
+        let children = views
+            .iter()
+            .flat_map(|(kind, view)| view.owned_by(parent.uid()).into_iter().map(|child| (kind.clone(), child)))
+            .collect();
+        Self { parent, children, views }
+    }
+}
+
+/// What plans are made from, in the form that they take it.
+struct Basis {
+    parent: Parent,
+    children: Vec<(GroupVersionKind, SharedObject)>,
+    keys: Vec<(ObjectKey, String)>,
+    scopes: BTreeMap<GroupVersionKind, Scope>,
+    settled: BTreeMap<String, Settled>,
+}
+
+impl Basis {
+    fn of(live: &Live, sight: &Sight, memory: &Memory) -> Self {
+        let key = |(_, child): &(_, SharedObject)| (child.key(), child.resource_version().to_string());
+        Self {
+            parent: live.parent(&sight.parent),
+            children: sight.children.clone(),
+            keys: sight.children.iter().map(key).collect(),
+            scopes: sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
+            settled: memory.settled.clone(),
+        }
+    }
+
+    fn observed(&self) -> Vec<Observed<'_>> {
+        let children = self.children.iter().zip(&self.keys);
         children
             .map(|((kind, child), (key, resource_version))| Observed {
                 kind,
@@ -115,9 +95,14 @@ impl Sight {
                 uid: child.uid(),
                 resource_version,
                 json: child.json().as_bytes(),
-                settled: settled.get(child.uid()),
+                settled: self.settled.get(child.uid()),
             })
             .collect()
+    }
+
+    fn input<'a>(&'a self, live: &'a Live, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
+        let plugin = &live.program.manifest().name;
+        Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }
 }
 
@@ -127,194 +112,289 @@ impl Sight {
 ///
 /// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
-    let Some(sight) = look(mount, key) else {
+    let _in_flight = mount.enter_flight().await;
+    let Some(live) = mount.live() else { return Outcome::Gone };
+    let Some(parent) = live.parents.get(key) else {
         mount.forget(key);
         return Outcome::Gone;
     };
-    if sight.parent.is_deleting() {
+    let memory = mount.memory(key);
+    let memory = if memory.uid == parent.uid() { memory } else { Memory { uid: parent.uid().to_owned(), ..Memory::default() } };
+    let is_held = finalizers::is_held(&parent, &live.program.manifest().name);
+    let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
+    let run = Run { context, mount, live: &live, sight: Sight::of(&live, parent), memory, progress: Progress::new(failures) };
+    match (is_selected, is_leaving, is_held) {
+        (true, false, _) => run.living().await,
+        (true, true, true) => run.leaving().await,
+        (false, _, true) => run.no_longer_ours().await,
         // The garbage collector takes the children; nothing new is made for a parent that goes.
-        return Outcome::Reconciled { changed: Changed::No, requeue_after: None };
-    }
-    let mut memory = mount.memory(key);
-    if memory.uid != sight.parent.uid() {
-        memory = Memory { uid: sight.parent.uid().to_owned(), ..Memory::default() };
-    }
-    let inputs = Inputs::of(&sight.parent, &sight.children, sight.views.keys());
-    let due = memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
-    if memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
-        context.metrics.memo_hit(&mount.name);
-        return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
-    }
-    memory.inputs = None;
-
-    let (response, clock) = call_plugin(context, mount, &sight).await;
-    let (response, problem) = match response {
-        Ok(response) => (response, None),
-        Err(problem) => (Response { children: None, ..Response::default() }, Some(problem)),
-    };
-    let progress = Progress { changed: Changed::No, refusals: Vec::new(), waits: None, look_again: None, problem, failures };
-    let run = Run { context, mount, sight: &sight, response: &response, memory: &mut memory, progress };
-    let progress = run.finish().await;
-
-    let has_settled = progress.look_again.is_none() && clock == ClockUse::NotRead;
-    let outcome = outcome(&response, progress);
-    if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
-        memory.inputs = Some(inputs);
-    }
-    memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
-    mount.remember(key, memory);
-    outcome
-}
-
-fn look(mount: &Mount, key: &ObjectKey) -> Option<Sight> {
-    let parent = mount.parents()?.get(key)?;
-    let views = mount.children();
-    let children = views
-        .iter()
-        .flat_map(|(kind, view)| view.owned_by(parent.uid()).into_iter().map(|child| (kind.clone(), child)))
-        .collect();
-    Some(Sight { parent, children, views })
-}
-
-/// Calls the plugin.
-async fn call_plugin(context: &Context, mount: &Arc<Mount>, sight: &Sight) -> (Result<Response, Problem>, ClockUse) {
-    let (plugin, limits, settings) = (mount.plugin.clone(), mount.limits.clone(), Arc::clone(&mount.settings));
-    let parent = Arc::clone(&sight.parent);
-    let world = CallWorld::new(Span::current(), &sight.children, sight.views.keys());
-    let now = context.clock.now().into();
-    let call = move || {
-        let input = gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &settings, seed: parent.uid(), now };
-        plugin.reconcile(&input, &limits, Box::new(world))
-    };
-    let called = match context.calls {
-        Calls::OnThreads => tokio::task::spawn_blocking(call).await,
-        Calls::Inline => Ok(call()),
-    };
-    let Call { result, usage, .. } = match called {
-        Ok(call) => call,
-        Err(error) => {
-            let kind = ProblemKind::Sandbox { reason: "SandboxFailed", fault: Fault::Host };
-            return (Err(Problem::new(kind, format!("the call did not end: {error}"))), ClockUse::NotRead);
+        (true, true, false) | (false, _, false) => {
+            mount.forget(key);
+            Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
-    };
-    let outcome = result.as_ref().err().map_or("Success", call::Error::reason);
-    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
-    (result.map_err(call_problem), usage.clock)
+    }
 }
 
-fn call_problem(error: call::Error) -> Problem {
-    let fault = match error.fault() {
-        gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
-        gyre_sandbox::Fault::Host => Fault::Host,
-    };
-    match error {
-        call::Error::Failed(failure) => failure.into(),
-        error => Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string()),
-    }
+/// One reconcile under way.
+struct Run<'a> {
+    context: &'a Context,
+    mount: &'a Arc<Mount>,
+    live: &'a Arc<Live>,
+    sight: Sight,
+    memory: Memory,
+    progress: Progress,
 }
 
 impl Run<'_> {
-    async fn finish(mut self) -> Progress {
-        if self.progress.problem.is_none() {
-            self.carry_out().await;
+    async fn living(mut self) -> Outcome {
+        let inputs = self.inputs();
+        let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+            self.context.metrics.memo_hit(&self.mount.name);
+            return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
         }
-        if !self.progress.is_stale() {
-            self.write_status().await;
+        self.memory.inputs = None;
+        if self.live.program.manifest().finalizes
+            && let Err(problem) = self.hold().await
+        {
+            self.progress.fail(problem);
+            return self.finish(Response { children: None, ..Response::default() }).await;
         }
-        self.count_problems();
-        if !self.progress.is_stale() {
-            self.publish_events().await;
-        }
-        self.progress
+        let Called { result, clock, answers } = call(self.context, self.mount, self.live, &self.sight, Ask::Reconcile).await;
+        // As they were at the call: whatever the steps change, the next reconcile is not spared.
+        let inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
+        let response = match result {
+            Ok(teardown) => {
+                self.carry_out_living(&teardown.response).await;
+                teardown.response
+            }
+            Err(problem) => {
+                self.progress.fail(problem);
+                Response { children: None, ..Response::default() }
+            }
+        };
+        self.memory.reads = answers.keys().cloned().collect();
+        self.finish_and_remember(response, inputs).await
+    }
+
+    /// The inputs that the reconcile would have now, if the plugin read what it read last time.
+    fn inputs(&self) -> Inputs {
+        let namespace = self.sight.parent.namespace();
+        let answer = |read| self.live.lookup.answer(read, namespace).fingerprint();
+        let answers = self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect();
+        self.fingerprint(&answers)
+    }
+
+    fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
+        let answers = answers.iter().map(|(read, answer)| (read, *answer));
+        Inputs::of(self.live, &self.sight.parent, &self.sight.children, self.sight.views.keys(), answers)
     }
 
     /// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
-    async fn carry_out(&mut self) {
-        let (mount, sight) = (self.mount, self.sight);
-        let keys: Vec<(ObjectKey, String)> =
-            sight.children.iter().map(|(_, child)| (child.key(), child.resource_version().to_string())).collect();
-        let settled = self.memory.settled.clone();
-        let observed = sight.observed(&keys, &settled);
-        let scopes = sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect();
-        let parent = mount.parent(&sight.parent);
-        let input = Input {
-            plugin: &mount.name,
-            parent: &parent,
-            grants: &mount.grants,
-            scopes: &scopes,
-            desired: self.response.children.as_deref(),
-            observed: &observed,
+    async fn carry_out_living(&mut self, response: &Response) {
+        let basis = Basis::of(self.live, &self.sight, &self.memory);
+        let observed = basis.observed();
+        let input = basis.input(self.live, response.children.as_deref(), &observed);
+        let plan = plan::plan(&input);
+        let is_needed = plan::needs_finalizer(&input, &plan, self.live.program.manifest().finalizes);
+        if is_needed && let Err(problem) = self.hold().await {
+            return self.progress.fail(problem);
+        }
+        let is_over = plan.steps.is_empty() && plan.leaving.is_empty();
+        self.execute(plan, &input).await;
+        if !is_needed && is_over && response.children.is_some() {
+            self.let_go().await;
+        }
+    }
+
+    /// The parent has a deletionTimestamp, and our finalizer.
+    async fn leaving(mut self) -> Outcome {
+        if self.sight.parent.annotation(RELEASE_ANNOTATION).is_some_and(|value| value != "false") {
+            info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
+            self.let_go().await;
+            return self.progress.outcome(None);
+        }
+        let teardown = if self.live.program.manifest().finalizes {
+            match call(self.context, self.mount, self.live, &self.sight, Ask::Finalize).await.result {
+                Ok(teardown) => Some(teardown),
+                Err(mut problem) => {
+                    problem.message.push_str(&format!(
+                        " (the annotation {RELEASE_ANNOTATION}: \"true\" lets the object go without its plugin)"
+                    ));
+                    self.progress.fail(problem);
+                    return self.finish(Response { children: None, ..Response::default() }).await;
+                }
+            }
+        } else {
+            None
         };
-        let Plan { steps, refusals, waiting, leaving } = plan::plan(&input);
+        self.carry_out_leaving(teardown.as_ref()).await;
+        let response =
+            teardown.map_or_else(|| Response { children: None, ..Response::default() }, |teardown| teardown.response);
+        self.finish(response).await
+    }
+
+    async fn carry_out_leaving(&mut self, teardown: Option<&Teardown>) {
+        let basis = Basis::of(self.live, &self.sight, &self.memory);
+        let observed = basis.observed();
+        let input = basis.input(self.live, None, &observed);
+        let Leaving { plan, end } = plan::leave(&input, teardown);
+        self.execute(plan, &input).await;
+        let is_terminating = |refusal: &plan::Refusal| refusal.reason == RefusalReason::NamespaceTerminating;
+        let end = if self.progress.refusals.iter().any(is_terminating) {
+            // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
+            self.progress.refusals.retain(|refusal| !is_terminating(refusal));
+            let cut_short = Teardown { response: Response { children: None, ..Response::default() }, done: true };
+            let Leaving { plan, end } = plan::leave(&input, Some(&cut_short));
+            self.execute(plan, &input).await;
+            end
+        } else {
+            end
+        };
+        match end {
+            plan::End::Release if self.progress.problem.is_none() && self.progress.changed == Changed::No => {
+                self.let_go().await
+            }
+            // What was just changed has to be seen first.
+            plan::End::Release => self.progress.look_again_after(Duration::ZERO),
+            plan::End::Wait { message } => {
+                self.progress.waits = Some(("Finalizing", message));
+                self.progress.look_again_after(RECHECK);
+            }
+        }
+    }
+
+    /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
+    async fn no_longer_ours(mut self) -> Outcome {
+        self.let_go().await;
+        self.mount.forget(&self.sight.parent.key());
+        self.progress.outcome(None)
+    }
+
+    fn writer(&self) -> ParentWriter<'_> {
+        ParentWriter { mount: self.mount, live: self.live, queue: &self.context.queue, metrics: &self.context.metrics }
+    }
+
+    /// Sees to it that the parent carries our finalizer.
+    async fn hold(&mut self) -> Result<(), Problem> {
+        if finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
+            return Ok(());
+        }
+        self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent).await?;
+        self.progress.changed = Changed::Yes;
+        Ok(())
+    }
+
+    /// Sees to it that the parent does not carry our finalizer.
+    async fn let_go(&mut self) {
+        if !finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
+            return;
+        }
+        match finalizers::let_go(&self.writer(), &self.sight.parent).await {
+            Ok(released) => {
+                self.progress.changed = Changed::Yes;
+                self.progress.released = true;
+                if let Some(released) = released {
+                    self.sight.parent = released;
+                }
+            }
+            Err(problem) => self.progress.fail(problem),
+        }
+    }
+
+    async fn execute(&mut self, plan: Plan, input: &Input<'_>) {
+        let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         // What is no longer there need not be remembered.
-        self.memory.settled.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
-        self.memory.taken_back.retain(|uid, _| observed.iter().any(|child| child.uid == uid));
-        self.progress.refusals = refusals;
-        self.progress.waits =
-            waiting.first().map(|child| format!("{child} is being deleted, and will be created once it is gone"));
+        self.memory.settled.retain(|uid, _| input.observed.iter().any(|child| child.uid == uid));
+        self.memory.taken_back.retain(|uid, _| input.observed.iter().any(|child| child.uid == uid));
+        self.progress.refusals.extend(refusals);
+        if let Some(child) = waiting.first() {
+            self.progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        }
         let mut applier = Applier {
-            client: &self.context.client,
+            client: &self.live.client,
             metrics: &self.context.metrics,
-            plugin: &mount.name,
-            views: &sight.views,
+            mount: &self.mount.name,
+            plugin: input.plugin,
+            views: &self.sight.views,
             settled: &mut self.memory.settled,
             taken_back: &mut self.memory.taken_back,
             now: self.context.queue.now(),
         };
         for step in &steps {
-            let done = applier.execute(step, &input).await;
+            let done = applier.execute(step, input).await;
             self.progress.note(done);
         }
     }
 
-    async fn write_status(&mut self) {
-        let (context, mount, parent) = (self.context, self.mount, &self.sight.parent);
-        let Some(parents) = mount.parents() else { return };
-        let writer = status::Writer {
-            client: &context.client,
-            metrics: &context.metrics,
-            plugin: &mount.name,
-            parents,
-            own_writes: &mount.own_writes,
-            queue: &context.queue,
-            clock: &context.clock,
-        };
-        let verdict = self.progress.verdict(&context.retries);
-        let written = writer.write(parent, self.response, verdict, &mut self.memory.settled_status).await;
+    async fn finish(self, response: Response) -> Outcome {
+        self.finish_and_remember(response, None).await
+    }
+
+    /// Says what came of it, and remembers it; `inputs` are those that need not be looked at again if it all went well.
+    async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
+        if !self.progress.is_stale() {
+            self.write_status(&response).await;
+        }
+        self.count_problems();
+        if !self.progress.is_stale() {
+            self.publish_events(&response).await;
+        }
+        let has_settled = self.progress.look_again.is_none();
+        let Self { mount, sight, mut memory, progress, .. } = self;
+        let outcome = progress.outcome(response.requeue_after);
+        if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
+            memory.inputs = inputs;
+        }
+        memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
+        mount.remember(&sight.parent.key(), memory);
+        outcome
+    }
+
+    async fn write_status(&mut self, response: &Response) {
+        let context = self.context;
+        if self.progress.released && self.sight.parent.is_deleting() {
+            return;
+        }
+        let retries = self.mount.retries(&context.retries);
+        let verdict = self.progress.verdict(&retries);
+        let writer = ParentWriter { mount: self.mount, live: self.live, queue: &context.queue, metrics: &context.metrics };
+        let parent = &self.sight.parent;
+        let written = status::write(&writer, &context.clock, parent, response, verdict, &mut self.memory.settled_status).await;
         match written {
             Ok(status::Written::No) => {}
             Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.progress.changed = Changed::Yes;
                 // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest.
-                self.progress.look_again = Some(Duration::ZERO);
+                self.progress.look_again_after(Duration::ZERO);
             }
             Err(error) => {
-                let subject = ObjectRef { kind: mount.manifest().parent.clone(), key: parent.key() };
                 // The parent may have been deleted meanwhile: its deletion is on its way to us.
-                let problem = crate::apply::problem(&error, &subject);
+                let problem = crate::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
-                    self.progress.problem.get_or_insert(problem);
+                    self.progress.fail(problem);
                 }
             }
         }
     }
 
-    async fn publish_events(&mut self) {
+    async fn publish_events(&mut self, response: &Response) {
         let (context, mount, progress) = (self.context, self.mount, &self.progress);
-        let mut events = self.response.events.clone();
+        let mut events = response.events.clone();
         events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &progress.problem
-            && context.retries.parks(problem.retry(), progress.failures)
+            && mount.retries(&context.retries).parks(problem.retry(), progress.failures)
         {
             let message =
                 format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
+        let kind = &self.live.program.manifest().parent;
         for event in to_publish(&events, self.memory.events.as_deref(), progress.changed) {
-            context.recorder.publish(&mount.name, &mount.manifest().parent, &self.sight.parent, event).in_current_span().await;
+            context.recorder.publish(&self.live.client, &mount.name, kind, &self.sight.parent, event).in_current_span().await;
         }
         self.memory.events = Some(events);
     }
@@ -329,17 +409,4 @@ impl Run<'_> {
 
 fn warning(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
-}
-
-fn outcome(response: &Response, progress: Progress) -> Outcome {
-    let Progress { changed, refusals, look_again, problem, .. } = progress;
-    let requeue_after = match (response.requeue_after, look_again) {
-        (Some(asked), Some(needed)) => Some(asked.min(needed)),
-        (asked, needed) => asked.or(needed),
-    };
-    match problem {
-        Some(problem) => Outcome::Failed(problem),
-        None if refusals.is_empty() => Outcome::Reconciled { changed, requeue_after },
-        None => Outcome::Refused { refusals, changed, requeue_after },
-    }
 }

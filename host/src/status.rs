@@ -1,21 +1,13 @@
 //! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
 
-use gyre_core::queue::Priority;
 use gyre_core::response::Response;
 use gyre_core::status::{StatusInput, Verdict, desired_status};
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
 use serde_json::{Map, Value, json};
 
-use crate::apply::field_manager;
 use crate::clock::Clock;
-use crate::kinds::{StatusSubresource, answered};
 use crate::memory::status_hash;
-use crate::metrics::Metrics;
-use crate::mount::View;
-use crate::object::{Object, Received};
-use crate::own_writes::{Others, OwnWrites};
-use crate::work::{MountName, WorkQueue};
+use crate::object::Object;
+use crate::parent::{At, ParentWriter};
 
 /// Whether a request changed the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,85 +19,53 @@ pub(crate) enum Written {
     PluginStatus,
 }
 
-/// What statuses are written with.
-pub(crate) struct Writer<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) metrics: &'a Metrics,
-    pub(crate) plugin: &'a MountName,
-    pub(crate) parents: &'a View,
-    pub(crate) own_writes: &'a OwnWrites,
-    pub(crate) queue: &'a WorkQueue,
-    pub(crate) clock: &'a Clock,
-}
-
-impl Writer<'_> {
-    /// Brings the status to what it should say.
-    ///
-    /// # Guarantees
-    ///
-    /// - If it says so already, no request is sent.
-    /// - It is written over the state that it was decided from, or not at all: the request carries UID and resource version.
-    /// - Fields that the kind has no room for, which the API server drops, are not sent again and again.
-    ///
-    /// # Errors
-    ///
-    /// What the request came to; a conflict means that the cache was behind.
-    pub(crate) async fn write(
-        &self,
-        parent: &Object,
-        response: &Response,
-        verdict: Verdict<'_>,
-        settled: &mut Option<(u64, u64)>,
-    ) -> Result<Written, kube::Error> {
-        let live = status_of(parent);
-        let now = format!("{:.0}", self.clock.now());
-        let input = StatusInput {
-            live: live.as_ref(),
-            generation: (parent.generation() > 0).then_some(parent.generation()),
-            status: response.status.as_ref(),
-            conditions: &response.conditions,
-            verdict,
-            now: &now,
-        };
-        let Some(desired) = desired_status(&input) else { return Ok(Written::No) };
-        let live = live.as_ref().and_then(Value::as_object);
-        let without_times = without_transition_times(&desired);
-        let attempt = (status_hash(Some(&without_times)), status_hash(live));
-        if *settled == Some(attempt) {
-            return Ok(Written::No);
-        }
-        let patch = json!({
-            "metadata": { "uid": parent.uid(), "resourceVersion": parent.resource_version().to_string() },
-            "status": merge_patch(live, &desired),
-        });
-        let api: Api<Received> = self.parents.resource.api(self.client, parent.namespace());
-        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
-        self.metrics.wrote(self.plugin, "status");
-        let mark = self.parents.mark(parent.namespace());
-        let key = parent.key();
-        self.own_writes.begin(&key);
-        let answer = match self.parents.resource.status {
-            StatusSubresource::Served => answered(api.patch_status(parent.name(), &params, &Patch::Merge(&patch))).await,
-            StatusSubresource::Absent => answered(api.patch(parent.name(), &params, &Patch::Merge(&patch))).await,
-        };
-        let answer = answer.map(|answer| answer.object.ok());
-        if let Ok(Some(answer)) = &answer {
-            self.parents.remember(answer, mark);
-        }
-        let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
-        if self.own_writes.end(&key, version) == Others::Changed {
-            self.queue.add(self.plugin, key, Priority::Normal);
-        }
-        let Some(answer) = answer? else { return Ok(Written::Conditions) };
-        let made = status_of(&answer);
-        let made = made.as_ref().and_then(Value::as_object);
-        *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
-        Ok(match (made == live, plugins_part(made) == plugins_part(live)) {
-            (true, _) => Written::No,
-            (false, true) => Written::Conditions,
-            (false, false) => Written::PluginStatus,
-        })
+/// Brings the status to what it should say.
+///
+/// # Guarantees
+///
+/// - If it says so already, no request is sent.
+/// - It is written over the state that it was decided from, or not at all.
+/// - Fields that the kind has no room for, which the API server drops, are not sent again and again.
+///
+/// # Errors
+///
+/// What the request came to; a conflict means that the cache was behind.
+pub(crate) async fn write(
+    writer: &ParentWriter<'_>,
+    clock: &Clock,
+    parent: &Object,
+    response: &Response,
+    verdict: Verdict<'_>,
+    settled: &mut Option<(u64, u64)>,
+) -> Result<Written, kube::Error> {
+    let live = status_of(parent);
+    let now = format!("{:.0}", clock.now());
+    let input = StatusInput {
+        live: live.as_ref(),
+        generation: (parent.generation() > 0).then_some(parent.generation()),
+        status: response.status.as_ref(),
+        conditions: &response.conditions,
+        verdict,
+        now: &now,
+        room: writer.live.room,
+    };
+    let Some(desired) = desired_status(&input) else { return Ok(Written::No) };
+    let live = live.as_ref().and_then(Value::as_object);
+    let without_times = without_transition_times(&desired);
+    let attempt = (status_hash(Some(&without_times)), status_hash(live));
+    if *settled == Some(attempt) {
+        return Ok(Written::No);
     }
+    let patch = json!({ "status": merge_patch(live, &desired) });
+    let Some(answer) = writer.patch(parent, patch, At::Status, "status").await? else { return Ok(Written::Conditions) };
+    let made = status_of(&answer);
+    let made = made.as_ref().and_then(Value::as_object);
+    *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
+    Ok(match (made == live, plugins_part(made) == plugins_part(live)) {
+        (true, _) => Written::No,
+        (false, true) => Written::Conditions,
+        (false, false) => Written::PluginStatus,
+    })
 }
 
 fn status_of(object: &Object) -> Option<Value> {

@@ -80,6 +80,14 @@ impl Store {
         objects
     }
 
+    /// The objects of a namespace, by name.
+    pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
+        let is_in = |object: &&SharedObject| object.namespace() == Some(namespace);
+        let mut objects: Vec<_> = self.read().by_key.iter().filter(is_in).cloned().collect();
+        sort(&mut objects);
+        objects
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.read().by_key.len()

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gyre_core::object::ObjectKey;
-use gyre_core::queue::{Next, Options, Priority, Queue, Retry, Taken, Time};
+use gyre_core::queue::{MountOptions, Next, Options, Priority, Queue, Retry, Taken, Time};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -26,10 +26,28 @@ impl WorkQueue {
         Self { queue: Mutex::new(Queue::new(options)), ready: Notify::new(), started: Instant::now(), metrics }
     }
 
-    /// Keys of `mount` may be added; at most `workers` of them are worked on at once.
-    pub fn add_mount(&self, mount: MountName, workers: usize) {
-        self.metrics.mounted(&mount, workers);
-        self.lock().add_mount(mount, workers);
+    /// Keys of `mount` may be added.
+    pub fn add_mount(&self, mount: &MountName, options: MountOptions) {
+        self.metrics.mounted(mount, options.workers);
+        self.set_options(mount, options);
+    }
+
+    /// How keys of a mount are worked on from now on.
+    pub fn set_options(&self, mount: &MountName, options: MountOptions) {
+        self.lock().add_mount(mount.clone(), options);
+        self.ready.notify_one();
+    }
+
+    /// Looks at the queue as it is now.
+    pub fn look<T>(&self, look: impl FnOnce(&Queue<MountName, ObjectKey>, Time) -> T) -> T {
+        let queue = self.lock();
+        look(&queue, self.now())
+    }
+
+    /// Forgets a mount with all its keys.
+    pub fn remove_mount(&self, mount: &MountName) {
+        self.lock().remove_mount(mount);
+        self.metrics.unmounted(mount);
     }
 
     /// Something about the object changed.
@@ -83,6 +101,7 @@ impl WorkQueue {
 
     fn show_depth(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         self.metrics.depth(mount, queue.depth_of(mount));
+        self.metrics.parked(mount, queue.parked(mount).count());
     }
 
     /// The time that has passed since the queue was made.

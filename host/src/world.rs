@@ -1,23 +1,37 @@
 //! What one call may look at and say, on the host's side.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use gyre_core::object::GroupVersionKind;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::reads::Read;
+use gyre_core::selector::Selector;
 use gyre_sandbox::{Bytes, LogLevel, LogLine, ReadError, World};
 use tracing::{Level, Span, event};
 
+use crate::live::Live;
+use crate::lookup::Answer;
+use crate::mount::Mount;
 use crate::object::SharedObject;
 
-/// The children of one parent, as the caches have them when the call begins, and the span that its log lines go into.
+/// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
+/// that, and the span that log lines go into.
 pub(crate) struct CallWorld {
     span: Span,
+    mount: Arc<Mount>,
+    live: Arc<Live>,
+    parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
+    /// What was read, and what came of it: a call that asks twice is answered twice the same.
+    pub(crate) answers: BTreeMap<Read, Answer>,
 }
 
 impl CallWorld {
     pub(crate) fn new<'a>(
-        span: Span,
+        mount: &Arc<Mount>,
+        live: &Arc<Live>,
+        parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
@@ -25,8 +39,33 @@ impl CallWorld {
         for (kind, child) in children {
             by_kind.entry(kind.clone()).or_default().push(child.clone());
         }
-        Self { span, children: by_kind, served: served.cloned().collect() }
+        Self {
+            span: Span::current(),
+            mount: Arc::clone(mount),
+            live: Arc::clone(live),
+            parent,
+            children: by_kind,
+            served: served.cloned().collect(),
+            answers: BTreeMap::new(),
+        }
     }
+
+    fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
+        let (mount, live, parent) = (&self.mount, &self.live, &self.parent);
+        let answer = self.answers.entry(question).or_insert_with_key(|question| {
+            // Before the look, so that no change falls in between.
+            mount.reads(parent, question);
+            live.lookup.answer(question, parent.namespace.as_deref())
+        });
+        match answer {
+            Answer::Objects(objects) => Ok(objects.clone()),
+            Answer::Error(error) => Err(error.clone()),
+        }
+    }
+}
+
+fn bytes(object: &SharedObject) -> Bytes {
+    Bytes::from(object.shared_json())
 }
 
 impl World for CallWorld {
@@ -34,17 +73,26 @@ impl World for CallWorld {
         if !self.served.contains(kind) {
             return Err(ReadError::NotServed);
         }
-        let children = self.children.get(kind).map(Vec::as_slice).unwrap_or_default();
-        Ok(children.iter().map(|child| Bytes::from(child.json().as_bytes())).collect())
+        Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
     }
 
-    // A plugin that declares reads is not mounted yet (see `host::Error::NotSupported`), so the sandbox has said no before.
-    fn get(&mut self, _: &GroupVersionKind, _: Option<&str>, _: &str) -> Result<Option<Bytes>, ReadError> {
-        Err(ReadError::NotDeclared)
+    fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        Ok(self.ask(question)?.first().map(bytes))
     }
 
-    fn list(&mut self, _: &GroupVersionKind, _: Option<&str>, _: Option<&str>) -> Result<Vec<Bytes>, ReadError> {
-        Err(ReadError::NotDeclared)
+    fn list(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        let selector: Selector = label_selector
+            .unwrap_or_default()
+            .parse()
+            .map_err(|error: gyre_core::selector::Error| ReadError::InvalidSelector(error.to_string()))?;
+        let question = self.live.lookup.list_question(kind, namespace, selector);
+        Ok(self.ask(question)?.iter().map(bytes).collect())
     }
 
     fn log(&mut self, line: LogLine) {

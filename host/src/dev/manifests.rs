@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use crate::kinds::{self, Resource, error_chain};
-use crate::mount::Mount;
+use crate::program::Program;
 
 /// Who applies what a developer gives.
 const FIELD_MANAGER: &str = "gyre-dev";
@@ -30,11 +30,11 @@ impl fmt::Display for Applied {
 }
 
 /// Installs the CRDs of plugins, and waits until their kinds are served.
-pub(super) async fn install_crds(client: &Client, mounts: &[Mount]) -> anyhow::Result<()> {
-    for mount in mounts {
-        for crd in &mount.manifest().crds {
+pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyhow::Result<()> {
+    for program in programs {
+        for crd in &program.manifest().crds {
             let crd: Value = serde_json::to_value(crd).context("a CustomResourceDefinition")?;
-            apply_one(client, &crd).await.with_context(|| format!("the CRDs of the plugin {}", mount.name))?;
+            apply_one(client, &crd).await.with_context(|| format!("the CRDs of the plugin {}", program.name))?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::manifests::Applied;
-use crate::informer::{Informer, Informers, Notice};
+use crate::informer::{Informer, Informers, Interest, Notice, Subscription};
 use crate::kinds::{self, Resource};
 use crate::metrics::Metrics;
 
@@ -21,8 +21,15 @@ use crate::metrics::Metrics;
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
-    followed: Mutex<BTreeMap<GroupVersionKind, (Resource, Arc<Informer>)>>,
+    followed: Mutex<BTreeMap<GroupVersionKind, Followed>>,
     changed: Notify,
+}
+
+/// A kind that is followed.
+struct Followed {
+    resource: Resource,
+    informer: Arc<Informer>,
+    _subscription: Subscription,
 }
 
 impl Show {
@@ -51,22 +58,22 @@ impl Show {
                 self.say(&format!("the cluster serves no {kind}"));
                 continue;
             };
-            let informer = self.informers.get(&resource, None, None);
+            let informer = self.informers.get(&resource, Interest::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            informer.subscribe(Box::new(move |notice| {
+            let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
                 for line in lines(&name, notice) {
                     show.say(&line);
                 }
                 show.changed.notify_waiters();
-            }));
-            self.followed().insert(kind.clone(), (resource, informer));
+            });
+            self.followed().insert(kind.clone(), Followed { resource, informer, _subscription: subscription });
         }
         Ok(())
     }
 
-    fn followed(&self) -> std::sync::MutexGuard<'_, BTreeMap<GroupVersionKind, (Resource, Arc<Informer>)>> {
+    fn followed(&self) -> std::sync::MutexGuard<'_, BTreeMap<GroupVersionKind, Followed>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,7 +96,7 @@ impl Show {
 
     /// Whether an object's condition `Ready` is true of its present generation.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
-        let found = self.followed().get(&object.kind).and_then(|(_, informer)| informer.store().get(&object.key));
+        let found = self.followed().get(&object.kind).and_then(|followed| followed.informer.store().get(&object.key));
         let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
         let generation = value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0);
         conditions(&value).any(|condition| {
@@ -100,7 +107,7 @@ impl Show {
 
     /// Prints what there is of each kind, as `kubectl get` would.
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
-        let resources: Vec<Resource> = self.followed().values().map(|(resource, _)| resource.clone()).collect();
+        let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
             let path = match resource.api.group.as_str() {
                 "" => format!("/api/{}/{}", resource.api.version, resource.api.plural),

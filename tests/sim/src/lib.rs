@@ -18,16 +18,15 @@
 mod recorder;
 mod workload;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gyre::clock::Clock as HostClock;
 use gyre::host::{self, Calls, Options as HostOptions};
-use gyre::mount::Mount;
+use gyre::program::Program;
 use gyre_core::grants::Namespaces;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Service};
-use gyre_sandbox::{Limits, Plugin, Sandbox};
+use gyre_sandbox::{Plugin, Sandbox};
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
@@ -55,9 +54,9 @@ impl Plugins {
         Self { plugins: [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO].map(load).to_vec() }
     }
 
-    fn mounts(&self) -> Vec<Mount> {
-        let mount = |plugin: &Plugin| Mount::new(plugin.clone(), Limits::default(), Arc::from(*b"{}"), Namespaces::All);
-        self.plugins.iter().map(mount).collect()
+    fn programs(&self) -> Vec<Program> {
+        let program = |plugin: &Plugin| Program { workers: 2, ..Program::new(plugin.clone(), Namespaces::All) };
+        self.plugins.iter().map(program).collect()
     }
 
     fn crds(&self) -> Vec<Value> {
@@ -124,13 +123,12 @@ struct Host(tokio::task::JoinHandle<()>);
 impl Host {
     fn start(plugins: &Plugins, client: &Client, clock: &HostClock, seed: u64) -> Self {
         let options = HostOptions {
-            workers: 2,
             instance: format!("simulated-{seed}"),
             clock: clock.clone(),
             calls: Calls::Inline,
             ..HostOptions::default()
         };
-        let run = host::run(client.clone(), plugins.mounts(), options, std::future::pending());
+        let run = host::run(client.clone(), host::fixed(plugins.programs()), options, std::future::pending());
         Self(tokio::spawn(async move { run.await.expect("a host that runs") }))
     }
 

@@ -1,0 +1,115 @@
+//! Calls a plugin about one parent: with its quarantine, what it reads, and where calls run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_core::outcome::{Fault, Problem, ProblemKind};
+use gyre_core::quarantine::{Admission, Change, End};
+use gyre_core::reads::Read;
+use gyre_core::response::{Response, Teardown};
+use gyre_sandbox::{Call, ClockUse, Usage, call};
+use tracing::{error, info};
+
+use crate::host::Calls;
+use crate::live::Live;
+use crate::mount::Mount;
+use crate::object::SharedObject;
+use crate::reconcile::{Context, Sight};
+use crate::world::CallWorld;
+
+/// What is asked of the plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Reconcile,
+    Finalize,
+}
+
+/// What came of a call.
+pub(crate) struct Called {
+    /// A reconcile's response is that of a teardown which is not done.
+    pub(crate) result: Result<Teardown, Problem>,
+    pub(crate) clock: ClockUse,
+    /// What it read, with the fingerprint of each answer.
+    pub(crate) answers: BTreeMap<Read, u64>,
+}
+
+/// Calls the plugin, unless it is quarantined.
+pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Called {
+    let now = context.queue.now();
+    let admission = mount.admit(now);
+    if let Admission::Held { until } = admission {
+        let problem = mount.hold(&sight.parent.key(), until, now);
+        return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new() };
+    }
+    let (result, usage, answers) = run(context, mount, live, sight, ask).await;
+    let end = match &result {
+        Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
+        Err(error) => match error.fault() {
+            gyre_sandbox::Fault::Host => End::HostFault,
+            gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
+        },
+    };
+    match mount.ended(admission, end, context.queue.now()) {
+        Change::None => {}
+        Change::Quarantined => {
+            context.metrics.quarantined(&mount.name, true);
+            error!("the plugin keeps failing by its own fault: it is quarantined, and only probed from now on");
+        }
+        Change::Recovered => {
+            context.metrics.quarantined(&mount.name, false);
+            info!("the plugin answers again: its quarantine is over");
+            mount.release_held(&context.queue);
+        }
+    }
+    mount.share_workers(&context.queue);
+    mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
+    Called { result: result.map_err(problem), clock: usage.clock, answers }
+}
+
+type Answered = (Result<Teardown, call::Error>, Usage, BTreeMap<Read, u64>);
+
+async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Answered {
+    let program = Arc::clone(&live.program);
+    let parent: SharedObject = Arc::clone(&sight.parent);
+    let world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
+    let now = context.clock.now().into();
+    let make = move || {
+        let input =
+            gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        match ask {
+            Ask::Reconcile => {
+                let Call { result, usage, world } = program.plugin.reconcile(&input, &program.limits, world);
+                let undone = |response: Response| Teardown { response, done: false };
+                Call { result: result.map(undone), usage, world }
+            }
+            Ask::Finalize => program.plugin.finalize(&input, &program.limits, world),
+        }
+    };
+    let called = match context.calls {
+        Calls::OnThreads => tokio::task::spawn_blocking(make).await,
+        Calls::Inline => Ok(make()),
+    };
+    let Call { result, usage, world } = match called {
+        Ok(call) => call,
+        Err(error) => {
+            let error = call::Error::Internal(format!("the call did not end: {error}"));
+            return (Err(error), Usage::default(), BTreeMap::new());
+        }
+    };
+    let outcome = result.as_ref().err().map_or("Success", call::Error::reason);
+    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
+    let answers = world.downcast::<CallWorld>().map(|world| world.answers).unwrap_or_default();
+    let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();
+    (result, usage, answers)
+}
+
+fn problem(error: call::Error) -> Problem {
+    let fault = match error.fault() {
+        gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
+        gyre_sandbox::Fault::Host => Fault::Host,
+    };
+    match error {
+        call::Error::Failed(failure) => failure.into(),
+        error => Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string()),
+    }
+}

@@ -1,0 +1,207 @@
+//! Clients for one purpose each, over the one connection of the host.
+//!
+//! ```text
+//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ the host's client ──▶ API server
+//! ```
+//!
+//! Here is the last moment before a request is sent, so here writes are fenced.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use gyre_core::manifest::Manifest;
+use gyre_sandbox::Digest;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+use tower_service::Service;
+
+use crate::claim::Claim;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// For what a mount writes: fenced, and named in the API server's audit log with the digest of the plugin that wants it.
+pub(crate) fn for_plugin(client: &Client, claim: &Claim, manifest: &Manifest, digest: &Digest) -> Client {
+    let version: String =
+        manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
+    let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
+    Outgoing { user_agent: HeaderValue::from_str(&user_agent).ok(), ..Outgoing::over(client, claim) }.client()
+}
+
+/// For what the host writes on its own account: fenced.
+pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
+    Outgoing::over(client, claim).client()
+}
+
+/// For watching the metadata of objects alone.
+pub(crate) fn for_metadata(client: &Client) -> Client {
+    Outgoing { form: Form::Metadata, ..Outgoing::over(client, &Claim::always()) }.client()
+}
+
+/// In which form objects are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Whole,
+    /// As `PartialObjectMetadata`, which has no spec and no status.
+    Metadata,
+}
+
+/// See the module's documentation.
+#[derive(Clone)]
+struct Outgoing {
+    inner: Client,
+    claim: Claim,
+    user_agent: Option<HeaderValue>,
+    form: Form,
+}
+
+impl Outgoing {
+    fn over(client: &Client, claim: &Claim) -> Self {
+        Self { inner: client.clone(), claim: claim.clone(), user_agent: None, form: Form::Whole }
+    }
+
+    fn client(self) -> Client {
+        let namespace = self.inner.default_namespace().to_owned();
+        Client::new(self, namespace)
+    }
+
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+        if let Some(user_agent) = self.user_agent {
+            request.headers_mut().insert(USER_AGENT, user_agent);
+        }
+        if self.form == Form::Metadata {
+            let accept = metadata_form(&request);
+            request.headers_mut().insert(ACCEPT, accept);
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            self.claim.check()?;
+        }
+        Ok(with_retry_after(self.inner.send(request).await?))
+    }
+}
+
+impl Service<Request<Body>> for Outgoing {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+/// A watch brings objects, anything else that informers ask for is a list.
+fn metadata_form(request: &Request<Body>) -> HeaderValue {
+    let is_watch = request.uri().query().is_some_and(|query| query.split('&').any(|parameter| parameter == "watch=true"));
+    HeaderValue::from_static(if is_watch {
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    } else {
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    })
+}
+
+/// A proxy, or the API server before it has read the request, says 429 or 503 in plain text, and of that kube keeps the text alone. As a
+/// `Status` the answer keeps its `Retry-After`.
+fn with_retry_after(response: Response<Body>) -> Response<Body> {
+    if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return response;
+    }
+    let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let is_status = text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("application/json"));
+    let seconds = text(RETRY_AFTER).and_then(|seconds| seconds.trim().parse::<u32>().ok());
+    let (Some(seconds), false) = (seconds, is_status) else { return response };
+    let code = response.status();
+    let status = json!({
+        "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "code": code.as_u16(),
+        "reason": if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" },
+        "message": format!("the server asks to be asked again after {seconds} s"),
+        "details": { "retryAfterSeconds": seconds },
+    });
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(http::header::CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::claim::Holder;
+
+    /// Answers everything with this, and keeps what it was asked.
+    fn server(code: u16, retry_after: Option<&'static str>) -> (Client, Arc<Mutex<Vec<Request<Body>>>>) {
+        #[derive(Clone)]
+        struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
+        impl Service<Request<Body>> for Server {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = std::future::Ready<Result<Response<Body>, BoxError>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, request: Request<Body>) -> Self::Future {
+                self.2.lock().unwrap().push(request);
+                let mut response = Response::builder().status(self.0);
+                if let Some(seconds) = self.1 {
+                    response = response.header(RETRY_AFTER, seconds);
+                }
+                std::future::ready(Ok(response.body(Body::from(b"slow down".to_vec())).unwrap()))
+            }
+        }
+        let requests = Arc::default();
+        (Client::new(Server(code, retry_after, Arc::clone(&requests)), "default"), requests)
+    }
+
+    async fn send(client: &Client, method: Method, uri: &str) -> Result<String, kube::Error> {
+        client.request_text(Request::builder().method(method).uri(uri).body(Vec::new()).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn without_the_claim_nothing_is_written_and_everything_can_be_read() {
+        let (server, requests) = server(200, None);
+        let (_holder, claim) = Holder::new();
+        let client = fenced(&server, &claim);
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let error = send(&client, method, "/api").await.unwrap_err();
+            assert!(matches!(&error, kube::Error::Service(error) if error.is::<crate::claim::NotHeld>()), "{error:?}");
+        }
+        assert!(requests.lock().unwrap().is_empty());
+        send(&client, Method::GET, "/api").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn metadata_is_asked_for_in_its_own_form() {
+        let (server, requests) = server(200, None);
+        let client = for_metadata(&server);
+        send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
+        send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
+        let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
+        let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
+        assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
+        assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
+    }
+
+    #[tokio::test]
+    async fn a_plain_text_that_asks_for_patience_keeps_its_time() {
+        for code in [429, 503] {
+            let (server, _) = server(code, Some("7"));
+            let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();
+            let kube::Error::Api(status) = error else { panic!("{error:?}") };
+            assert_eq!((status.code, status.details.unwrap().retry_after_seconds), (code, 7));
+        }
+        let (server, _) = server(429, None);
+        let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();
+        let kube::Error::Api(status) = error else { panic!("{error:?}") };
+        assert!(status.message.contains("slow down"), "{status:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle};
+use tracing::info;
+
+use crate::client;
+use crate::host::Programs;
+use crate::inventory::Entry;
+use crate::live::Ground;
+use crate::mount::Mount;
+use crate::program::Program;
+use crate::release::release;
+use crate::work::MountName;
+
+/// See the module's documentation.
+#[derive(Default)]
+pub struct Mounts(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Those that are wanted.
+    mounted: BTreeMap<MountName, Mounted>,
+    /// By the mount's name: those that were, and whose parents are let go.
+    leaving: BTreeMap<String, JoinHandle<()>>,
+}
+
+/// A mount that is wanted.
+struct Mounted {
+    mount: Arc<Mount>,
+    program: Arc<Program>,
+    /// Where it gets its programs from.
+    programs: watch::Sender<Arc<Program>>,
+    task: AbortHandle,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Mounts {
+    /// The mount of that name.
+    pub(crate) fn get(&self, name: &MountName) -> Option<Arc<Mount>> {
+        self.state().mounted.get(name).map(|mounted| Arc::clone(&mounted.mount))
+    }
+
+    /// All that are wanted, by name, with the programs that they are to run.
+    pub(crate) fn all(&self) -> Vec<(Arc<Mount>, Arc<Program>)> {
+        self.state().mounted.values().map(|mounted| (Arc::clone(&mounted.mount), Arc::clone(&mounted.program))).collect()
+    }
+
+    /// The names of those that are not wanted any more, and whose parents are still to be let go.
+    pub(crate) fn leaving(&self) -> Vec<String> {
+        let state = self.state();
+        state.leaving.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Mounts and unmounts as `programs` says, for as long as it is polled.
+    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, ground: Arc<Ground>) {
+        loop {
+            let wanted = Arc::clone(&programs.borrow_and_update());
+            self.bring_to(&wanted, &ground).await;
+            if programs.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Nothing is mounted any more, and nothing is let go.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        state.mounted.clear();
+        std::mem::take(&mut state.leaving).into_values().for_each(|task| task.abort());
+    }
+
+    async fn bring_to(&self, wanted: &[Program], ground: &Arc<Ground>) {
+        let is_wanted = |mounted: &Mounted| {
+            wanted.iter().any(|program| program.name == mounted.mount.name && identity(program) == identity(&mounted.program))
+        };
+        let unwanted: Vec<Mounted> =
+            self.state().mounted.extract_if(.., |_, mounted| !is_wanted(mounted)).map(|(_, mounted)| mounted).collect();
+        for mounted in unwanted {
+            self.unmount(mounted, ground);
+        }
+        for program in wanted {
+            self.mount(program, ground);
+        }
+        for (name, entry) in ground.inventory.all() {
+            let is_known = wanted.iter().any(|program| *program.name == *name) || self.state().leaving.contains_key(&name);
+            if !is_known {
+                info!(mount = name, "no longer mounted, as the inventory shows");
+                self.let_go(name, entry, None, ground);
+            }
+        }
+    }
+
+    /// Mounts a program, or has the mount of that name change over to it.
+    fn mount(&self, program: &Program, ground: &Arc<Ground>) {
+        let mut state = self.state();
+        if let Some(mounted) = state.mounted.get_mut(&program.name) {
+            if !mounted.program.is_same(program) {
+                mounted.program = Arc::new(program.clone());
+                mounted.programs.send_replace(Arc::clone(&mounted.program));
+            }
+            return;
+        }
+        let program = Arc::new(program.clone());
+        let name = Arc::clone(&program.name);
+        let (programs, receiver) = watch::channel(Arc::clone(&program));
+        let mount = Arc::new(Mount::new(Arc::clone(&name)));
+        let running = Arc::clone(&mount).run(receiver, Arc::clone(ground));
+        // One that is mounted again while its parents are being let go: first the one, then the other.
+        let leaving = state.leaving.remove(&*name);
+        let task = tokio::spawn(async move {
+            if let Some(leaving) = leaving {
+                let _ = leaving.await;
+            }
+            running.await;
+        });
+        state.mounted.insert(name, Mounted { mount, program, programs, task: task.abort_handle() });
+    }
+
+    fn unmount(&self, mounted: Mounted, ground: &Arc<Ground>) {
+        let Mounted { mount, program, .. } = &mounted;
+        let name = mount.name.to_string();
+        let kinds = ground.inventory.kinds(&mount.name);
+        let entry = Entry::of(program, kinds.into_iter());
+        self.let_go(name, entry, Some(Arc::clone(mount)), ground);
+    }
+
+    fn let_go(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, ground: &Arc<Ground>) {
+        let (ground, mount_name) = (Arc::clone(ground), name.clone());
+        let task = tokio::spawn(async move {
+            if let Some(mount) = mount {
+                ground.queue.remove_mount(&mount.name);
+                mount.retire().await;
+            }
+            ground.claim.held().await;
+            release(&client::fenced(&ground.client, &ground.claim), &mount_name, &entry).await;
+            ground.inventory.remove(&mount_name);
+        });
+        self.state().leaving.insert(name, task);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A mount whose plugin comes to reconcile another kind, or bears another name, is another mount.
+fn identity(program: &Program) -> (&str, &str, &str) {
+    let manifest = program.manifest();
+    (&manifest.name, &manifest.parent.group, &manifest.parent.kind)
+}

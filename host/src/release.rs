@@ -1,0 +1,127 @@
+//! Unmounting without stranded finalizers: lets every parent go that still carries the finalizer of a plugin that is no longer mounted.
+//!
+//! It works on what the API server says, not on caches: there is no plugin, no queue and no watch any more.
+
+use std::time::Duration;
+
+use gyre_core::grants::Scope;
+use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, Client};
+use tracing::{info, warn};
+
+use crate::finalizers::{is_held, let_go_unmounted};
+use crate::inventory::Entry;
+use crate::kinds::{self, Resource, answered, error_chain};
+use crate::object::{Object, Received, SharedObject};
+
+/// How soon it is tried again where something failed, or something has to be gone first.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// A longer wait than that helps nobody who waits for an object to go.
+const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
+/// Parents are read in pages of so many, as client-go's pager does.
+const PAGE: u32 = 500;
+
+/// Lets all parents of a mount go. Ends when none carries the finalizer any more.
+///
+/// # Guarantees
+///
+/// - Parents that live lose the finalizer and nothing else.
+/// - Of a parent that is being deleted the children go first which the garbage collector would not find.
+pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry) {
+    let mut delay = TRY_AGAIN_AFTER;
+    loop {
+        match release_once(client, entry).await {
+            Ok(Left { parents: 0, released }) => {
+                info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
+                return;
+            }
+            Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait for children to be gone"),
+            Err(error) => warn!(mount, error = %error_chain(&error), "cannot take the finalizers away yet; trying again"),
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(TRY_AGAIN_AT_MOST_AFTER);
+    }
+}
+
+struct Left {
+    parents: usize,
+    released: usize,
+}
+
+async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Error> {
+    let mut left = Left { parents: 0, released: 0 };
+    // Where the kind is not served any more, there are no objects of it.
+    let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
+    for parent in list(client, &parents, entry, None).await? {
+        if !is_held(&parent, &entry.plugin) {
+            continue;
+        }
+        if parent.is_deleting() && has_unreachable_children(client, entry, &parent).await? {
+            left.parents += 1;
+            continue;
+        }
+        match let_go_unmounted(client, &parents, &parent, &entry.plugin).await {
+            Ok(()) => left.released += 1,
+            // Somebody else wrote to it.
+            Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(left)
+}
+
+/// Deletes the children of a parent that the garbage collector does not reach; whether there were any.
+async fn has_unreachable_children(client: &Client, entry: &Entry, parent: &Object) -> Result<bool, kube::Error> {
+    let mut found = false;
+    let selector = format!("{PLUGIN_LABEL}={},{OWNER_UID_LABEL}={}", entry.plugin, parent.uid());
+    for kind in &entry.children {
+        let Some(resource) = kinds::find(client, kind).await? else { continue };
+        for child in list(client, &resource, entry, Some(&selector)).await? {
+            if child.controller_uid() == Some(parent.uid()) {
+                continue;
+            }
+            found = true;
+            if child.is_deleting() {
+                continue;
+            }
+            let api: Api<Received> = resource.api(client, child.namespace());
+            let uid = Some(child.uid().to_owned());
+            let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
+            match answered(api.delete(child.name(), &params)).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The objects of a kind where the mount could see them.
+async fn list(
+    client: &Client,
+    resource: &Resource,
+    entry: &Entry,
+    selector: Option<&str>,
+) -> Result<Vec<SharedObject>, kube::Error> {
+    let namespaces: Vec<Option<&str>> = match &entry.namespaces {
+        Some(names) if resource.scope == Scope::Namespaced => names.iter().map(|name| Some(name.as_str())).collect(),
+        _ => vec![None],
+    };
+    let mut objects = Vec::new();
+    for namespace in namespaces {
+        let api: Api<Received> = resource.api(client, namespace);
+        let mut parameters = ListParams::default().limit(PAGE);
+        parameters.label_selector = selector.map(str::to_owned);
+        loop {
+            let page = answered(api.list(&parameters)).await?;
+            objects.extend(page.items.into_iter().filter_map(|item| item.object.ok()));
+            match page.metadata.continue_ {
+                Some(next) if !next.is_empty() => parameters = parameters.continue_token(&next),
+                _ => break,
+            }
+        }
+    }
+    Ok(objects)
+}

@@ -1,0 +1,82 @@
+//! What a host is doing at this moment, for people: the dump behind `/debug/state`.
+
+use serde_json::{Value, json};
+
+use crate::mount::{Mount, Phase};
+use crate::mounts::Mounts;
+use crate::program::Program;
+use crate::work::WorkQueue;
+
+/// So many keys of each sort are listed for a mount; all are counted.
+const LISTED: usize = 100;
+
+/// Everything, as JSON.
+pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue) -> Value {
+    let all = mounts.all();
+    let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue)).collect();
+    json!({ "mounts": mounted, "leaving": mounts.leaving() })
+}
+
+fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Value {
+    let phase = mount.phase();
+    let reason = match &phase {
+        Phase::Refused(reason) => Some(reason.as_str()),
+        _ => None,
+    };
+    let live = mount.live();
+    let program = live.as_ref().map_or(wanted, |live| &live.program);
+    let (readers, reads) = mount.count_reads();
+    let awaited: Vec<String> = live.iter().flat_map(|live| live.awaited_kinds()).map(|kind| kind.to_string()).collect();
+    let quarantine = mount.quarantined().map(|held| {
+        json!({
+            "reason": held.reason,
+            "faults": held.faults,
+            "forSeconds": queue.now().saturating_since(held.since).as_secs(),
+            "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
+        })
+    });
+    json!({
+        "name": &*mount.name,
+        "plugin": program.manifest().name,
+        "version": program.manifest().version,
+        "digest": program.plugin.digest().to_string(),
+        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.is_same(wanted)),
+        "phase": phase.as_str(),
+        "reason": reason,
+        "parent": program.manifest().parent.to_string(),
+        "parents": live.as_ref().map(|live| live.parents.len()),
+        "awaitedKinds": awaited,
+        "reads": { "parents": readers, "reads": reads },
+        "quarantine": quarantine,
+        "queue": queue_state(mount, queue),
+    })
+}
+
+fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
+    queue.look(|queue, now| {
+        let in_progress = queue.in_progress_of(&mount.name, now);
+        let parked: Vec<Value> = queue
+            .parked(&mount.name)
+            .take(LISTED)
+            .map(|(key, failures)| json!({ "object": key.to_string(), "failures": failures }))
+            .collect();
+        let delayed: Vec<Value> = queue
+            .delayed_keys(&mount.name, LISTED)
+            .map(|(key, delayed)| {
+                json!({
+                    "object": key.to_string(),
+                    "failures": delayed.failures,
+                    "dueInSeconds": delayed.until.saturating_since(now).as_secs(),
+                })
+            })
+            .collect();
+        json!({
+            "queued": queue.depth_of(&mount.name),
+            "inProgress": in_progress.count,
+            "longestInProgressSeconds": in_progress.longest.as_secs(),
+            "parkedCount": queue.parked(&mount.name).count(),
+            "parked": parked,
+            "delayed": delayed,
+        })
+    })
+}
