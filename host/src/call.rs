@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gyre_core::outcome::{Fault, Problem, ProblemKind};
 use gyre_core::quarantine::{Admission, Change, End};
+use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
 use gyre_core::response::{Response, Teardown};
 use gyre_sandbox::{Call, ClockUse, Usage, call};
@@ -36,9 +37,9 @@ pub(crate) struct Called {
 /// Calls the plugin, unless it is quarantined.
 pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Called {
     let now = context.queue.now();
-    let admission = mount.admit(now);
+    let admission = live.probation.admit(now);
     if let Admission::Held { until } = admission {
-        let problem = mount.hold(&sight.parent.key(), until, now);
+        let problem = live.probation.hold(&sight.parent.key(), until, now);
         return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new() };
     }
     let (result, usage, answers) = run(context, mount, live, sight, ask).await;
@@ -49,7 +50,7 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
         },
     };
-    match mount.ended(admission, end, context.queue.now()) {
+    match live.probation.ended(admission, end, context.queue.now()) {
         Change::None => {}
         Change::Quarantined => {
             context.metrics.quarantined(&mount.name, true);
@@ -58,10 +59,14 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
         Change::Recovered => {
             context.metrics.quarantined(&mount.name, false);
             info!("the plugin answers again: its quarantine is over");
-            mount.release_held(&context.queue);
+            for parent in live.probation.take_held() {
+                context.queue.add(&mount.name, parent, Priority::Low);
+            }
         }
     }
-    mount.share_workers(&context.queue);
+    if let Some(share) = live.probation.new_share() {
+        mount.share_workers(live, share, &context.queue);
+    }
     mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
     Called { result: result.map_err(problem), clock: usage.clock, answers }
 }

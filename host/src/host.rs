@@ -125,6 +125,7 @@ pub async fn run(
         informers,
         queue: Arc::clone(&queue),
         inventory: Arc::clone(&inventory),
+        metrics: Arc::clone(&metrics),
     });
     let recorder = Recorder::new(options.instance, options.clock.clone());
     let context = Arc::new(Context { metrics, recorder, retries, queue, clock: options.clock, calls: options.calls });

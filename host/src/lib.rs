@@ -42,6 +42,7 @@ pub mod object;
 mod own_writes;
 mod parent;
 mod plugins;
+mod probation;
 pub mod program;
 mod progress;
 mod reconcile;

@@ -20,8 +20,10 @@ use crate::informer::{Informers, Interest, Notice, Origin, Subscription};
 use crate::inventory::Inventory;
 use crate::kinds::{self, Resource, StatusSubresource};
 use crate::lookup::{Lookup, Served};
+use crate::metrics::Metrics;
 use crate::mount::Mount;
 use crate::object::Object;
+use crate::probation::Probation;
 use crate::program::Program;
 use crate::view::View;
 use crate::work::WorkQueue;
@@ -33,6 +35,7 @@ pub(crate) struct Ground {
     pub(crate) informers: Informers,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) inventory: Arc<Inventory>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// See the module's documentation.
@@ -44,6 +47,8 @@ pub(crate) struct Live {
     pub(crate) room: Room,
     /// What the mount writes with.
     pub(crate) client: Client,
+    /// How far the plugin is trusted.
+    pub(crate) probation: Probation,
     pub(crate) parents: View,
     pub(crate) lookup: Lookup,
     /// By kind: those that are served, among them kinds that an earlier program declared.
@@ -80,6 +85,7 @@ impl Live {
             client: client::for_plugin(&ground.client, &ground.claim, program.manifest(), program.plugin.digest()),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
             lookup: Lookup::new(Arc::clone(&program)),
+            probation: Probation::new(program.quarantine_after),
             program,
             children: RwLock::default(),
             subscriptions: Mutex::default(),

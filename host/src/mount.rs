@@ -4,9 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, Change, End, Held, Quarantine, Share};
-use gyre_core::queue::{self, MountOptions, Priority, Time};
+use gyre_core::quarantine::Share;
+use gyre_core::queue::{self, MountOptions};
 use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
@@ -28,11 +27,6 @@ pub struct Mount {
     phase: Mutex<Phase>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     readers: Mutex<Readers<ObjectKey>>,
-    quarantine: Mutex<Quarantine>,
-    /// The share of workers that the queue was told.
-    shared: Mutex<Share>,
-    /// Parents that wait for the end of the quarantine.
-    held: Mutex<BTreeSet<ObjectKey>>,
     pub(crate) own_writes: OwnWrites,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
@@ -76,9 +70,6 @@ impl Mount {
             phase: Mutex::default(),
             memories: Mutex::default(),
             readers: Mutex::default(),
-            quarantine: Mutex::new(Quarantine::new(None)),
-            shared: Mutex::new(Share::Full),
-            held: Mutex::default(),
             own_writes: OwnWrites::default(),
             in_flight: Arc::default(),
         }
@@ -135,10 +126,9 @@ impl Mount {
             }
         };
         ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        *self.quarantine() = Quarantine::new(program.quarantine_after);
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Share::Full;
         ground.queue.add_mount(&self.name, program.queue_options());
+        ground.metrics.quarantined(&self.name, false);
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
@@ -221,61 +211,19 @@ impl Mount {
         self.readers().concerned(kind, &object.key(), before, now)
     }
 
-    /// Whether the plugin is called now.
-    pub(crate) fn admit(&self, now: Time) -> Admission {
-        self.quarantine().admit(now)
-    }
-
-    /// How a call ended that was admitted like this.
-    pub(crate) fn ended(&self, admission: Admission, end: End, now: Time) -> Change {
-        self.quarantine().ended(admission, end, now)
-    }
-
-    /// The quarantine, if the plugin is in it.
-    pub(crate) fn quarantined(&self) -> Option<Held> {
-        self.quarantine().view()
-    }
-
-    /// The parent has to wait until then, or until the quarantine is over.
-    pub(crate) fn hold(&self, parent: &ObjectKey, until: Time, now: Time) -> Problem {
-        self.held().insert(parent.clone());
-        // It may be over by now; then the parent is called for again at once.
-        match self.quarantined() {
-            Some(held) => Problem::quarantined(&held, until, now),
-            None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),
+    /// Gives a program the share of the mount's workers that its plugin deserves, unless another one has taken over.
+    pub(crate) fn share_workers(&self, live: &Arc<Live>, share: Share, queue: &WorkQueue) {
+        if !self.live().is_some_and(|current| Arc::ptr_eq(&current, live)) {
+            return;
         }
-    }
-
-    /// The quarantine is over: what it held is due.
-    pub(crate) fn release_held(&self, queue: &WorkQueue) {
-        for parent in std::mem::take(&mut *self.held()) {
-            queue.add(&self.name, parent, Priority::Low);
-        }
-    }
-
-    /// Gives the mount the share of workers that its plugin deserves.
-    pub(crate) fn share_workers(&self, queue: &WorkQueue) {
-        let (Some(live), share) = (self.live(), self.quarantine().share()) else { return };
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if *shared != share {
-            *shared = share;
-            let options = live.program.queue_options();
-            let workers = if share == Share::One { 1 } else { options.workers };
-            queue.set_options(&self.name, MountOptions { workers, ..options });
-        }
+        let options = live.program.queue_options();
+        let workers = if share == Share::One { 1 } else { options.workers };
+        queue.set_options(&self.name, MountOptions { workers, ..options });
     }
 
     /// How the mount's failing parents are retried.
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
-    }
-
-    fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
-        self.quarantine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn held(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn readers(&self) -> MutexGuard<'_, Readers<ObjectKey>> {

@@ -209,7 +209,7 @@ impl Run<'_> {
 
     /// The parent has a deletionTimestamp, and our finalizer.
     async fn leaving(mut self) -> Outcome {
-        if self.sight.parent.annotation(RELEASE_ANNOTATION).is_some_and(|value| value != "false") {
+        if plan::is_released(self.sight.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
             self.let_go().await;
             return self.progress.outcome(None);

@@ -27,7 +27,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Value {
     let program = live.as_ref().map_or(wanted, |live| &live.program);
     let (readers, reads) = mount.count_reads();
     let awaited: Vec<String> = live.iter().flat_map(|live| live.awaited_kinds()).map(|kind| kind.to_string()).collect();
-    let quarantine = mount.quarantined().map(|held| {
+    let quarantine = live.as_ref().and_then(|live| live.probation.quarantined()).map(|held| {
         json!({
             "reason": held.reason,
             "faults": held.faults,

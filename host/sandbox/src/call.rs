@@ -148,6 +148,12 @@ pub enum Error {
         /// [`crate::Limits::events`].
         limit: usize,
     },
+    /// It asked too much of the cluster.
+    #[error("the plugin read more than {limit} times in a call")]
+    TooManyReads {
+        /// [`crate::Limits::reads`].
+        limit: usize,
+    },
     /// Its answer is not what the contract says.
     #[error("the plugin's answer is not valid in {at}: {message}")]
     InvalidOutput {
@@ -197,6 +203,7 @@ impl Error {
             Self::TooManyChildren { .. } => "TooManyChildren",
             Self::TooManyConditions { .. } => "TooManyConditions",
             Self::TooManyEvents { .. } => "TooManyEvents",
+            Self::TooManyReads { .. } => "TooManyReads",
             Self::InvalidOutput { .. } => "InvalidOutput",
             Self::LogFlood { .. } => "LogFlood",
             Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
@@ -222,6 +229,7 @@ impl Error {
             | Self::TooManyChildren { .. }
             | Self::TooManyConditions { .. }
             | Self::TooManyEvents { .. }
+            | Self::TooManyReads { .. }
             | Self::InvalidOutput { .. }
             | Self::LogFlood { .. }
             | Self::ClusterNotAllowed { .. } => Fault::Plugin,

@@ -29,6 +29,8 @@ pub struct Limits {
     pub conditions: usize,
     /// How many events one answer may emit.
     pub events: usize,
+    /// How many questions one call may ask of the cluster. What each of them read is kept as long as the parent.
+    pub reads: usize,
     /// The bytes that may be logged in a call, stdout and stderr included.
     pub log_bytes: usize,
     /// The lines that may be logged in a call, stdout and stderr included.
@@ -55,6 +57,8 @@ impl Default for Limits {
             conditions: 64,
             // Each may cost an API write.
             events: 64,
+            // A `list` is one. Whoever needs more than this should list.
+            reads: 1_000,
             // Enough for a stack trace or two; more a call would drown the host's own log.
             log_bytes: 64 << 10,
             log_lines: 1_000,

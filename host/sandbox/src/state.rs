@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) random: Random,
     pub(crate) undeclared_read: Option<GroupVersionKind>,
     pub(crate) output_bytes: usize,
+    /// How often the cluster may still be read, and how often it might at first.
+    reads: (usize, usize),
     access: Access,
 }
 
@@ -92,6 +94,7 @@ impl State {
             random: Random::new(""),
             undeclared_read: None,
             output_bytes: 0,
+            reads: (0, 0),
             access: Access::Closed,
         }
     }
@@ -104,6 +107,7 @@ impl State {
         self.random = Random::new(seed);
         self.undeclared_read = None;
         self.output_bytes = 0;
+        self.reads = (limits.reads, limits.reads);
         self.access = access;
     }
 
@@ -132,6 +136,8 @@ impl State {
         let Access::Open { world, manifest } = &mut self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });
         };
+        let (left, limit) = self.reads;
+        self.reads.0 = left.checked_sub(1).ok_or(Error::TooManyReads { limit })?;
         let declared = match read {
             Read::Children => manifest.children.iter().any(|child| child.kind == *kind),
             Read::Get | Read::List => manifest.reads.iter().any(|read| read.kind == *kind),

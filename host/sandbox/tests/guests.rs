@@ -94,6 +94,11 @@ fn endless_output() {
 }
 
 #[test]
+fn endless_reads() {
+    check(gyre_artifacts::guests::ENDLESS_READS, &Limits { reads: 100, ..limits() }, "TooManyReads");
+}
+
+#[test]
 fn deep_output() {
     let limits = limits();
     let error = check(gyre_artifacts::guests::DEEP_OUTPUT, &limits, "OutputTooDeep");
