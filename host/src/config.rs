@@ -12,6 +12,7 @@
 //! For a value that can be set in several places, a flag goes before its environment variable, which goes before `defaults` in the
 //! file, which go before what is built in. What a mount says of itself goes before all of these.
 
+mod bounded;
 mod file;
 mod load;
 mod node;

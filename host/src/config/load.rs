@@ -167,7 +167,7 @@ impl<'a> Loader<'a> {
         let source = Source::File(said.value.display().to_string().into());
         let document = read_document(self.files, &said.value, source, &said.place, self.problems)?;
         if !matches!(document.root.value, Value::Map(_)) {
-            let what = format!("expected settings, found {}", document.root.describe());
+            let what = format!("{} is not valid here", document.root.describe());
             self.problems.add(document.source.place(document.root.position), what, "write a map of settings");
             return None;
         }
@@ -187,7 +187,7 @@ impl<'a> Loader<'a> {
         for Said { value: kind, place } in granted {
             if !declared.iter().any(|known| is_same_kind(known, kind)) {
                 let what = format!(
-                    "{kind} is more than the plugin {} asks for: its manifest declares as {what} {}",
+                    "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
                     list(&declared)
                 );
