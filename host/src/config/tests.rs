@@ -2,7 +2,7 @@
 //!
 //! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,6 +33,12 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::SCHEDULED_ECHO, plugins.join("scheduled_echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
+    // Its settings are as documented; what it accepts stays the same.
+    let patched = |from: &str, to: &str| patch(&fs::read(gyre_artifacts::ECHO).unwrap(), from, to);
+    let lax = patched("\"additionalProperties\": false", "\"additionalProperties\": true ");
+    fs::write(directory.path().join("lax.wasm"), lax).unwrap();
+    let endless = patched("\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
+    fs::write(directory.path().join("endless.wasm"), endless).unwrap();
     fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
     for entry in fs::read_dir(cases).unwrap() {
@@ -40,6 +46,13 @@ fn stage(cases: &Path) -> tempfile::TempDir {
         fs::copy(&path, directory.path().join(path.file_name().unwrap())).unwrap();
     }
     directory
+}
+
+/// Replaces a text within a component by one of the same length.
+fn patch(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let at = component.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+    [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
 }
 
 /// What the configuration comes down to, as the folder sees it.
@@ -91,4 +104,167 @@ fn every_file_comes_down_to_what_stands_beside_it() {
         }
     }
     assert!(wrong.is_empty(), "not as expected (GYRE_BLESS=1 takes them):\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn flags_come_down_to_programs_too() {
+    let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let check = |flags: &[&str], expected: &str| {
+        let found = outcome(directory.path(), Source::open(&arguments(flags)));
+        assert!(found.contains(expected), "{flags:?}:\n{found}");
+    };
+    let (echo, plugins, everything) = (path("echo.wasm"), path("plugins"), path("everything.yaml"));
+    check(&["--plugin", &echo], "echo: the plugin echo\n  settings {}\n");
+    check(&["--plugin", &echo, "--adopt", "--namespace", "a"], "adoption Allowed");
+    check(&["--plugin", &echo, "--namespace", "a"], "namespaces Only({\"a\"})");
+    check(&["--plugin", &echo, "--quarantine-after", "never"], "quarantine after None");
+    check(&["--plugin", &echo, "--max-retries", "3", "--workers", "9"], "workers 9, retries Some(3)");
+    check(&["--plugin", &echo, "--call-memory", "10", "--call-deadline", "100"], "memory_bytes: 10485760, deadline: 100ms");
+    check(&["--plugin", &echo, "--settings", "echo={\"restricted\":true}"], "settings {\"restricted\":true}");
+    check(&["--plugin-dir", &plugins, "--name", "front"], "deployment front\necho: ");
+    check(&["--plugin-dir", &plugins], "scheduled-echo: ");
+    check(&["--config", &everything, "--workers", "9"], "echo-b: the plugin echo\n  settings {\"restricted\":true}");
+    check(&["--config", &everything, "--workers", "9"], "workers 9, retries Some(10), quarantine after None");
+    check(&["--config", &everything, "--workers", "9"], "workers 2, retries None, quarantine after Some(3)");
+    check(
+        &["--plugin", &echo, "--settings", "echo={\"restricted\":1}"],
+        "--settings echo: restricted: 1 is not of type \"boolean\"; the plugin echo says of it: Whether pods",
+    );
+    check(&["--plugin", &echo, "--settings", "ecko={}"], "--settings ecko: the plugin ecko is not mounted; mounted are echo\n");
+    check(&["--plugin", "none.wasm"], "--plugin none.wasm: cannot read the plugin none.wasm: No such file or directory");
+    check(
+        &["--plugin", &echo, "--plugin-dir", &plugins],
+        "plugins/echo.wasm: a mount is called echo already, at --plugin echo.wasm; give this one another name",
+    );
+    check(&["--config", "none.yaml"], "--config: cannot read none.yaml: No such file or directory");
+}
+
+/// A configuration that is followed.
+struct Followed {
+    directory: tempfile::TempDir,
+    programs: channel::Receiver<Arc<[Program]>>,
+    reports: tokio::sync::mpsc::UnboundedReceiver<String>,
+}
+
+impl Followed {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("plugins")).unwrap();
+        fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+        let file = directory.path().join("gyre.yaml");
+        fs::write(&file, CONFIGURATION).unwrap();
+        let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap();
+        let (sender, programs) = channel::channel(source.programs());
+        let (report, reports) = tokio::sync::mpsc::unbounded_channel();
+        let told = move |reload: Reload<'_>| {
+            let _ = report.send(match reload {
+                Reload::Taken => "taken".to_owned(),
+                Reload::Refused(problems) => problems.to_string(),
+            });
+        };
+        tokio::spawn(source.follow(Duration::from_secs(1), sender, told));
+        Self { directory, programs, reports }
+    }
+
+    /// Writes a file as an editor does, in place of the one before it.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.directory.path();
+        fs::write(path.join("new"), content).unwrap();
+        fs::rename(path.join("new"), path.join(name)).unwrap();
+    }
+
+    /// What is said of the next change, without the path of the folder.
+    async fn report(&mut self) -> String {
+        let report = tokio::time::timeout(Duration::from_secs(600), self.reports.recv()).await.unwrap().unwrap();
+        report.replace(&format!("{}/", self.directory.path().display()), "")
+    }
+
+    fn programs(&self) -> Arc<[Program]> {
+        Arc::clone(&self.programs.borrow())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.programs().iter().map(|program| program.name.to_string()).collect()
+    }
+}
+
+const CONFIGURATION: &str = "\
+pluginDirectory: plugins
+mounts:
+- {name: one, plugin: echo.wasm, namespaces: [one]}
+- {name: two, plugin: echo.wasm, namespaces: [two]}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_taken_and_what_has_not_changed_is_the_same() {
+    let mut followed = Followed::start();
+    let before = followed.programs();
+    followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
+    assert_eq!(followed.report().await, "taken");
+    let after = followed.programs();
+    assert!(Arc::ptr_eq(&before[0].settings, &after[0].settings), "the same program");
+    assert!(before[0].is_same(&after[0]) && !before[1].is_same(&after[1]));
+
+    let lax =
+        patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"additionalProperties\": false", "\"additionalProperties\": true ");
+    followed.write("echo.wasm", lax);
+    assert_eq!(followed.report().await, "taken");
+    assert_ne!(followed.programs()[0].plugin.digest(), before[0].plugin.digest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugins_come_and_go_with_their_directory() {
+    let mut followed = Followed::start();
+    followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
+    fs::remove_file(followed.directory.path().join("plugins/scheduled.wasm")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
+    let mut followed = Followed::start();
+    let before = followed.programs();
+    let without_two = CONFIGURATION.replace("[two]", "[one]");
+    for (file, content, expected) in [
+        ("gyre.yaml", without_two.as_bytes(), "gyre.yaml:4:3: mounts[1]: the mount one at gyre.yaml:3:3 reconciles Echo"),
+        ("gyre.yaml", b"mounts: [", "gyre.yaml:1:9: unclosed"),
+        (
+            "gyre.yaml",
+            b"name: other\nmounts: []",
+            "gyre.yaml:1:7: name: the deployment is called gyre while it runs, not other",
+        ),
+        (
+            "gyre.yaml",
+            b"mounts: [{plugin: echo.wasm, limits: {memory: 65Mi}}]",
+            "gyre.yaml:1:10: mounts[0]: the memory limit is more than the 64Mi that this process was started for",
+        ),
+        ("gyre.yaml", CONFIGURATION.as_bytes(), "taken"),
+        (
+            "plugins/bad.wasm",
+            b"no plugin",
+            "plugins/bad.wasm: cannot load the plugin plugins/bad.wasm: the plugin is not WebAssembly",
+        ),
+    ] {
+        followed.write(file, content);
+        let report = followed.report().await;
+        assert!(report.starts_with(expected), "{report}");
+        assert!(Arc::ptr_eq(&before, &followed.programs()), "the programs before go on");
+    }
+    fs::remove_file(followed.directory.path().join("plugins/bad.wasm")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert!(Arc::ptr_eq(&before, &followed.programs()), "it says what it said before");
+    followed.write("gyre.yaml", "mounts: []");
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn following_ends_when_nobody_wants_the_programs() {
+    let Followed { mut reports, programs, .. } = Followed::start();
+    drop(programs);
+    assert_eq!(reports.recv().await, None);
 }
