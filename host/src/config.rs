@@ -54,6 +54,9 @@ const MOST_CALLS: u32 = 256;
 /// Room for workers that a changed configuration adds. What is reserved is addresses.
 const FEWEST_CALLS: u32 = 32;
 
+/// The JSON Schema of the configuration file, for editors. What it cannot say, and what is wrong in plain words, says [`Source`].
+pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
+
 /// Why there is nothing to run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -15,9 +15,9 @@ use super::problem::Problems;
 use super::read::{Field, Map};
 use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
 
-const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
-const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
-const MOUNT: [&str; 12] = [
+pub(super) const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
+pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
+pub(super) const MOUNT: [&str; 12] = [
     "name",
     "plugin",
     "namespaces",
@@ -31,8 +31,8 @@ const MOUNT: [&str; 12] = [
     "grants",
     "adoption",
 ];
-const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
-const LIMITS: [&str; 10] =
+pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
+pub(super) const LIMITS: [&str; 10] =
     ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "log", "logLines", "reuse"];
 
 /// Reads a configuration file's document. Paths in it are relative to `directory`.

@@ -2,8 +2,6 @@
 //!
 //! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,11 +31,10 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::SCHEDULED_ECHO, plugins.join("scheduled_echo.wasm")).unwrap();
     fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
-    // Its settings are as documented; what it accepts stays the same.
-    let patched = |from: &str, to: &str| patch(&fs::read(gyre_artifacts::ECHO).unwrap(), from, to);
-    let lax = patched("\"additionalProperties\": false", "\"additionalProperties\": true ");
-    fs::write(directory.path().join("lax.wasm"), lax).unwrap();
-    let endless = patched("\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
+    for (name, plugin) in [("choosy", gyre_artifacts::probes::CHOOSY), ("website", gyre_artifacts::WEBSITE)] {
+        fs::copy(plugin, directory.path().join(format!("{name}.wasm"))).unwrap();
+    }
+    let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
     fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
@@ -104,6 +101,38 @@ fn every_file_comes_down_to_what_stands_beside_it() {
         }
     }
     assert!(wrong.is_empty(), "not as expected (GYRE_BLESS=1 takes them):\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_schema_for_editors_knows_the_same_keys() {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
+    let check = |name: &str, expected: bool| {
+        let text = fs::read_to_string(cases.join(name)).unwrap();
+        let document = Document::parse(DocumentSource::File(name.into()), &text).unwrap();
+        assert_eq!(validator.is_valid(&document.root.to_json()), expected, "{name}");
+    };
+    for name in ["anchors.yaml", "directory.yaml", "everything.yaml", "json.yaml", "least.yaml", "nothing-mounted.yaml"] {
+        check(name, true);
+    }
+    for name in ["empty.yaml", "no-mounts.yaml", "scalar.yaml", "settings-twice.yaml", "unknown-keys.yaml", "wrong-types.yaml"]
+    {
+        check(name, false);
+    }
+    for (pointer, keys) in [
+        ("/properties", &file::ROOT[..]),
+        ("/properties/defaults/properties", &file::POLICY),
+        ("/properties/mounts/items/properties", &file::MOUNT),
+        ("/properties/mounts/items/properties/grants/properties", &file::GRANTS),
+        ("/$defs/limits/properties", &file::LIMITS),
+    ] {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        let mut known: Vec<&String> = schema.pointer(pointer).unwrap().as_object().unwrap().keys().collect();
+        known.sort_unstable();
+        assert_eq!(known, keys, "{pointer}");
+    }
 }
 
 #[test]
