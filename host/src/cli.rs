@@ -60,7 +60,10 @@ Examples:
   gyre run --plugin echo.wasm
   gyre run --plugin-dir /plugins
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
-  gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace";
+  gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
+
+What a flag or its environment variable says of mounts goes before `defaults` in the file; what a mount in the file says of itself goes
+before both. Changed files are taken in while it runs. For the file, see `gyre config-schema` and the README.";
 
 const CONFIG_SCHEMA_EXAMPLES: &str = "\
 Examples:

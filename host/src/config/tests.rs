@@ -104,6 +104,19 @@ fn every_file_comes_down_to_what_stands_beside_it() {
 }
 
 #[test]
+fn the_readme_shows_a_configuration_that_is_right() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let example = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("plugins")).unwrap();
+    fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+    let file = directory.path().join("gyre.yaml");
+    fs::write(&file, example).unwrap();
+    let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
+    assert!(found.starts_with("deployment gyre\necho-team-a: "), "{found}");
+}
+
+#[test]
 fn the_schema_for_editors_knows_the_same_keys() {
     let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
