@@ -42,6 +42,9 @@ enum Command {
     /// Prints the CustomResourceDefinitions that plugins bring.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
+    /// Prints the JSON Schema of the configuration file, for editors.
+    #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
+    ConfigSchema,
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
@@ -57,7 +60,17 @@ Examples:
   gyre run --plugin echo.wasm
   gyre run --plugin-dir /plugins
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
-  gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace";
+  gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
+
+What a flag or its environment variable says of mounts goes before `defaults` in the file; what a mount in the file says of itself goes
+before both. Changed files are taken in while it runs. For the file, see `gyre config-schema` and the README.";
+
+const CONFIG_SCHEMA_EXAMPLES: &str = "\
+Examples:
+  gyre config-schema > gyre.schema.json
+
+In the configuration file, this comment lets editors find it:
+  # yaml-language-server: $schema=gyre.schema.json";
 
 const CRDS_EXAMPLES: &str = "\
 Examples:
@@ -119,6 +132,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run(arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Crds(arguments) => crds(&arguments),
+        Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
     };
     match result {
@@ -138,7 +152,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     log::start(&arguments.log, &arguments.log.level)?;
     let source = Source::open(&arguments.mount)?;
     if arguments.check {
-        return write!(std::io::stdout(), "{}", config::Table(&source)).context("cannot write to standard output");
+        return print(config::Table(&source));
     }
     threads(source.concurrent_calls())?.block_on(async {
         let client =
@@ -193,6 +207,10 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    write!(std::io::stdout(), "{text}").context("cannot write to standard output")
 }
 
 async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {

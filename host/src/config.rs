@@ -12,6 +12,7 @@
 //! For a value that can be set in several places, a flag goes before its environment variable, which goes before `defaults` in the
 //! file, which go before what is built in. What a mount says of itself goes before all of these.
 
+mod bounded;
 mod file;
 mod load;
 mod node;
@@ -50,8 +51,11 @@ const MOST_WAITS: u32 = 25;
 
 /// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
 const MOST_CALLS: u32 = 256;
-/// Room for workers that a changed configuration adds. What is reserved is addresses.
-const FEWEST_CALLS: u32 = 32;
+/// Room for workers that a changed configuration adds. What is reserved is addresses, and some 30 KiB of memory for each.
+const FEWEST_CALLS: u32 = 16;
+
+/// The JSON Schema of the configuration file, for editors. What it cannot say, and what is wrong in plain words, says [`Source`].
+pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
 /// Why there is nothing to run.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::config::Reload;
 use crate::informer::Target;
 
 /// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
@@ -69,6 +70,11 @@ struct Watch {
     namespace: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    result: &'static str,
+}
+
 #[derive(Clone)]
 struct Buckets(&'static [f64]);
 
@@ -104,6 +110,8 @@ pub struct Metrics {
     writes: Family<PluginWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
+    config_reloads: Family<Outcome, Counter>,
+    config_refused: Gauge,
 }
 
 impl Default for Metrics {
@@ -131,6 +139,8 @@ impl Default for Metrics {
             writes: Family::default(),
             watch_failures: Family::default(),
             cached: Family::default(),
+            config_reloads: Family::default(),
+            config_refused: Gauge::default(),
         };
         metrics.register();
         metrics
@@ -168,6 +178,12 @@ impl Metrics {
         registry.register("writes", "Requests that write, by verb", self.writes.clone());
         registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
+        registry.register(
+            "config_reloads",
+            "Changes of the configuration or of plugins, by result",
+            self.config_reloads.clone(),
+        );
+        registry.register("config_refused", "Whether the last change was refused (1)", self.config_refused.clone());
     }
 
     /// The text of `/metrics`, in the OpenMetrics format.
@@ -273,6 +289,16 @@ impl Metrics {
     /// A watch failed.
     pub fn watch_failed(&self, target: &Target) {
         self.watch_failures.get_or_create(&watch(target)).inc();
+    }
+
+    /// The configuration or a plugin has changed.
+    pub fn reloaded(&self, reload: &Reload<'_>) {
+        let (result, is_refused) = match reload {
+            Reload::Taken => ("taken", false),
+            Reload::Refused(_) => ("refused", true),
+        };
+        self.config_reloads.get_or_create(&Outcome { result }).inc();
+        self.config_refused.set(i64::from(is_refused));
     }
 
     /// So many objects are cached.

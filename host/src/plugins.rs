@@ -21,7 +21,7 @@ use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Pl
 /// a mount in the file says of itself goes before both.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MountArguments {
-    /// What is mounted, as a YAML file; it may be given instead of --plugin and the like. See --check.
+    /// A YAML file that says what is mounted, instead of --plugin and the like.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces", "adopt"])]
     pub(crate) config: Option<PathBuf>,
     /// A plugin to mount: a WebAssembly component. May be given several times.
@@ -39,7 +39,7 @@ pub(crate) struct MountArguments {
     /// Let plugins take over objects that nobody owns and that bear the name of a child.
     #[arg(long)]
     adopt: bool,
-    /// What this deployment is called, among several in one cluster [default: the file's name, else gyre].
+    /// What this deployment is called, among several in one cluster [default: the name in the file, else gyre].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     pub(crate) name: Option<String>,
     /// How many objects of each mount are worked on at once [default: 4].
@@ -57,7 +57,7 @@ pub(crate) struct MountArguments {
     /// How much memory one call of a plugin may take [default: 64].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024))]
     call_memory: Option<u16>,
-    /// Do not look whether the configuration or a plugin has changed.
+    /// Do not take in a configuration or a plugin that changes: a restart does.
     #[arg(long)]
     pub(crate) no_reload: bool,
     #[command(flatten)]

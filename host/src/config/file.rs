@@ -15,9 +15,9 @@ use super::problem::Problems;
 use super::read::{Field, Map};
 use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
 
-const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
-const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
-const MOUNT: [&str; 12] = [
+pub(super) const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
+pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
+pub(super) const MOUNT: [&str; 12] = [
     "name",
     "plugin",
     "namespaces",
@@ -31,8 +31,8 @@ const MOUNT: [&str; 12] = [
     "grants",
     "adoption",
 ];
-const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
-const LIMITS: [&str; 10] =
+pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
+pub(super) const LIMITS: [&str; 10] =
     ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "log", "logLines", "reuse"];
 
 /// Reads a configuration file's document. Paths in it are relative to `directory`.
@@ -130,7 +130,7 @@ fn settings(field: &Field<'_>) -> Option<Settings> {
     match field.node.value {
         Value::Map(_) => Some(Settings { source: field.source().clone(), node: field.node.clone(), path: field.path.clone() }),
         _ => {
-            field.wrong(format!("expected settings, found {}", field.node.describe()), "write a map of settings");
+            field.unexpected("a map of settings");
             None
         }
     }
@@ -194,7 +194,7 @@ fn namespaces(field: &Field<'_>) -> Option<Namespaces> {
 fn label(field: &Field<'_>) -> Option<Said<String>> {
     let text = field.string("a name")?;
     if !names::is_dns_label(text) {
-        field.wrong(format!("{text:?} is no name"), "write lower-case letters, digits and hyphens, at most 63");
+        field.unexpected("lower-case letters, digits and hyphens, at most 63");
         return None;
     }
     Some(Said { value: text.to_owned(), place: field.place() })
@@ -222,7 +222,7 @@ fn grants(field: &Field<'_>) -> GrantSpec {
             _ => None,
         };
         if found.is_none() {
-            field.wrong(format!("expected parent or all, found {}", field.node.describe()), "write parent or all");
+            field.unexpected("parent or all");
         }
         found
     });
@@ -243,7 +243,7 @@ fn kind(field: &Field<'_>) -> Option<Said<GroupVersionKind>> {
     let (kind, version, group) = (parts.next()?, parts.next().unwrap_or_default(), parts.next());
     let is_group = group.is_none_or(names::is_dns_subdomain);
     if !(names::is_kind(kind) && names::is_dns_label_with_letter(version) && is_group) {
-        field.wrong(format!("{text:?} is no kind"), "write it as Kind.version.group, e.g. Job.v1.batch or ConfigMap.v1");
+        field.unexpected("a kind as Kind.version.group, such as Job.v1.batch or ConfigMap.v1");
         return None;
     }
     Some(Said { value: GroupVersionKind::new(group.unwrap_or_default(), version, kind), place: field.place() })

@@ -167,7 +167,7 @@ impl<'a> Loader<'a> {
         let source = Source::File(said.value.display().to_string().into());
         let document = read_document(self.files, &said.value, source, &said.place, self.problems)?;
         if !matches!(document.root.value, Value::Map(_)) {
-            let what = format!("expected settings, found {}", document.root.describe());
+            let what = format!("{} is not valid here", document.root.describe());
             self.problems.add(document.source.place(document.root.position), what, "write a map of settings");
             return None;
         }
@@ -187,7 +187,7 @@ impl<'a> Loader<'a> {
         for Said { value: kind, place } in granted {
             if !declared.iter().any(|known| is_same_kind(known, kind)) {
                 let what = format!(
-                    "{kind} is more than the plugin {} asks for: its manifest declares as {what} {}",
+                    "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
                     list(&declared)
                 );
@@ -211,9 +211,9 @@ impl<'a> Loader<'a> {
     /// Two mounts that both say what becomes of one object would undo each other's work without end.
     fn check_parents(&mut self, loaded: &[Loaded]) {
         for (index, mount) in loaded.iter().enumerate() {
-            let clash = loaded.iter().take(index).find(|other| clash(other, mount).is_some());
-            let Some(other) = clash else { continue };
-            let Some(undone) = self::clash(other, mount) else { continue };
+            let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
+            let found = loaded.iter().take(index).find_map(|other| Some((other, clash(other)?)));
+            let Some((other, undone)) = found else { continue };
             let (kind, at) = (&mount.program.manifest().parent, other.spec.place.location());
             let what = format!(
                 "the mount {} at {at} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
@@ -241,24 +241,36 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// What two mounts would undo of each other's; none: they go together.
-fn clash(one: &Loaded, other: &Loaded) -> Option<&'static str> {
-    let (manifest, others) = (one.program.manifest(), other.program.manifest());
-    let overlap = match (&one.spec.policy.namespaces, &other.spec.policy.namespaces) {
-        (Some(Namespaces::Only(names)), Some(Namespaces::Only(others))) => !names.is_disjoint(others),
-        (Some(_), Some(_)) => true,
-        // What could not be read is a problem already.
-        _ => false,
-    };
-    if !overlap || !is_same_kind(&manifest.parent, &others.parent) {
-        None
-    } else if manifest.name == others.name {
-        // Children belong to a plugin's name and a parent.
-        Some("children")
-    } else if KUBERNETES_GROUPS.contains(&manifest.parent.group.as_str()) {
-        None
-    } else {
-        Some("status")
+/// What a mount wants for itself.
+struct Claim<'a> {
+    plugin: &'a str,
+    parent: &'a GroupVersionKind,
+    /// None: they could not be read, which is a problem already.
+    namespaces: Option<&'a Namespaces>,
+}
+
+fn claim(mount: &Loaded) -> Claim<'_> {
+    let manifest = mount.program.manifest();
+    Claim { plugin: &manifest.name, parent: &manifest.parent, namespaces: mount.spec.policy.namespaces.as_ref() }
+}
+
+impl Claim<'_> {
+    /// What two mounts would undo of each other's; none: they go together. Selectors do not count: an object's labels change.
+    fn clash(&self, other: &Self) -> Option<&'static str> {
+        let overlap = match (self.namespaces?, other.namespaces?) {
+            (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),
+            _ => true,
+        };
+        if !overlap || !is_same_kind(self.parent, other.parent) {
+            None
+        } else if self.plugin == other.plugin {
+            // Children belong to a plugin's name and a parent.
+            Some("children")
+        } else if KUBERNETES_GROUPS.contains(&self.parent.group.as_str()) {
+            None
+        } else {
+            Some("status")
+        }
     }
 }
 
@@ -294,5 +306,43 @@ pub(crate) fn read_document(
             problems.0.push(problem);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_clash_over_the_same_objects_only() {
+        let check = |(plugin, parent, namespaces): (&str, &str, &[&str]), expected: Option<&str>| {
+            let kind = |kind: &str| match kind.split_once('.') {
+                Some((kind, group)) => GroupVersionKind::new(group, "v1", kind),
+                None => GroupVersionKind::new("", "v1", kind),
+            };
+            let only = |names: &[&str]| match names {
+                [] => Namespaces::All,
+                names => Namespaces::Only(names.iter().map(|name| (*name).to_owned()).collect()),
+            };
+            for (held, there) in [("Pod", only(&["a", "b"])), ("Echo.example.com", only(&["a", "b"])), ("Job.batch", only(&[]))]
+            {
+                let (held, parent, namespaces) = (kind(held), kind(parent), only(namespaces));
+                let one = Claim { plugin: "one", parent: &held, namespaces: Some(&there) };
+                let other = Claim { plugin, parent: &parent, namespaces: Some(&namespaces) };
+                let expected = if is_same_kind(&held, &parent) { expected } else { None };
+                assert_eq!(one.clash(&other), expected, "{plugin} {parent} {namespaces:?}");
+                assert_eq!(other.clash(&one), expected, "{plugin} {parent} {namespaces:?}, the other way round");
+                assert_eq!(one.clash(&Claim { namespaces: None, ..other }), None, "what is unknown");
+            }
+        };
+        check(("one", "Echo.example.com", &["b"]), Some("children"));
+        check(("one", "Echo.example.com", &["c"]), None);
+        check(("one", "Echo.example.com", &[]), Some("children"));
+        check(("two", "Echo.example.com", &["b", "c"]), Some("status"));
+        check(("two", "Echo.example.com", &["c"]), None);
+        check(("two", "Pod", &["a"]), None);
+        check(("one", "Pod", &["a"]), Some("children"));
+        check(("two", "Job.batch", &[]), None);
+        check(("one", "Job.batch", &["a"]), Some("children"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
-use serde_saphyr::{Location, MergeKeyPolicy, NonFiniteFloatPolicy, Spanned};
+use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFloatPolicy, Spanned, UserMessageFormatter};
 
 use super::problem::{Place, Position, Problem};
 
@@ -87,8 +87,9 @@ impl Document {
             Err(error) => {
                 let place =
                     error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
-                let remedy = "correct the YAML".to_owned();
-                Err(Problem { place, what: error.without_snippet().to_string(), remedy })
+                // The text alone: where it happened is the place.
+                let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+                Err(Problem { place, what, remedy: "correct the YAML".to_owned() })
             }
         }
     }

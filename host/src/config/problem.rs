@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 /// A line and a column of a text, both counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) line: u64,
     pub(crate) column: u64,
@@ -71,9 +71,20 @@ impl Problems {
         self.0.push(Problem { place, what: what.into(), remedy: remedy.into() });
     }
 
-    /// The value, if nothing is wrong.
-    pub(crate) fn or<T>(self, value: T) -> Result<T, Self> {
-        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    /// The value, if nothing is wrong. Otherwise all that is, file by file in the order of the lines.
+    pub(crate) fn or<T>(mut self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() {
+            return Ok(value);
+        }
+        let mut sources: Vec<Arc<str>> = Vec::new();
+        for problem in &self.0 {
+            if !sources.contains(&problem.place.source) {
+                sources.push(Arc::clone(&problem.place.source));
+            }
+        }
+        let rank = |place: &Place| sources.iter().position(|source| *source == place.source);
+        self.0.sort_by_key(|problem| (rank(&problem.place), problem.place.position));
+        Err(self)
     }
 }
 
@@ -89,13 +100,18 @@ impl std::error::Error for Problems {}
 
 /// The known word that is meant, if one is like it.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // As clap and rustc do: of four letters one may be wrong.
-    let is_near = |(distance, known): &(usize, &str)| *distance <= (word.len().max(known.len()) / 3).max(1);
-    let distance = |known: &'a str| (strsim::osa_distance(&word.to_lowercase(), &known.to_lowercase()), known);
-    known.into_iter().map(distance).filter(is_near).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
+    let word = word.to_lowercase();
+    let distance = |known: &str| {
+        let known = known.to_lowercase();
+        // One that is cut short is meant, too. Else, of three letters one may be wrong.
+        let is_short = word.len() >= 3 && (known.starts_with(&word) || word.starts_with(&known));
+        let distance = if is_short { 0 } else { strsim::osa_distance(&word, &known) };
+        (distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
+    };
+    known.into_iter().filter_map(|known| Some((distance(known)?, known))).min_by_key(|near| near.0).map(|(_, known)| known)
 }
 
-/// `"a", "b" and "c"`.
+/// `a, b and c`.
 pub(crate) fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
     let mut words: Vec<String> = words.into_iter().map(|word| format!("{word}")).collect();
     match (words.pop(), words.is_empty()) {

@@ -71,7 +71,8 @@ pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = BYTES.iter().rev().filter(|(suffix, _)| suffix.ends_with('i')).find(|(_, unit)| self.0 % unit == 0);
+        let unit =
+            BYTES.iter().rev().filter(|(suffix, _)| suffix.ends_with('i')).find(|(_, unit)| self.0.is_multiple_of(*unit));
         match unit {
             Some((suffix, unit)) if self.0 > 0 => write!(formatter, "{}{suffix}", self.0 / unit),
             _ => write!(formatter, "{}", self.0),

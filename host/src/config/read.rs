@@ -41,14 +41,15 @@ impl<'a> Field<'a> {
         self.problems.borrow_mut().add(self.place(), what, remedy);
     }
 
-    fn unexpected(&self, expected: &str) {
-        self.wrong(format!("expected {expected}, found {}", self.node.describe()), format!("write {expected}"));
+    /// It should be something else.
+    pub(crate) fn unexpected(&self, expected: &str) {
+        self.wrong(format!("{} is not valid here", self.node.describe()), format!("write {expected}"));
     }
 
     /// A map with none but these keys. `what` it is, for people.
     pub(crate) fn map(self, what: &str, known: &[&'static str]) -> Option<Map<'a>> {
         let Value::Map(entries) = &self.node.value else {
-            self.unexpected(&format!("{what}: a map of {}", list(known)));
+            self.unexpected(&format!("{what} as a map of {}", list(known)));
             return None;
         };
         for (key, _) in entries {

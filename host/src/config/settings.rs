@@ -6,6 +6,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
+use super::bounded;
 use super::problem::{Place, Problems, list, nearest};
 use super::spec::Settings;
 use crate::kinds::error_chain;
@@ -53,7 +54,11 @@ impl Check<'_> {
     }
 
     fn by_schema(&self, schema: &Value, json: &Value, problems: &mut Problems) {
-        let validator = match jsonschema::options().with_draft(Draft::Draft202012).offline().build(schema) {
+        let built = bounded::check(schema).and_then(|()| {
+            let options = jsonschema::options().with_draft(Draft::Draft202012).offline();
+            options.build(schema).map_err(|error| error.to_string())
+        });
+        let validator = match built {
             Ok(validator) => validator,
             Err(error) => {
                 let what = format!("the settings schema of the plugin {} cannot be used: {error}", self.manifest.name);

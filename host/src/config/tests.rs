@@ -1,1 +1,312 @@
-//! Configurations.
+//! Configurations as data: a file beside what it comes down to, or beside all that is wrong with it.
+//!
+//! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use super::*;
+use crate::program::Program;
+
+/// The arguments as `gyre run` has them.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    mount: MountArguments,
+}
+
+fn arguments(arguments: &[&str]) -> MountArguments {
+    let fixed = ["gyre", "--code-cache", "off"];
+    Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount
+}
+
+/// A folder with the cases, and with plugins of several kinds beside them.
+fn stage(cases: &Path) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let plugins = directory.path().join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+    fs::copy(gyre_artifacts::SCHEDULED_ECHO, plugins.join("scheduled_echo.wasm")).unwrap();
+    fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
+    for (name, plugin) in [("choosy", gyre_artifacts::probes::CHOOSY), ("website", gyre_artifacts::WEBSITE)] {
+        fs::copy(plugin, directory.path().join(format!("{name}.wasm"))).unwrap();
+    }
+    let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
+    fs::write(directory.path().join("endless.wasm"), endless).unwrap();
+    fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
+    fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
+    for entry in fs::read_dir(cases).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, directory.path().join(path.file_name().unwrap())).unwrap();
+    }
+    directory
+}
+
+/// Replaces a text within a component by one of the same length.
+fn patch(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let at = component.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+    [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
+}
+
+/// What the configuration comes down to, as the folder sees it.
+fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
+    let text = match source {
+        Ok(source) => {
+            let mut text = format!("deployment {}\n", source.name());
+            for program in source.programs().iter() {
+                write!(text, "{}", describe(program)).unwrap();
+            }
+            text
+        }
+        Err(Error::Refused(problems)) => format!("{problems}\n"),
+        Err(error) => panic!("{error}"),
+    };
+    text.replace(&format!("{}/", directory.display()), "")
+}
+
+fn describe(program: &Program) -> String {
+    let Program { name, plugin, settings, limits, workers, namespaces, selector, grants, reads, max_retries, quarantine_after } =
+        program;
+    format!(
+        "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
+         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n",
+        plugin.manifest().name,
+        String::from_utf8_lossy(settings),
+        grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
+        grants.adoption(),
+    )
+}
+
+#[test]
+fn every_file_comes_down_to_what_stands_beside_it() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
+    let directory = stage(&cases);
+    let mut inputs: Vec<PathBuf> = fs::read_dir(&cases).unwrap().map(|entry| entry.unwrap().path()).collect();
+    inputs.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    inputs.sort();
+    let mut wrong = Vec::new();
+    for input in inputs {
+        let staged = directory.path().join(input.file_name().unwrap());
+        let source = Source::open(&arguments(&["--config", staged.to_str().unwrap()]));
+        let found = outcome(directory.path(), source);
+        let expected = input.with_extension("txt");
+        if std::env::var_os("GYRE_BLESS").is_some() {
+            fs::write(&expected, &found).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != found {
+            wrong.push(format!("{}:\n{found}", expected.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "not as expected (GYRE_BLESS=1 takes them):\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_readme_shows_a_configuration_that_is_right() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let example = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("plugins")).unwrap();
+    fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+    let file = directory.path().join("gyre.yaml");
+    fs::write(&file, example).unwrap();
+    let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
+    assert!(found.starts_with("deployment gyre\necho-team-a: "), "{found}");
+}
+
+#[test]
+fn the_schema_for_editors_knows_the_same_keys() {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests");
+    let check = |name: &str, expected: bool| {
+        let text = fs::read_to_string(cases.join(name)).unwrap();
+        let document = Document::parse(DocumentSource::File(name.into()), &text).unwrap();
+        assert_eq!(validator.is_valid(&document.root.to_json()), expected, "{name}");
+    };
+    for name in ["anchors.yaml", "directory.yaml", "everything.yaml", "json.yaml", "least.yaml", "nothing-mounted.yaml"] {
+        check(name, true);
+    }
+    for name in ["empty.yaml", "no-mounts.yaml", "scalar.yaml", "settings-twice.yaml", "unknown-keys.yaml", "wrong-types.yaml"]
+    {
+        check(name, false);
+    }
+    for (pointer, keys) in [
+        ("/properties", &file::ROOT[..]),
+        ("/properties/defaults/properties", &file::POLICY),
+        ("/properties/mounts/items/properties", &file::MOUNT),
+        ("/properties/mounts/items/properties/grants/properties", &file::GRANTS),
+        ("/$defs/limits/properties", &file::LIMITS),
+    ] {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        let mut known: Vec<&String> = schema.pointer(pointer).unwrap().as_object().unwrap().keys().collect();
+        known.sort_unstable();
+        assert_eq!(known, keys, "{pointer}");
+    }
+}
+
+#[test]
+fn flags_come_down_to_programs_too() {
+    let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let check = |flags: &[&str], expected: &str| {
+        let found = outcome(directory.path(), Source::open(&arguments(flags)));
+        assert!(found.contains(expected), "{flags:?}:\n{found}");
+    };
+    let (echo, plugins, everything) = (path("echo.wasm"), path("plugins"), path("everything.yaml"));
+    check(&["--plugin", &echo], "echo: the plugin echo\n  settings {}\n");
+    check(&["--plugin", &echo, "--adopt", "--namespace", "a"], "adoption Allowed");
+    check(&["--plugin", &echo, "--namespace", "a"], "namespaces Only({\"a\"})");
+    check(&["--plugin", &echo, "--quarantine-after", "never"], "quarantine after None");
+    check(&["--plugin", &echo, "--max-retries", "3", "--workers", "9"], "workers 9, retries Some(3)");
+    check(&["--plugin", &echo, "--call-memory", "10", "--call-deadline", "100"], "memory_bytes: 10485760, deadline: 100ms");
+    check(&["--plugin", &echo, "--settings", "echo={\"restricted\":true}"], "settings {\"restricted\":true}");
+    check(&["--plugin-dir", &plugins, "--name", "front"], "deployment front\necho: ");
+    check(&["--plugin-dir", &plugins], "scheduled-echo: ");
+    check(&["--config", &everything, "--workers", "9"], "echo-b: the plugin echo\n  settings {\"restricted\":true}");
+    check(&["--config", &everything, "--workers", "9"], "workers 9, retries Some(10), quarantine after None");
+    check(&["--config", &everything, "--workers", "9"], "workers 2, retries None, quarantine after Some(3)");
+    check(
+        &["--plugin", &echo, "--settings", "echo={\"restricted\":1}"],
+        "--settings echo: restricted: 1 is not of type \"boolean\"; the plugin echo says of it: Whether pods",
+    );
+    check(&["--plugin", &echo, "--settings", "ecko={}"], "--settings ecko: the plugin ecko is not mounted; mounted are echo\n");
+    check(&["--plugin", "none.wasm"], "--plugin none.wasm: cannot read the plugin none.wasm: No such file or directory");
+    check(
+        &["--plugin", &echo, "--plugin-dir", &plugins],
+        "plugins/echo.wasm: a mount is called echo already, at --plugin echo.wasm; give this one another name",
+    );
+    check(&["--config", "none.yaml"], "--config: cannot read none.yaml: No such file or directory");
+}
+
+/// A configuration that is followed.
+struct Followed {
+    directory: tempfile::TempDir,
+    programs: channel::Receiver<Arc<[Program]>>,
+    reports: tokio::sync::mpsc::UnboundedReceiver<String>,
+}
+
+impl Followed {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("plugins")).unwrap();
+        fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+        let file = directory.path().join("gyre.yaml");
+        fs::write(&file, CONFIGURATION).unwrap();
+        let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap();
+        let (sender, programs) = channel::channel(source.programs());
+        let (report, reports) = tokio::sync::mpsc::unbounded_channel();
+        let told = move |reload: Reload<'_>| {
+            let _ = report.send(match reload {
+                Reload::Taken => "taken".to_owned(),
+                Reload::Refused(problems) => problems.to_string(),
+            });
+        };
+        tokio::spawn(source.follow(Duration::from_secs(1), sender, told));
+        Self { directory, programs, reports }
+    }
+
+    /// Writes a file as an editor does, in place of the one before it.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.directory.path();
+        fs::write(path.join("new"), content).unwrap();
+        fs::rename(path.join("new"), path.join(name)).unwrap();
+    }
+
+    /// What is said of the next change, without the path of the folder.
+    async fn report(&mut self) -> String {
+        let report = tokio::time::timeout(Duration::from_secs(600), self.reports.recv()).await.unwrap().unwrap();
+        report.replace(&format!("{}/", self.directory.path().display()), "")
+    }
+
+    fn programs(&self) -> Arc<[Program]> {
+        Arc::clone(&self.programs.borrow())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.programs().iter().map(|program| program.name.to_string()).collect()
+    }
+}
+
+const CONFIGURATION: &str = "\
+pluginDirectory: plugins
+mounts:
+- {name: one, plugin: echo.wasm, namespaces: [one]}
+- {name: two, plugin: echo.wasm, namespaces: [two]}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_taken_and_what_has_not_changed_is_the_same() {
+    let mut followed = Followed::start();
+    let before = followed.programs();
+    followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
+    assert_eq!(followed.report().await, "taken");
+    let after = followed.programs();
+    assert!(Arc::ptr_eq(&before[0].settings, &after[0].settings), "the same program");
+    assert!(before[0].is_same(&after[0]) && !before[1].is_same(&after[1]));
+
+    let lax =
+        patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"additionalProperties\": false", "\"additionalProperties\": true ");
+    followed.write("echo.wasm", lax);
+    assert_eq!(followed.report().await, "taken");
+    assert_ne!(followed.programs()[0].plugin.digest(), before[0].plugin.digest());
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugins_come_and_go_with_their_directory() {
+    let mut followed = Followed::start();
+    followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
+    fs::remove_file(followed.directory.path().join("plugins/scheduled.wasm")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
+    let mut followed = Followed::start();
+    let before = followed.programs();
+    let without_two = CONFIGURATION.replace("[two]", "[one]");
+    for (file, content, expected) in [
+        ("gyre.yaml", without_two.as_bytes(), "gyre.yaml:4:3: mounts[1]: the mount one at gyre.yaml:3:3 reconciles Echo"),
+        ("gyre.yaml", b"mounts: [", "gyre.yaml:1:9: unclosed"),
+        (
+            "gyre.yaml",
+            b"name: other\nmounts: []",
+            "gyre.yaml:1:7: name: the deployment is called gyre while it runs, not other",
+        ),
+        (
+            "gyre.yaml",
+            b"mounts: [{plugin: echo.wasm, limits: {memory: 65Mi}}]",
+            "gyre.yaml:1:10: mounts[0]: the memory limit is more than the 64Mi that this process was started for",
+        ),
+        ("gyre.yaml", CONFIGURATION.as_bytes(), "taken"),
+        (
+            "plugins/bad.wasm",
+            b"no plugin",
+            "plugins/bad.wasm: cannot load the plugin plugins/bad.wasm: the plugin is not WebAssembly",
+        ),
+    ] {
+        followed.write(file, content);
+        let report = followed.report().await;
+        assert!(report.starts_with(expected), "{report}");
+        assert!(Arc::ptr_eq(&before, &followed.programs()), "the programs before go on");
+    }
+    fs::remove_file(followed.directory.path().join("plugins/bad.wasm")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert!(Arc::ptr_eq(&before, &followed.programs()), "it says what it said before");
+    followed.write("gyre.yaml", "mounts: []");
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn following_ends_when_nobody_wants_the_programs() {
+    let Followed { mut reports, programs, .. } = Followed::start();
+    drop(programs);
+    assert_eq!(reports.recv().await, None);
+}

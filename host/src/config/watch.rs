@@ -101,8 +101,6 @@ fn plugins_in(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use std::os::unix::fs::symlink;
 
     use super::*;
