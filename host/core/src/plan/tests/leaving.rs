@@ -114,6 +114,14 @@ proptest! {
     }
 
     #[test]
+    fn no_object_gets_two_steps_at_once(world in lingering_worlds(), teardown in teardowns()) {
+        for plan in [world.plan(), leaving(&world, teardown.as_ref()).plan] {
+            let children: BTreeSet<&ObjectRef> = plan.steps.iter().map(Step::child).collect();
+            prop_assert_eq!(children.len(), plan.steps.len(), "{:?}", plan);
+        }
+    }
+
+    #[test]
     fn until_the_plugin_is_done_all_is_as_for_the_living(
         mut world in lingering_worlds(),
         children in proptest::option::of(proptest::collection::vec(children(), 0..8)),
