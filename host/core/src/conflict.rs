@@ -110,6 +110,8 @@ impl TakenBack {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -158,5 +160,43 @@ mod tests {
         assert_eq!(taken_back.answer(&edit, at(100)), Answer::Refuse);
         assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs() - 1)), Answer::Refuse);
         assert_eq!(taken_back.answer(&edit, at(WINDOW.as_secs())), Answer::TakeBack);
+    }
+
+    fn holds() -> impl Strategy<Value = Vec<Hold>> {
+        let hold = prop_oneof![6 => Just(Hold::Updated), 1 => Just(Hold::Applied), 1 => Just(Hold::Subresource)];
+        proptest::collection::vec(hold, 0..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_claim_is_never_overruled_and_an_edit_only_so_often(
+            turns in proptest::collection::vec((holds(), 0..200_u64), 1..60),
+        ) {
+            let mut taken_back = TakenBack::default();
+            let mut now = Time::default();
+            let mut moments: Vec<Time> = Vec::new();
+            for (holds, pause) in turns {
+                now = now + Duration::from_secs(pause);
+                if taken_back.answer(&conflicts(&holds), now) == Answer::TakeBack {
+                    prop_assert!(!holds.is_empty() && holds.iter().all(|hold| *hold == Hold::Updated));
+                    moments.push(now);
+                }
+            }
+            // A window that is forgotten and the one after it may touch.
+            for (index, first) in moments.iter().enumerate() {
+                let near = moments.iter().skip(index).take_while(|moment| moment.saturating_since(*first) < WINDOW);
+                prop_assert!(near.count() <= 2 * TAKE_BACKS as usize);
+            }
+        }
+
+        #[test]
+        fn any_words_are_read_and_names_come_back(manager in "\\PC{0,20}", words in "\\PC{0,40}") {
+            let quoted = manager.replace('\\', "\\\\").replace('"', "\\\"");
+            let parsed = Conflict::parse(".spec", &format!("conflict with \"{quoted}\" using v1"));
+            prop_assert_eq!((parsed.manager, parsed.hold), (manager, Hold::Updated));
+            prop_assert_eq!(Conflict::parse(&words, &words).field, words);
+        }
     }
 }

@@ -241,8 +241,6 @@ pub enum RefusalReason {
     InvalidChild,
     /// An object that is not the parent's bears the name.
     ForeignObject,
-    /// Kubernetes allows no owner reference from it to the parent, and nothing else would clean it up.
-    CannotBeOwned,
     /// Another field manager holds a field. Found when applying.
     Conflict,
     /// A field cannot be changed in place. Found when applying.
@@ -265,7 +263,6 @@ impl RefusalReason {
             Self::NotServed => "NotServed",
             Self::InvalidChild => "InvalidChild",
             Self::ForeignObject => "ForeignObject",
-            Self::CannotBeOwned => "CannotBeOwned",
             Self::Conflict => "Conflict",
             Self::ImmutableField => "ImmutableField",
             Self::Rejected => "Rejected",

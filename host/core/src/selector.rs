@@ -104,6 +104,10 @@ fn parse_value(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(selector: &str, expected: Result<bool, &str>) {
@@ -139,5 +143,53 @@ mod tests {
         check("app among (web)", Err("`app among (web)` has neither `in` nor `notin` before the values"));
         check("app web", Err("`app web` is neither a key nor a value"));
         check("app)", Err("`app)` lacks a `(`"));
+    }
+
+    /// Whether a label with that value, or without one, meets a requirement with those values.
+    type Meets = fn(Option<&str>, &[&str]) -> bool;
+
+    /// A requirement as text, and what it means of which key with which values.
+    fn requirements() -> impl Strategy<Value = (String, Meets, &'static str, Vec<&'static str>)> {
+        let key = proptest::sample::select(vec!["app", "tier", "example.com/zone"]);
+        let values = proptest::collection::vec(proptest::sample::select(vec!["", "a", "b", "c"]), 1..3);
+        (key, values, 0..6_u8).prop_map(|(key, values, form)| {
+            let (first, list) = (values[0], values.join(", "));
+            let (text, meets): (String, Meets) = match form {
+                0 => (key.to_owned(), |value, _| value.is_some()),
+                1 => (format!("!{key}"), |value, _| value.is_none()),
+                2 => (format!("{key}={first}"), |value, values| value == values.first().copied()),
+                3 => (format!("{key} != {first}"), |value, values| value != values.first().copied()),
+                4 => (format!("{key} in ({list})"), |value, values| value.is_some_and(|value| values.contains(&value))),
+                _ => (format!("{key} notin ({list})"), |value, values| value.is_none_or(|value| !values.contains(&value))),
+            };
+            (text, meets, key, values)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn an_object_matches_if_it_meets_every_requirement(
+            requirements in proptest::collection::vec(requirements(), 0..4),
+            labels in proptest::collection::btree_map(
+                proptest::sample::select(vec!["app", "tier", "example.com/zone"]),
+                proptest::sample::select(vec!["", "a", "b", "c"]),
+                0..4,
+            ),
+        ) {
+            let texts: Vec<&str> = requirements.iter().map(|(text, ..)| text.as_str()).collect();
+            let selector: Selector = texts.join(",").parse().expect("a selector");
+            let labels: BTreeMap<&str, &str> = labels;
+            let expected = requirements.iter().all(|(_, meets, key, values)| meets(labels.get(key).copied(), values));
+            let found = selector.matches(|key| labels.get(key).map(|value| Cow::from(*value)));
+            prop_assert_eq!(found, expected, "{} for {:?}", texts.join(","), labels);
+            prop_assert_eq!(selector.is_empty(), requirements.is_empty());
+        }
+
+        #[test]
+        fn no_text_is_too_strange(text in "[a-c!=,() inot]{0,30}|\\PC{0,20}") {
+            let _: Result<Selector, Error> = text.parse();
+        }
     }
 }

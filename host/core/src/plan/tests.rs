@@ -5,6 +5,7 @@ use crate::grants::{Adoption, Kinds, Namespaces};
 use crate::manifest::{ChildKind, Manifest};
 
 mod cases;
+mod convergence;
 mod laws;
 mod leaving;
 mod model;
@@ -20,11 +21,15 @@ fn gvk(text: &str) -> GroupVersionKind {
 /// Everything that a plan depends on, owned, so that tests can change one thing at a time.
 #[derive(Clone, Debug)]
 struct World {
+    plugin: &'static str,
     parent: Parent,
     grants: Grants,
     scopes: BTreeMap<GroupVersionKind, Scope>,
     desired: Option<Vec<Child>>,
     observed: Vec<Live>,
+    /// How many objects the model has made.
+    created: usize,
+    counts: BTreeMap<String, model::Count>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +39,8 @@ struct Live {
     uid: String,
     resource_version: String,
     json: String,
-    settled: Option<Settled>,
+    /// What a plugin's mount remembers: mounts share no memory.
+    settled: Option<(&'static str, Settled)>,
 }
 
 impl Live {
@@ -82,6 +88,7 @@ fn world() -> World {
         ("rbac.authorization.k8s.io/v1/ClusterRole", Scope::Cluster),
     ];
     World {
+        plugin: PLUGIN,
         parent: Parent {
             kind: gvk("example.com/v1/Echo"),
             key: ObjectKey::new(Some("default"), "hello"),
@@ -91,6 +98,8 @@ fn world() -> World {
         scopes: scopes.map(|(kind, scope)| (gvk(kind), scope)).into(),
         desired: None,
         observed: Vec::new(),
+        created: 0,
+        counts: BTreeMap::new(),
     }
 }
 
@@ -105,11 +114,11 @@ impl World {
                 uid: &live.uid,
                 resource_version: &live.resource_version,
                 json: live.json.as_bytes(),
-                settled: live.settled.as_ref(),
+                settled: live.settled.as_ref().filter(|(plugin, _)| *plugin == self.plugin).map(|(_, settled)| settled),
             })
             .collect();
         use_input(&Input {
-            plugin: PLUGIN,
+            plugin: self.plugin,
             parent: &self.parent,
             grants: &self.grants,
             scopes: &self.scopes,

@@ -136,7 +136,7 @@ fn what_the_api_server_has_answered_is_not_asked_again_until_something_changes()
     let settled = Settled::of(&digest, &live);
     let plan_for = |live: &Value, wanted: Value| {
         let mut world = base.clone().sees([live.clone()]).wants([wanted]);
-        world.observed[0].settled = Some(settled.clone());
+        world.observed[0].settled = Some((PLUGIN, settled.clone()));
         steps(&world.plan()).len()
     };
     assert_eq!(plan_for(&live, config_map("a", "1000m")), 0);

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
-use super::laws::{children, is_owned, worlds};
+use super::laws::{children, is_owned, lingering_worlds};
+use super::model::parsed;
 use super::*;
 use crate::response::{Response, Teardown};
 
@@ -16,24 +17,6 @@ fn teardown(done: bool, children: Option<Vec<Child>>) -> Teardown {
 fn teardowns() -> impl Strategy<Value = Option<Teardown>> {
     let children = proptest::option::weighted(0.8, proptest::collection::vec(children(), 0..8));
     proptest::option::weighted(0.7, children.prop_map(|children| teardown(true, children)))
-}
-
-/// Worlds in which some objects do not go at once.
-fn lingering_worlds() -> impl Strategy<Value = World> {
-    (worlds(), proptest::collection::vec(any::<bool>(), 8)).prop_map(|(mut world, lingers)| {
-        for (live, lingers) in world.observed.iter_mut().zip(lingers) {
-            let mut object = parsed(live);
-            if lingers {
-                object["metadata"]["finalizers"] = json!(["example.com/slow"]);
-                live.json = object.to_string();
-            }
-        }
-        world
-    })
-}
-
-fn parsed(live: &Live) -> Value {
-    serde_json::from_str(&live.json).expect("JSON")
 }
 
 fn leaving(world: &World, teardown: Option<&Teardown>) -> Leaving {
@@ -128,6 +111,14 @@ proptest! {
         let mut after = world.clone();
         after.execute(&plan);
         prop_assert!(after.observed.iter().all(|live| before.contains(&live.uid)));
+    }
+
+    #[test]
+    fn no_object_gets_two_steps_at_once(world in lingering_worlds(), teardown in teardowns()) {
+        for plan in [world.plan(), leaving(&world, teardown.as_ref()).plan] {
+            let children: BTreeSet<&ObjectRef> = plan.steps.iter().map(Step::child).collect();
+            prop_assert_eq!(children.len(), plan.steps.len(), "{:?}", plan);
+        }
     }
 
     #[test]

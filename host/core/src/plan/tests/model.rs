@@ -1,32 +1,69 @@
-//! A small model of what the API server does with a plan.
+//! A small model of what the API server does with a plan, and of what may go wrong on the way.
+
+use std::collections::BTreeSet;
 
 use super::*;
+
+/// What becomes of one write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is done, and the host remembers the answer.
+    Done,
+    /// It is done, and the host never learns of it: a time-out after the commit, or a crash.
+    AnswerLost,
+    /// It is not done. Of a replacement, both writes are not.
+    NotSent,
+    /// Of a replacement, the deletion is done and the creation is not; all else is done.
+    Half,
+}
+
+/// How often an object of a name was created and deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) created: usize,
+    pub(super) deleted: usize,
+}
 
 impl World {
     /// Executes the plan as the host would, on the objects in `observed`, which here are all that the cluster has of these names. What
     /// is foreign is in the way of a creation, as it would be in a cluster.
     pub(super) fn execute(&mut self, plan: &Plan) {
-        for step in &plan.steps {
-            match step {
-                Step::Create { desired } => match self.live(&desired.child).cloned() {
-                    None => self.write(desired, None),
-                    Some(live) => {
-                        let live: Value = serde_json::from_str(&live.json).unwrap_or_default();
-                        if let Existing::Step(step) = self.with_input(|input| on_existing(input, desired, &live)) {
-                            self.execute(&Plan { steps: vec![step], ..Plan::default() });
-                        }
-                    }
-                },
-                Step::Apply { desired, uid, .. } => self.write(desired, Some(uid)),
-                Step::Replace { desired, uid, .. } => {
-                    self.delete(uid);
-                    if self.live(&desired.child).is_none() {
-                        self.write(desired, None);
-                    }
-                }
-                Step::Label { uid, labels, .. } => self.label(uid, labels),
-                Step::Delete { uid, .. } => self.delete(uid),
+        self.execute_with(plan, |_| Fate::Done);
+    }
+
+    /// As `execute`, with a fate for each step.
+    pub(super) fn execute_with(&mut self, plan: &Plan, fate: impl Fn(usize) -> Fate) {
+        for (index, step) in plan.steps.iter().enumerate() {
+            match fate(index) {
+                Fate::NotSent => {}
+                fate => self.carry_out(step, fate),
             }
+        }
+    }
+
+    fn carry_out(&mut self, step: &Step, fate: Fate) {
+        // What the step was decided for is gone: the precondition fails.
+        if step.uid().is_some_and(|uid| self.place(uid).is_none()) {
+            return;
+        }
+        match step {
+            Step::Create { desired } => match self.on_existing(desired) {
+                None => self.write(desired, None, fate),
+                Some(Existing::Step(step)) => self.carry_out(&step, fate),
+                Some(_) => {}
+            },
+            Step::Apply { desired, uid, .. } => self.write(desired, Some(uid), fate),
+            Step::Replace { desired, uid, confirm, .. } => {
+                if *confirm == Confirm::ByDryRun && self.nothing_has_drifted(desired, uid, fate) {
+                    return;
+                }
+                self.delete(uid);
+                if fate != Fate::Half && self.live(&desired.child).is_none() {
+                    self.write(desired, None, fate);
+                }
+            }
+            Step::Label { uid, labels, .. } => self.label(uid, labels),
+            Step::Delete { uid, .. } => self.delete(uid),
         }
     }
 
@@ -35,20 +72,72 @@ impl World {
         self.observed.iter().find(|live| same_kind(live) && live.key == child.key)
     }
 
+    /// What is decided about an object that bears the name; none: there is no object.
+    fn on_existing(&self, desired: &Desired) -> Option<Existing> {
+        let live = parsed(self.live(&desired.child)?);
+        Some(self.with_input(|input| on_existing(input, desired, &live)))
+    }
+
+    /// The steps that come to a write, and not to a look at something foreign that is in the way.
+    pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
+        let comes_to_a_write = |step: &&Step| match step {
+            Step::Create { desired } => {
+                !matches!(self.on_existing(desired), Some(Existing::Nothing | Existing::Wait(_) | Existing::Refuse(_)))
+            }
+            _ => true,
+        };
+        plan.steps.iter().filter(comes_to_a_write).cloned().collect()
+    }
+
+    /// Plans and executes until nothing is left to do, and says how the cluster looks then.
+    pub(super) fn converge(&mut self) -> BTreeMap<String, Value> {
+        for _ in 0..6 {
+            let plan = self.plan();
+            let nothing_goes = self.observed.iter().all(|live| !live.json.contains("deletionTimestamp"));
+            if nothing_goes && self.writes(&plan).is_empty() {
+                return self.state();
+            }
+            self.execute(&plan);
+            self.finish_deletions();
+        }
+        panic!("{:?} never ends", self.plan());
+    }
+
+    /// The objects by name, without what is different each time.
+    pub(super) fn state(&self) -> BTreeMap<String, Value> {
+        let state = self.observed.iter().map(|live| {
+            let mut object = parsed(live);
+            let metadata = object["metadata"].as_object_mut().expect("an object");
+            metadata.remove("uid");
+            metadata.remove("resourceVersion");
+            (name_of(&live.kind, &live.key), object)
+        });
+        state.collect()
+    }
+
+    fn place(&self, uid: &str) -> Option<usize> {
+        self.observed.iter().position(|live| live.uid == uid)
+    }
+
     fn label(&mut self, uid: &str, labels: &BTreeMap<String, String>) {
-        let live = self.observed.iter_mut().find(|live| live.uid == uid).expect("a label step names what exists");
-        let mut object: Value = serde_json::from_str(&live.json).expect("JSON");
+        let Some(place) = self.place(uid) else { return };
+        let mut object = parsed(&self.observed[place]);
         merge(&mut object, &json!({"metadata": {"labels": labels}}));
-        live.json = object.to_string();
+        self.observed[place].json = object.to_string();
     }
 
     /// What carries a finalizer is only marked as going.
     fn delete(&mut self, uid: &str) {
-        let Some(place) = self.observed.iter().position(|live| live.uid == uid) else { return };
-        let mut object: Value = serde_json::from_str(&self.observed[place].json).expect("JSON");
+        let Some(place) = self.place(uid) else { return };
+        let live = &mut self.observed[place];
+        let mut object = parsed(live);
+        if object["metadata"].get("deletionTimestamp").is_some() {
+            return;
+        }
+        self.counts.entry(name_of(&live.kind, &live.key)).or_default().deleted += 1;
         if object["metadata"].get("finalizers").is_some() {
             object["metadata"]["deletionTimestamp"] = json!("2024-01-01T00:00:00Z");
-            self.observed[place].json = object.to_string();
+            live.json = object.to_string();
         } else {
             self.observed.remove(place);
         }
@@ -59,13 +148,14 @@ impl World {
         self.observed.retain(|live| !live.json.contains("deletionTimestamp"));
     }
 
-    /// Server-side apply: merges, fills in defaults, writes some values in its own way, and answers with the result, which the host remembers.
-    fn write(&mut self, desired: &Desired, uid: Option<&str>) {
-        let place = self.observed.iter().position(|live| Some(live.uid.as_str()) == uid);
-        assert_eq!(place.is_some(), uid.is_some(), "an apply with a UID does not create");
-        let mut object = match place {
-            Some(place) => serde_json::from_str(&self.observed.remove(place).json).expect("JSON"),
-            None => json!({"metadata": {"uid": format!("new-{}", desired.child)}}),
+    /// The object as server-side apply would make it: merged, with defaults, and with some values written in the server's own way.
+    fn applied(&mut self, desired: &Desired, uid: Option<&str>) -> Value {
+        let mut object = match uid.and_then(|uid| self.place(uid)) {
+            Some(place) => parsed(&self.observed[place]),
+            None => {
+                self.created += 1;
+                json!({"metadata": {"uid": format!("new-{}-{}", self.created, desired.child)}})
+            }
         };
         merge(&mut object, &Value::Object(desired.object.clone()));
         object["defaulted"] = json!("by the server");
@@ -74,9 +164,31 @@ impl World {
             object["data"]["quantity"] = json!("1");
         }
         object["metadata"]["resourceVersion"] = json!("9");
+        object
+    }
+
+    fn write(&mut self, desired: &Desired, uid: Option<&str>, fate: Fate) {
+        let object = self.applied(desired, uid);
+        if uid.is_none() {
+            self.counts.entry(name_of(&desired.child.kind, &desired.child.key)).or_default().created += 1;
+        }
         let mut live = Live::new(&object);
-        live.settled = Some(Settled::of(&desired.digest, &object));
+        if fate != Fate::AnswerLost {
+            live.settled = Some((self.plugin, Settled::of(&desired.digest, &object)));
+        }
+        self.observed.retain(|other| Some(other.uid.as_str()) != uid);
         self.observed.push(live);
+    }
+
+    /// Asks the API server whether an object that seems to have drifted is only written in another way.
+    fn nothing_has_drifted(&mut self, desired: &Desired, uid: &str, fate: Fate) -> bool {
+        let Some(place) = self.place(uid) else { return true };
+        let live = parsed(&self.observed[place]);
+        let unchanged = fingerprint(&self.applied(desired, Some(uid))) == fingerprint(&live);
+        if unchanged && fate != Fate::AnswerLost {
+            self.observed[place].settled = Some((self.plugin, Settled::of(&desired.digest, &live)));
+        }
+        unchanged
     }
 
     /// Somebody writes to every status, which moves every resourceVersion.
@@ -89,6 +201,28 @@ impl World {
             live.json = object.to_string();
         }
     }
+
+    /// The host restarts, and remembers nothing.
+    pub(super) fn forget(&mut self) {
+        for live in &mut self.observed {
+            live.settled = None;
+        }
+    }
+
+    /// The objects of another world that have been changed or deleted, other than those that were going anyhow.
+    pub(super) fn changed_since(&self, before: &Self) -> BTreeSet<String> {
+        let stayed = before.observed.iter().filter(|live| !live.json.contains("deletionTimestamp"));
+        let changed = stayed.filter(|live| self.place(&live.uid).is_none_or(|place| self.observed[place].json != live.json));
+        changed.map(|live| live.uid.clone()).collect()
+    }
+}
+
+pub(super) fn parsed(live: &Live) -> Value {
+    serde_json::from_str(&live.json).expect("JSON")
+}
+
+fn name_of(kind: &GroupVersionKind, key: &ObjectKey) -> String {
+    format!("{}.{} {key}", kind.kind, kind.group)
 }
 
 fn merge(live: &mut Value, desired: &Value) {
