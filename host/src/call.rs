@@ -50,7 +50,7 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
         },
     };
-    match live.probation.ended(admission, end, context.queue.now()) {
+    match live.probation.ended(&sight.parent.key(), admission, end, context.queue.now()) {
         Change::None => {}
         Change::Quarantined => {
             context.metrics.quarantined(&mount.name, true);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -14,6 +15,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tracing::error;
 
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
@@ -21,6 +23,7 @@ use crate::host::{self, Options};
 use crate::inventory::Place;
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
+use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -162,10 +165,17 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             .has_name()
             .then(|| Place { namespace: arguments.home_namespace.clone(), name: format!("{}-inventory", source.name()) });
         let (sender, programs) = watch::channel(source.programs());
+        let metrics = Arc::new(Metrics::default());
         if !arguments.mount.no_reload {
-            tokio::spawn(source.follow(RELOAD_EVERY, sender, |_| {}));
+            let metrics = Arc::clone(&metrics);
+            tokio::spawn(source.follow(RELOAD_EVERY, sender, move |reload| {
+                for problem in reload.problems() {
+                    error!("the changed configuration is refused, and the one before it goes on: {problem}");
+                }
+                metrics.reloaded(&reload);
+            }));
         }
-        let options = Options { listen: arguments.listen.0, instance: instance(), inventory, ..Options::default() };
+        let options = Options { metrics, listen: arguments.listen.0, instance: instance(), inventory, ..Options::default() };
         host::run(client, programs, options, told_to_stop()?).await
     })
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
 use self::load::Loader;
 pub(crate) use self::node::{Document, Source as DocumentSource};
@@ -75,6 +75,16 @@ pub enum Reload<'a> {
     Taken,
     /// It is wrong, and the one before it goes on.
     Refused(&'a Problems),
+}
+
+impl Reload<'_> {
+    /// What is wrong.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            Self::Taken => &[],
+            Self::Refused(problems) => &problems.0,
+        }
+    }
 }
 
 /// Where programs come from, and those that were loaded last.
@@ -213,9 +223,6 @@ impl Source {
                 }
                 Err(problems) => {
                     is_refused = true;
-                    for problem in &problems.0 {
-                        error!("the changed configuration is refused, and the one before it goes on: {problem}");
-                    }
                     report(Reload::Refused(&problems));
                 }
             }

@@ -40,8 +40,10 @@ pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How a host runs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
+    /// What is counted. Whoever loads the programs counts there, too.
+    pub metrics: Arc<Metrics>,
     /// Where `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: nowhere.
     pub listen: Option<std::net::SocketAddr>,
     /// Who reports events: the pod's name, where there is one.
@@ -62,6 +64,7 @@ impl Default for Options {
     /// Alone, without an inventory and a server, with the system's clock.
     fn default() -> Self {
         Self {
+            metrics: Arc::default(),
             listen: None,
             instance: "gyre".to_owned(),
             inventory: None,
@@ -100,7 +103,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
-    let metrics = Arc::new(Metrics::default());
+    let metrics = options.metrics;
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &options.claim), options.inventory));

@@ -242,11 +242,6 @@ impl Object {
         ObjectKey::new(self.namespace(), self.name())
     }
 
-    /// The UID of its controller.
-    pub fn controller_uid(&self) -> Option<&str> {
-        self.text(self.controller)
-    }
-
     /// The UID of the object that this one exists because of: its controller's or, where Kubernetes allows no owner
     /// reference, the one that the host's label names.
     pub fn owner_uid(&self) -> Option<&str> {

@@ -48,7 +48,7 @@ pub(crate) struct MountArguments {
     /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(in_range(bounds::RETRIES)))]
     pub(crate) max_retries: Option<u32>,
-    /// After how many faults of a plugin in a row it is not called for a while; or never [default: 10].
+    /// After faults of a plugin about how many different objects in a row it is not called for a while; or never [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// How long one call of a plugin may take [default: 2000].

@@ -14,7 +14,7 @@ use gyre_core::queue::Time;
 pub(crate) struct Probation(Mutex<State>);
 
 struct State {
-    quarantine: Quarantine,
+    quarantine: Quarantine<ObjectKey>,
     /// Parents that wait for the end of the quarantine.
     held: BTreeSet<ObjectKey>,
     /// The share that was last given.
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl Probation {
-    /// For a plugin that is quarantined after so many faults in a row; none: never.
+    /// For a plugin that is quarantined after faults in a row about so many different objects; none: never.
     pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
         let quarantine = Quarantine::new(quarantine_after);
         Self(Mutex::new(State { quarantine, held: BTreeSet::new(), share: Share::Full }))
@@ -33,9 +33,9 @@ impl Probation {
         self.state().quarantine.admit(now)
     }
 
-    /// How a call ended that was admitted like this.
-    pub(crate) fn ended(&self, admission: Admission, end: End, now: Time) -> Change {
-        self.state().quarantine.ended(admission, end, now)
+    /// How a call about that parent ended, which was admitted like this.
+    pub(crate) fn ended(&self, parent: &ObjectKey, admission: Admission, end: End, now: Time) -> Change {
+        self.state().quarantine.ended(parent, admission, end, now)
     }
 
     /// The quarantine, if the plugin is in it.

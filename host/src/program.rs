@@ -10,11 +10,11 @@ use gyre_sandbox::{Limits, Plugin};
 
 use crate::work::MountName;
 
-/// After so many faults of a plugin in a row, in calls for whatever objects, it is quarantined.
+/// After faults of a plugin in a row about so many different objects it is quarantined.
 ///
-/// A single object that traps is held back by its own back-off and takes some 5 s to get there. Ten calls that run into the deadline of
-/// 2 s are 20 s of a CPU: what a host can lose to a plugin without its neighbours being the worse for it.
-pub const QUARANTINE_AFTER: u32 = 10;
+/// Objects that the plugin cannot bear are held back by back-offs of their own; five that trap one after the other, without an answer for any
+/// other object in between, are the plugin's doing. Until then five calls that run into the deadline of 2 s are 10 s of a CPU.
+pub const QUARANTINE_AFTER: u32 = 5;
 /// How many objects of a mount are worked on at once, unless it says otherwise: echoperator's `NUM_WORKERS`.
 pub const WORKERS: usize = 4;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::grants::Scope;
+use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
 use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled};
@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::events::{Recorder, to_publish};
 use crate::finalizers;
 use crate::host::Calls;
+use crate::kinds::Resource;
 use crate::live::Live;
 use crate::memory::{Inputs, Memory};
 use crate::metrics::Metrics;
@@ -32,6 +33,7 @@ use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::parent::ParentWriter;
 use crate::progress::Progress;
+use crate::release;
 use crate::status;
 use crate::view::View;
 use crate::work::WorkQueue;
@@ -253,13 +255,34 @@ impl Run<'_> {
         };
         match end {
             plan::End::Release if self.progress.problem.is_none() && self.progress.changed == Changed::No => {
-                self.let_go().await
+                self.let_go_if_nothing_is_left().await;
             }
             // What was just changed has to be seen first.
             plan::End::Release => self.progress.look_again_after(Duration::ZERO),
             plan::End::Wait { message } => {
                 self.progress.waits = Some(("Finalizing", message));
                 self.progress.look_again_after(RECHECK);
+            }
+        }
+    }
+
+    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
+    async fn let_go_if_nothing_is_left(&mut self) {
+        let resources: Vec<Resource> = self.sight.views.values().map(|view| view.resource.clone()).collect();
+        let namespaces = match &self.live.program.namespaces {
+            Namespaces::All => None,
+            Namespaces::Only(names) => Some(names),
+        };
+        let (client, parent) = (&self.live.client, &self.sight.parent);
+        match release::delete_unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+            Ok(false) => self.let_go().await,
+            Ok(true) => {
+                self.progress.changed = Changed::Yes;
+                self.progress.look_again_after(Duration::ZERO);
+            }
+            Err(error) => {
+                let problem = crate::apply::problem(&error, &self.writer().subject(parent));
+                self.progress.fail(problem);
             }
         }
     }

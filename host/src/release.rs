@@ -2,10 +2,11 @@
 //!
 //! It works on what the API server says, not on caches: there is no plugin, no queue and no watch any more.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gyre_core::grants::Scope;
-use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
+use gyre_core::plan::{OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client};
 use tracing::{info, warn};
@@ -53,7 +54,7 @@ async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Erro
     let mut left = Left { parents: 0, released: 0 };
     // Where the kind is not served any more, there are no objects of it.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
-    for parent in list(client, &parents, entry, None).await? {
+    for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
         if !is_held(&parent, &entry.plugin) {
             continue;
         }
@@ -71,14 +72,32 @@ async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Erro
     Ok(left)
 }
 
-/// Deletes the children of a parent that the garbage collector does not reach; whether there were any.
 async fn has_unreachable_children(client: &Client, entry: &Entry, parent: &Object) -> Result<bool, kube::Error> {
-    let mut found = false;
-    let selector = format!("{PLUGIN_LABEL}={},{OWNER_UID_LABEL}={}", entry.plugin, parent.uid());
+    let mut resources = Vec::new();
     for kind in &entry.children {
-        let Some(resource) = kinds::find(client, kind).await? else { continue };
-        for child in list(client, &resource, entry, Some(&selector)).await? {
-            if child.controller_uid() == Some(parent.uid()) {
+        resources.extend(kinds::find(client, kind).await?);
+    }
+    delete_unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await
+}
+
+/// Deletes the children of a parent that the garbage collector does not reach, as the API server knows them at this moment; whether there
+/// were any.
+///
+/// # Errors
+///
+/// What a request came to.
+pub(crate) async fn delete_unreachable(
+    client: &Client,
+    plugin: &str,
+    parent: &Object,
+    resources: &[Resource],
+    namespaces: Option<&BTreeSet<String>>,
+) -> Result<bool, kube::Error> {
+    let mut found = false;
+    let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
+    for resource in resources {
+        for child in list(client, resource, namespaces, Some(&selector)).await? {
+            if ownership(parent.namespace(), child.namespace()) == Ownership::Reference {
                 continue;
             }
             found = true;
@@ -102,10 +121,10 @@ async fn has_unreachable_children(client: &Client, entry: &Entry, parent: &Objec
 async fn list(
     client: &Client,
     resource: &Resource,
-    entry: &Entry,
+    namespaces: Option<&BTreeSet<String>>,
     selector: Option<&str>,
 ) -> Result<Vec<SharedObject>, kube::Error> {
-    let namespaces: Vec<Option<&str>> = match &entry.namespaces {
+    let namespaces: Vec<Option<&str>> = match namespaces {
         Some(names) if resource.scope == Scope::Namespaced => names.iter().map(|name| Some(name.as_str())).collect(),
         _ => vec![None],
     };

@@ -1,18 +1,19 @@
 //! When a plugin that keeps failing by its own fault is no longer called.
 //!
 //! ```text
-//!    closed ── so many faults in a row ──▶ held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe
+//!    closed ── faults in a row, of many ─▶ held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe
 //!      ▲                                    ▲                                              │
 //!      │                                    └─────────────── a fault ──────────────────────┤
 //!      └───────────────────────────────── an answer ───────────────────────────────────────┘
 //! ```
 //!
 //! A plugin that traps or spins on whatever it is given costs a worker each time, and a fault repeated for every one of a thousand parents
-//! says no more than a fault repeated for three. What counts is the plugin as a whole: faults in a row, of whatever parent. Any answer, a
-//! failure of the plugin's own telling too, says that the plugin works, and ends it all.
+//! says no more than a fault repeated for ten. What counts is the plugin as a whole: faults in a row, of so many different parents. Any
+//! answer, a failure of the plugin's own telling too, says that the plugin works, and ends it all.
 //!
 //! One state for each mount and digest of its plugin: another digest begins anew.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::queue::Time;
@@ -29,8 +30,10 @@ const SUSPECT_AFTER: u32 = 2;
 
 /// Whether the plugin of one mount is called.
 #[derive(Clone, Debug)]
-pub struct Quarantine {
+pub struct Quarantine<K> {
     after: Option<u32>,
+    /// The objects of these calls: fewer than `after`, until the plugin is held.
+    culprits: BTreeSet<K>,
     /// How many calls in a row ended in a fault of the plugin's.
     faults: u32,
     /// Apart from `held`, since a probe may outlast the quarantine that it was made in.
@@ -107,10 +110,12 @@ pub enum Share {
     One,
 }
 
-impl Quarantine {
-    /// For a plugin that has not been called yet. It is quarantined after so many faults in a row (0 is the same as 1); none: never.
+impl<K: Clone + Ord> Quarantine<K> {
+    /// For a plugin that has not been called yet. It is quarantined after faults in a row about so many different objects (0 is the same
+    /// as 1); none: never. An object that the plugin cannot bear is thus held back by its own back-off, and not by a quarantine that
+    /// would hold back all others, too: not everybody who may create an object may stop a plugin.
     pub fn new(after: Option<u32>) -> Self {
-        Self { after, faults: 0, probe: Probe::None, held: None, wait: FIRST_PROBE }
+        Self { after, culprits: BTreeSet::new(), faults: 0, probe: Probe::None, held: None, wait: FIRST_PROBE }
     }
 
     /// Whether a call is made now.
@@ -127,11 +132,11 @@ impl Quarantine {
         }
     }
 
-    /// Takes note of how a call ended that was admitted like this.
+    /// Takes note of how a call about that object ended, which was admitted like this.
     ///
     /// Calls that were in progress when the plugin was quarantined count for nothing, except that an answer is an answer. A probe that
     /// comes to no end by the host's fault may be repeated at once: it says nothing.
-    pub fn ended(&mut self, admission: Admission, end: End, now: Time) -> Change {
+    pub fn ended(&mut self, object: &K, admission: Admission, end: End, now: Time) -> Change {
         if admission == Admission::Probe {
             self.probe = Probe::None;
         }
@@ -152,9 +157,12 @@ impl Quarantine {
             }
             (End::PluginFault { reason }, None) => {
                 self.faults = self.faults.saturating_add(1);
-                if self.after.is_none_or(|after| self.faults < after) {
+                let Some(after) = self.after else { return Change::None };
+                self.culprits.insert(object.clone());
+                if self.culprits.len() < after as usize {
                     return Change::None;
                 }
+                self.culprits.clear();
                 self.held = Some(Held { since: now, faults: self.faults, reason, until: now + self.wait });
                 self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
                 Change::Quarantined

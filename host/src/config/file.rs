@@ -32,8 +32,8 @@ pub(super) const MOUNT: [&str; 12] = [
     "adoption",
 ];
 pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
-pub(super) const LIMITS: [&str; 10] =
-    ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "log", "logLines", "reuse"];
+pub(super) const LIMITS: [&str; 11] =
+    ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "reads", "log", "logLines", "reuse"];
 
 /// Reads a configuration file's document. Paths in it are relative to `directory`.
 ///
@@ -175,6 +175,7 @@ fn read_limits(map: &Map<'_>, limits: &mut Limits) {
     set(&mut limits.children, count("children", bounds::CHILDREN));
     set(&mut limits.conditions, count("conditions", bounds::CONDITIONS));
     set(&mut limits.events, count("events", bounds::EVENTS));
+    set(&mut limits.reads, count("reads", bounds::READS));
     set(&mut limits.log_bytes, bytes("log", bounds::LOG));
     set(&mut limits.log_lines, count("logLines", bounds::LOG_LINES));
     set(&mut limits.reuse, map.get("reuse").and_then(|field| field.number_or_word(bounds::REUSE, Some(NEVER))).map(reuse));

@@ -151,6 +151,7 @@ pub(crate) mod bounds {
     pub(crate) const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
     pub(crate) const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
     pub(crate) const EVENTS: RangeInclusive<u32> = 0..=1_000;
+    pub(crate) const READS: RangeInclusive<u32> = 0..=1_000_000;
     pub(crate) const LOG: RangeInclusive<u64> = 0..=1 << 24;
     pub(crate) const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
     pub(crate) const REUSE: RangeInclusive<u32> = 1..=1_000_000;

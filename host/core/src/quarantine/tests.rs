@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -7,6 +9,12 @@ const TRAP: End = End::PluginFault { reason: "Trapped" };
 const HOUR: Duration = Duration::from_secs(3600);
 /// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55 minutes and a half, the tenth 10 minutes later.
 const PROBES_AN_HOUR: usize = 9;
+
+/// An object that nobody has seen before.
+fn another() -> u64 {
+    static OBJECTS: AtomicU64 = AtomicU64::new(0);
+    OBJECTS.fetch_add(1, Ordering::Relaxed)
+}
 
 fn at(seconds: u64) -> Time {
     Time::from_duration(Duration::from_secs(seconds))
@@ -43,7 +51,7 @@ fn limits() -> impl Strategy<Value = Option<u32>> {
 
 /// A quarantine, the calls that it admitted and that have not ended, and the time.
 struct World {
-    quarantine: Quarantine,
+    quarantine: Quarantine<u64>,
     calls: Vec<Admission>,
     now: Time,
 }
@@ -64,7 +72,7 @@ impl World {
     fn end(&mut self, index: usize, end: End) -> Option<(Admission, Change)> {
         let index = (!self.calls.is_empty()).then(|| index % self.calls.len())?;
         let admission = self.calls.remove(index);
-        Some((admission, self.quarantine.ended(admission, end, self.now)))
+        Some((admission, self.quarantine.ended(&another(), admission, end, self.now)))
     }
 
     fn apply(&mut self, operation: &Operation) {
@@ -100,7 +108,7 @@ proptest! {
         let mut in_a_row = 0;
         for end in ends {
             prop_assert_eq!(quarantine.admit(at(0)), Admission::Call);
-            let change = quarantine.ended(Admission::Call, end, at(0));
+            let change = quarantine.ended(&another(),Admission::Call, end, at(0));
             match end {
                 End::Answered => in_a_row = 0,
                 End::PluginFault { .. } => in_a_row += 1,
@@ -128,19 +136,19 @@ proptest! {
         }
         while world.quarantine.view().is_none() {
             let call = world.quarantine.admit(world.now);
-            world.quarantine.ended(call, TRAP, world.now);
+            world.quarantine.ended(&another(),call, TRAP, world.now);
         }
         let mut calls: Vec<Time> = Vec::new();
         for (pause, duration, straggler_ends) in steps {
             world.now = world.now + Duration::from_secs(pause);
             if straggler_ends && world.calls.pop().is_some() {
-                world.quarantine.ended(Admission::Call, TRAP, world.now);
+                world.quarantine.ended(&another(),Admission::Call, TRAP, world.now);
             }
             let admission = world.quarantine.admit(world.now);
             if !matches!(admission, Admission::Held { .. }) {
                 calls.push(world.now);
                 world.now = world.now + Duration::from_secs(duration);
-                prop_assert_eq!(world.quarantine.ended(admission, TRAP, world.now), Change::None);
+                prop_assert_eq!(world.quarantine.ended(&another(),admission, TRAP, world.now), Change::None);
             }
         }
         for (index, first) in calls.iter().enumerate() {
@@ -195,7 +203,7 @@ proptest! {
         let mut world = World::after(after, &operations);
         let before = format!("{:?}", world.quarantine);
         let now = world.now;
-        prop_assert_eq!(world.quarantine.ended(Admission::Held { until: now }, end, now), Change::None);
+        prop_assert_eq!(world.quarantine.ended(&another(),Admission::Held { until: now }, end, now), Change::None);
         prop_assert_eq!(format!("{:?}", world.quarantine), before);
     }
 }
@@ -203,7 +211,7 @@ proptest! {
 #[test]
 fn probes_come_after_30_seconds_and_then_ever_more_seldom() {
     let mut quarantine = Quarantine::new(Some(1));
-    quarantine.ended(Admission::Call, TRAP, at(0));
+    quarantine.ended(&another(), Admission::Call, TRAP, at(0));
     let mut now = at(0);
     let mut waits = Vec::new();
     for _ in 0..8 {
@@ -211,7 +219,7 @@ fn probes_come_after_30_seconds_and_then_ever_more_seldom() {
         waits.push(until.saturating_since(now).as_secs());
         now = until;
         assert_eq!(quarantine.admit(now), Admission::Probe);
-        quarantine.ended(Admission::Probe, TRAP, now);
+        quarantine.ended(&another(), Admission::Probe, TRAP, now);
     }
     assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600, 600]);
 }
@@ -219,12 +227,12 @@ fn probes_come_after_30_seconds_and_then_ever_more_seldom() {
 #[test]
 fn the_view_says_since_when_and_why() {
     let mut quarantine = Quarantine::new(Some(2));
-    quarantine.ended(Admission::Call, TRAP, at(5));
+    quarantine.ended(&another(), Admission::Call, TRAP, at(5));
     assert_eq!(quarantine.view(), None);
-    assert_eq!(quarantine.ended(Admission::Call, TRAP, at(10)), Change::Quarantined);
+    assert_eq!(quarantine.ended(&another(), Admission::Call, TRAP, at(10)), Change::Quarantined);
     assert_eq!(quarantine.view(), Some(Held { since: at(10), faults: 2, reason: "Trapped", until: at(40) }));
     assert_eq!(quarantine.admit(at(40)), Admission::Probe);
-    quarantine.ended(Admission::Probe, End::PluginFault { reason: "DeadlineExceeded" }, at(50));
+    quarantine.ended(&another(), Admission::Probe, End::PluginFault { reason: "DeadlineExceeded" }, at(50));
     assert_eq!(quarantine.view(), Some(Held { since: at(10), faults: 3, reason: "DeadlineExceeded", until: at(110) }));
 }
 
@@ -232,12 +240,22 @@ fn the_view_says_since_when_and_why() {
 fn a_probe_that_outlasts_its_quarantine_is_still_the_only_one() {
     let mut quarantine = Quarantine::new(Some(1));
     assert_eq!(quarantine.admit(at(0)), Admission::Call);
-    quarantine.ended(Admission::Call, TRAP, at(0));
+    quarantine.ended(&another(), Admission::Call, TRAP, at(0));
     assert_eq!(quarantine.admit(at(30)), Admission::Probe);
     // A call from before answers, and the next one fails.
-    assert_eq!(quarantine.ended(Admission::Call, End::Answered, at(31)), Change::Recovered);
-    assert_eq!(quarantine.ended(Admission::Call, TRAP, at(32)), Change::Quarantined);
+    assert_eq!(quarantine.ended(&another(), Admission::Call, End::Answered, at(31)), Change::Recovered);
+    assert_eq!(quarantine.ended(&another(), Admission::Call, TRAP, at(32)), Change::Quarantined);
     assert!(matches!(quarantine.admit(at(100)), Admission::Held { .. }));
-    quarantine.ended(Admission::Probe, End::HostFault, at(101));
+    quarantine.ended(&another(), Admission::Probe, End::HostFault, at(101));
     assert_eq!(quarantine.admit(at(101)), Admission::Probe);
+}
+
+#[test]
+fn objects_that_are_fewer_than_it_takes_never_hold_a_plugin() {
+    let mut quarantine = Quarantine::new(Some(3));
+    for fault in 0..1000 {
+        assert_eq!(quarantine.ended(&(fault % 2), Admission::Call, TRAP, at(fault)), Change::None);
+    }
+    assert_eq!(quarantine.share(), Share::One, "it is a suspect all the same");
+    assert_eq!(quarantine.ended(&2, Admission::Call, TRAP, at(1000)), Change::Quarantined);
 }
