@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use self::load::Loader;
 pub(crate) use self::node::{Document, Source as DocumentSource};
