@@ -171,7 +171,8 @@ impl Live {
         self.program.manifest().children.iter().map(|child| child.kind.clone()).collect()
     }
 
-    fn is_ours(&self, object: &Object) -> bool {
+    /// Whether a child is one that this plugin made.
+    pub(crate) fn is_ours(&self, object: &Object) -> bool {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 

@@ -1,8 +1,8 @@
 //! Looking things up for plugins: the caches of the kinds that a program reads, and what of them is granted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::grants::{Namespaces, ReadNamespaces, Scope};
 use gyre_core::manifest::ReadKind;
@@ -22,7 +22,15 @@ pub(crate) struct Lookup {
     program: Arc<Program>,
     /// By kind: those that are served.
     served: RwLock<BTreeMap<GroupVersionKind, Served>>,
+    /// Of lists: many parents ask for the same.
+    fingerprints: Mutex<Fingerprints>,
 }
+
+/// By question and namespace of the parent: the version of the views, and the fingerprint of what they had.
+type Fingerprints = HashMap<(Read, Option<String>), (u64, u64)>;
+
+/// Lists whose fingerprints are kept. Beyond that all are forgotten, and computed anew.
+const MOST_FINGERPRINTS: usize = 1024;
 
 /// A kind that is served, with a view for each of its declarations that is granted: there may be none.
 #[derive(Clone)]
@@ -46,13 +54,13 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// Changes when the answer does.
+    /// Changes when the answer does. That a resource version moved is no change.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         match self {
             Self::Objects(objects) => {
                 for object in objects {
-                    (object.uid(), object.resource_version()).hash(&mut hasher);
+                    object.around_resource_version().hash(&mut hasher);
                 }
             }
             Self::Error(error) => format!("{error:?}").hash(&mut hasher),
@@ -75,7 +83,7 @@ enum Reach<'a> {
 
 impl Lookup {
     pub(crate) fn new(program: Arc<Program>) -> Self {
-        Self { program, served: RwLock::default() }
+        Self { program, served: RwLock::default(), fingerprints: Mutex::default() }
     }
 
     /// The kinds that are declared and granted.
@@ -113,6 +121,33 @@ impl Lookup {
             Read::List { kind, namespace, selector } => self.list(kind, namespace.as_deref(), selector, parent_namespace),
         };
         answer.map_or_else(Answer::Error, Answer::Objects)
+    }
+
+    /// The fingerprint of the answer.
+    pub(crate) fn fingerprint(&self, read: &Read, parent_namespace: Option<&str>) -> u64 {
+        let (Read::List { .. }, Some(served)) = (read, self.served(read.kind())) else {
+            return self.answer(read, parent_namespace).fingerprint();
+        };
+        let question = (read.clone(), parent_namespace.map(str::to_owned));
+        let version = served.views().map(|view| view.version()).fold(0, u64::wrapping_add);
+        let known = self.known_fingerprints().get(&question).copied();
+        match known {
+            Some((of, fingerprint)) if of == version => fingerprint,
+            _ => {
+                // The views may change meanwhile: then the version is that of an older answer, and it is computed once more.
+                let fingerprint = self.answer(read, parent_namespace).fingerprint();
+                let mut known = self.known_fingerprints();
+                if known.len() >= MOST_FINGERPRINTS {
+                    known.clear();
+                }
+                known.insert(question, (version, fingerprint));
+                fingerprint
+            }
+        }
+    }
+
+    fn known_fingerprints(&self) -> MutexGuard<'_, Fingerprints> {
+        self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The question that a plugin asks with `get`: a namespaced kind without a namespace means the parent's.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::plan::Refusal;
 use gyre_core::queue;
+use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Retry, Verdict};
 
 use crate::apply::Done;
@@ -17,6 +18,8 @@ pub(crate) struct Progress {
     pub(crate) waits: Option<(&'static str, String)>,
     pub(crate) look_again: Option<Duration>,
     pub(crate) problem: Option<Problem>,
+    /// What the host has to tell of, besides problems and refusals.
+    pub(crate) notices: Vec<Event>,
     /// Whether the parent was let go.
     pub(crate) released: bool,
     /// How often the key failed in a row before.
@@ -31,6 +34,7 @@ impl Progress {
             waits: None,
             look_again: None,
             problem: None,
+            notices: Vec::new(),
             released: false,
             failures,
         }
@@ -57,6 +61,11 @@ impl Progress {
             }
             Err(problem) => self.fail(problem),
         }
+    }
+
+    /// Something that people should know.
+    pub(crate) fn warn(&mut self, reason: &str, message: &str) {
+        self.notices.push(warning(reason, message));
     }
 
     /// Something has to happen first.
@@ -97,4 +106,9 @@ impl Progress {
             None => Outcome::Refused { refusals, changed, requeue_after },
         }
     }
+}
+
+/// A Warning.
+pub(crate) fn warning(reason: &str, message: &str) -> Event {
+    Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
 }

@@ -14,7 +14,7 @@ use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
 use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled};
 use gyre_core::queue;
-use gyre_core::response::{Child, Event, Response, Severity, Teardown};
+use gyre_core::response::{Child, Response, Teardown};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info};
@@ -32,7 +32,7 @@ use crate::metrics::Metrics;
 use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::parent::ParentWriter;
-use crate::progress::Progress;
+use crate::progress::{Progress, warning};
 use crate::release;
 use crate::status;
 use crate::view::View;
@@ -59,10 +59,11 @@ pub(crate) struct Sight {
 impl Sight {
     fn of(live: &Live, parent: SharedObject) -> Self {
         let views = live.children();
-        let children = views
-            .iter()
-            .flat_map(|(kind, view)| view.owned_by(parent.uid()).into_iter().map(|child| (kind.clone(), child)))
-            .collect();
+        // A parent may have children of other plugins, too.
+        let is_ours = |child: &SharedObject| live.is_ours(child);
+        let owned = |view: &View| view.owned_by(parent.uid()).into_iter().filter(is_ours).collect::<Vec<_>>();
+        let children =
+            views.iter().flat_map(|(kind, view)| owned(view).into_iter().map(|child| (kind.clone(), child))).collect();
         Self { parent, children, views }
     }
 }
@@ -182,7 +183,7 @@ impl Run<'_> {
     /// The inputs that the reconcile would have now, if the plugin read what it read last time.
     fn inputs(&self) -> Inputs {
         let namespace = self.sight.parent.namespace();
-        let answer = |read| self.live.lookup.answer(read, namespace).fingerprint();
+        let answer = |read| self.live.lookup.fingerprint(read, namespace);
         let answers = self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect();
         self.fingerprint(&answers)
     }
@@ -213,8 +214,9 @@ impl Run<'_> {
     async fn leaving(mut self) -> Outcome {
         if plan::is_released(self.sight.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
+            self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
             self.let_go().await;
-            return self.progress.outcome(None);
+            return self.finish(Response { children: None, ..Response::default() }).await;
         }
         let teardown = if self.live.program.manifest().finalizes {
             match call(self.context, self.mount, self.live, &self.sight, Ask::Finalize).await.result {
@@ -246,6 +248,10 @@ impl Run<'_> {
         let end = if self.progress.refusals.iter().any(is_terminating) {
             // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
             self.progress.refusals.retain(|refusal| !is_terminating(refusal));
+            self.progress.warn(
+                "TeardownCutShort",
+                "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
+            );
             let cut_short = Teardown { response: Response { children: None, ..Response::default() }, done: true };
             let Leaving { plan, end } = plan::leave(&input, Some(&cut_short));
             self.execute(plan, &input).await;
@@ -406,6 +412,7 @@ impl Run<'_> {
     async fn publish_events(&mut self, response: &Response) {
         let (context, mount, progress) = (self.context, self.mount, &self.progress);
         let mut events = response.events.clone();
+        events.extend(progress.notices.iter().cloned());
         events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &progress.problem
@@ -428,8 +435,4 @@ impl Run<'_> {
             self.context.metrics.problem(&self.mount.name, reason);
         }
     }
-}
-
-fn warning(reason: &str, message: &str) -> Event {
-    Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
 }

@@ -38,6 +38,8 @@ struct State {
     hasher: RandomState,
     /// The newest resource version that the watch has delivered.
     seen: u64,
+    /// Counts the changes.
+    changes: u64,
     /// Counts the lists: an answer to a write that was sent before a list is older than what the list brought.
     lists: u64,
     listing: Option<Vec<SharedObject>>,
@@ -86,6 +88,11 @@ impl Store {
         let mut objects: Vec<_> = self.read().by_key.iter().filter(is_in).cloned().collect();
         sort(&mut objects);
         objects
+    }
+
+    /// Moves with each change, and never back.
+    pub fn version(&self) -> u64 {
+        self.read().changes
     }
 
     /// How many objects there are.
@@ -203,6 +210,7 @@ impl State {
             }
             self.remove(previous);
         }
+        self.changes += 1;
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
         let key_hash = |object: &SharedObject| hasher.hash_one((object.namespace(), object.name()));
         by_key.insert_unique(key_hash(&object), Arc::clone(&object), key_hash);
@@ -216,6 +224,7 @@ impl State {
     }
 
     fn remove(&mut self, object: &SharedObject) {
+        self.changes += 1;
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
         let take = |index: &mut Index, hash: u64| {
             if let Ok(entry) = index.find_entry(hash, |candidate| Arc::ptr_eq(candidate, object)) {

@@ -53,6 +53,11 @@ impl View {
         }
     }
 
+    /// Moves with each change.
+    pub(crate) fn version(&self) -> u64 {
+        self.informers.iter().map(|informer| informer.store().version()).fold(0, u64::wrapping_add)
+    }
+
     /// How many objects there are.
     pub(crate) fn len(&self) -> usize {
         self.informers.iter().map(|informer| informer.store().len()).sum()
