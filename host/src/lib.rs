@@ -1,18 +1,28 @@
 //! The host: what touches the world.
 //!
 //! ```text
-//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (workers)
+//! configuration ─ config ─▶ programs ─▶ mounts (a mount: live, and what comes after it)
+//!                                         │ looks at
+//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
 //!                                         ▲                                                        │ parent
-//!                                         └─────────── world (reads) ◀──── plugin call ◀───── reconcile
+//!                                         └── view, lookup (reads, recorded) ◀── call, world ◀─ reconcile
 //!                                                                               │ desired children, status, events
 //!                                          plan(observed, desired, grants) ◀────┘
 //!                                               │ steps, refusals
-//!                                             apply ──▶ outcome ──▶ status, events, metrics, work.done
+//!                                             apply, parent ─▶ client (claim) ─▶ outcome ──▶ status, events, metrics, work.done
 //! ```
 //!
-//! One module a box: [`informer`], [`store`] with [`object`], [`work`], [`host`], `reconcile`, `world`, `apply`, `status`, `events`
-//! and [`metrics`]. [`config`] comes down to a list of [`program`]s; [`mount`] ties a plugin to the caches that it sees, [`kinds`] finds a kind at the API server, and [`admin`] serves
-//! what people and probes ask. What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
+//! | modules | what they do |
+//! |---|---|
+//! | [`config`], `plugins`, [`program`] | the operator's configuration, and the programs that it comes down to |
+//! | [`host`], [`mounts`], [`mount`], `live`, [`inventory`], `release` | what is mounted, how it changes, and how it goes |
+//! | [`informer`], [`store`], [`object`], [`kinds`], `view`, `lookup` | what the cluster holds, and who may look at it |
+//! | [`work`], `reconcile`, `call`, `world`, `probation`, `memory`, `progress` | one reconcile after another |
+//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], `own_writes` | what is written, and when it may be |
+//! | [`admin`], [`metrics`], `state`, `log` | what people and probes see |
+//! | [`cli`], `dev`, [`clock`] | how it is started, and told the time |
+//!
+//! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
 

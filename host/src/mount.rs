@@ -62,7 +62,7 @@ impl Phase {
 }
 
 impl Mount {
-    /// A mount without a program: see [`Mount::run`].
+    /// A mount without a program, until it is run.
     pub fn new(name: MountName) -> Self {
         Self {
             name,

@@ -40,7 +40,8 @@ impl Cluster {
     }
 
     /// Holds this object too. It needs `apiVersion`, `kind` and `metadata.name`; one without `metadata.namespace` is
-    /// cluster-scoped. It is a child of the parent that its controller `ownerReference` names by UID.
+    /// cluster-scoped. It is a child of the parent that its controller `ownerReference` names by UID, or, without one, its label
+    /// `gyre.dev/owner-uid`.
     pub fn with(mut self, object: Value) -> Self {
         self.objects.push(object);
         self

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::selector::Selector;
 use serde_json::Value;
 
@@ -110,13 +111,18 @@ impl Reads {
             .filter(move |stored| stored.matches(&selector)))
     }
 
+    /// By its controller; where it has none, as outside of the parent's namespace, by the host's label.
     fn owns(&self, stored: &Stored) -> bool {
+        let Some(uid) = self.parent_uid.as_deref() else { return false };
         let owners = stored.object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        let uid = self.parent_uid.as_deref();
-        uid.is_some()
-            && owners.into_iter().flatten().any(|owner| {
-                owner.get("controller") == Some(&Value::Bool(true)) && owner.get("uid").and_then(Value::as_str) == uid
-            })
+        let mut controllers = owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+        match controllers.next() {
+            Some(controller) => controller.get("uid").and_then(Value::as_str) == Some(uid),
+            None => {
+                let labels = stored.object.pointer("/metadata/labels");
+                labels.and_then(|labels| labels.get(OWNER_UID_LABEL)?.as_str()) == Some(uid)
+            }
+        }
     }
 }
 
