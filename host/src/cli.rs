@@ -20,11 +20,12 @@ use tracing::error;
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::host::{self, Options};
-use crate::inventory::Place;
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
+use crate::program::ServiceAccount;
+use crate::rbac::{Deployment, Known, Permissions};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -42,6 +43,9 @@ enum Command {
     /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
+    /// Prints the Roles and ClusterRoles that mounts need, and no more.
+    #[command(after_help = RBAC_EXAMPLES)]
+    Rbac(RbacArguments),
     /// Prints the CustomResourceDefinitions that plugins bring.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
@@ -79,6 +83,11 @@ const CRDS_EXAMPLES: &str = "\
 Examples:
   gyre crds echo.wasm | kubectl apply --server-side -f -";
 
+const RBAC_EXAMPLES: &str = "\
+Examples:
+  gyre rbac --config gyre.yaml --service-account gyre-system/gyre | kubectl apply -f -
+  gyre rbac --plugin echo.wasm --namespace team-a --namespaced";
+
 const COMPILE_EXAMPLES: &str = "\
 Examples:
   gyre compile echo.wasm scheduled_echo.wasm
@@ -102,6 +111,27 @@ struct RunArguments {
     home_namespace: String,
     #[command(flatten)]
     log: LogArguments,
+}
+
+#[derive(Debug, Args)]
+struct RbacArguments {
+    #[command(flatten)]
+    mount: MountArguments,
+    /// The service account that the host runs as: prints the bindings, too.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    service_account: Option<ServiceAccount>,
+    /// Roles alone, no ClusterRole: it is an error if they are not enough.
+    #[arg(long)]
+    namespaced: bool,
+    /// For several replicas, of which one leads: with access to leases.
+    #[arg(long, env = "HA_ENABLED", action = clap::ArgAction::Set, num_args = 0..=1, default_value = "false", default_missing_value = "true")]
+    ha: bool,
+    /// The namespace that the host itself lives in.
+    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
+    home_namespace: String,
+    /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
+    #[arg(long = "crd", value_name = "FILE")]
+    crds: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -134,6 +164,7 @@ pub fn main() -> ExitCode {
     let result = match Gyre::parse().command {
         Command::Run(arguments) => run(arguments),
         Command::Compile(arguments) => compile(&arguments),
+        Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
@@ -160,10 +191,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     threads(source.concurrent_calls())?.block_on(async {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let inventory = arguments
-            .mount
-            .has_name()
-            .then(|| Place { namespace: arguments.home_namespace.clone(), name: format!("{}-inventory", source.name()) });
+        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
         if !arguments.mount.no_reload {
@@ -178,6 +206,44 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let options = Options { metrics, listen: arguments.listen.0, instance: instance(), inventory, ..Options::default() };
         host::run(client, programs, options, told_to_stop()?).await
     })
+}
+
+fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
+    if arguments.mount.is_empty() {
+        missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
+    }
+    let source = Source::open(&arguments.mount)?;
+    let programs = source.programs();
+    let mut definitions = Vec::new();
+    for path in &arguments.crds {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        definitions.extend(dev::documents(&text).with_context(|| format!("cannot read {}", path.display()))?);
+    }
+    let brought = programs.iter().flat_map(|program| &program.manifest().crds);
+    let known = Known::new(brought.chain(&definitions));
+    let home = &arguments.home_namespace;
+    let deployment = Deployment {
+        inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
+        leases: arguments.ha.then(|| home.clone()),
+    };
+    let permissions = Permissions::of(&programs, &known, &deployment)?;
+    if arguments.namespaced {
+        permissions.check_namespaced()?;
+    }
+    print_documents(&permissions.objects(source.name(), arguments.service_account.as_ref()))
+}
+
+fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {
+    write!(std::io::stdout(), "{text}").context("cannot write to standard output")
+}
+
+fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
+    let mut output = std::io::stdout().lock();
+    for object in objects {
+        let yaml = serde_saphyr::to_string(object).context("cannot write YAML")?;
+        write!(output, "---\n{yaml}").context("cannot write to standard output")?;
+    }
+    Ok(())
 }
 
 /// The threads of a host that makes so many calls at once.
@@ -208,19 +274,11 @@ fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
 
 fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
-    let mut output = std::io::stdout().lock();
+    let mut crds = Vec::new();
     for path in &arguments.plugins {
-        for crd in &open(&sandbox, path)?.manifest().crds {
-            let yaml =
-                serde_saphyr::to_string(crd).with_context(|| format!("{}: a CustomResourceDefinition", path.display()))?;
-            write!(output, "---\n{yaml}").context("cannot write to standard output")?;
-        }
+        crds.extend_from_slice(&open(&sandbox, path)?.manifest().crds);
     }
-    Ok(())
-}
-
-fn print(text: impl std::fmt::Display) -> anyhow::Result<()> {
-    write!(std::io::stdout(), "{text}").context("cannot write to standard output")
+    print_documents(&crds)
 }
 
 async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {

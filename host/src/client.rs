@@ -9,25 +9,31 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use gyre_core::manifest::Manifest;
-use gyre_sandbox::Digest;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
 use tower_service::Service;
 
 use crate::claim::Claim;
+use crate::program::Program;
+
+/// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// For what a mount writes: fenced, and named in the API server's audit log with the digest of the plugin that wants it.
-pub(crate) fn for_plugin(client: &Client, claim: &Claim, manifest: &Manifest, digest: &Digest) -> Client {
+pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> Client {
+    let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
     let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
-    Outgoing { user_agent: HeaderValue::from_str(&user_agent).ok(), ..Outgoing::over(client, claim) }.client()
+    // Both are ASCII without control characters.
+    let value = |text: &str| HeaderValue::from_str(text).ok();
+    let impersonate = program.impersonate.as_ref().and_then(|account| value(&account.to_string()));
+    Outgoing { user_agent: value(&user_agent), impersonate, ..Outgoing::over(client, claim) }.client()
 }
 
 /// For what the host writes on its own account: fenced.
@@ -54,12 +60,13 @@ struct Outgoing {
     inner: Client,
     claim: Claim,
     user_agent: Option<HeaderValue>,
+    impersonate: Option<HeaderValue>,
     form: Form,
 }
 
 impl Outgoing {
     fn over(client: &Client, claim: &Claim) -> Self {
-        Self { inner: client.clone(), claim: claim.clone(), user_agent: None, form: Form::Whole }
+        Self { inner: client.clone(), claim: claim.clone(), user_agent: None, impersonate: None, form: Form::Whole }
     }
 
     fn client(self) -> Client {
@@ -70,6 +77,9 @@ impl Outgoing {
     async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
         if let Some(user_agent) = self.user_agent {
             request.headers_mut().insert(USER_AGENT, user_agent);
+        }
+        if let Some(account) = self.impersonate {
+            request.headers_mut().insert(IMPERSONATE_USER, account);
         }
         if self.form == Form::Metadata {
             let accept = metadata_form(&request);

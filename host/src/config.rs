@@ -41,6 +41,7 @@ pub use self::problem::{Problem, Problems};
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
 use self::watch::Files;
+use crate::inventory;
 use crate::plugins::MountArguments;
 use crate::program::Program;
 
@@ -171,6 +172,11 @@ impl Source {
     /// What the deployment is called.
     pub fn name(&self) -> &str {
         &self.shared.process.name
+    }
+
+    /// Where the deployment keeps what it has mounted, if it lives in that namespace.
+    pub(crate) fn inventory_place(&self, namespace: &str) -> inventory::Place {
+        inventory::Place { namespace: namespace.to_owned(), name: format!("{}-inventory", self.name()) }
     }
 
     /// The most calls of plugins at once, each of which takes a thread.

@@ -7,6 +7,8 @@ mod cluster;
 mod manifests;
 mod show;
 
+pub(crate) use manifests::documents;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -55,6 +55,7 @@ mod plugins;
 mod probation;
 pub mod program;
 mod progress;
+mod rbac;
 mod reconcile;
 mod release;
 mod state;

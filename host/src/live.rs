@@ -82,7 +82,7 @@ impl Live {
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
-            client: client::for_plugin(&ground.client, &ground.claim, program.manifest(), program.plugin.digest()),
+            client: client::for_program(&ground.client, &ground.claim, &program),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
             lookup: Lookup::new(Arc::clone(&program)),
             probation: Probation::new(program.quarantine_after),

@@ -1,9 +1,12 @@
 //! A program: a plugin with all that its mount says of it. The operator's configuration comes down to a list of programs.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use gyre_core::grants::{Grants, Namespaces, ReadGrants};
 use gyre_core::manifest::Manifest;
+use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
@@ -43,6 +46,38 @@ pub struct Program {
     pub max_retries: Option<u32>,
     /// See [`QUARANTINE_AFTER`]; none: never.
     pub quarantine_after: Option<u32>,
+    /// Whom the API server is to take the mount's writes for; none: the host itself.
+    pub impersonate: Option<ServiceAccount>,
+}
+
+/// Names a ServiceAccount.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceAccount {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// As the API server knows it as a user.
+impl fmt::Display for ServiceAccount {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
+
+/// `namespace/name`.
+impl FromStr for ServiceAccount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, name)) if is_dns_label(namespace) && is_dns_subdomain(name) => {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("expected a namespace and the name of a service account, as in team-a/echo".to_owned()),
+        }
+    }
 }
 
 impl Program {
@@ -60,6 +95,7 @@ impl Program {
             reads: ReadGrants::default(),
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
+            impersonate: None,
         }
     }
 
@@ -78,6 +114,7 @@ impl Program {
             reads,
             max_retries,
             quarantine_after,
+            impersonate,
         } = self;
         plugin.digest() == other.plugin.digest()
             && *name == other.name
@@ -90,6 +127,7 @@ impl Program {
             && *reads == other.reads
             && *max_retries == other.max_retries
             && *quarantine_after == other.quarantine_after
+            && *impersonate == other.impersonate
     }
 
     /// What the queue has to know of the mount.

@@ -14,10 +14,11 @@ use super::node::{Document, Value};
 use super::problem::Problems;
 use super::read::{Field, Map};
 use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
+use crate::program::ServiceAccount;
 
 pub(super) const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
 pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
-pub(super) const MOUNT: [&str; 12] = [
+pub(super) const MOUNT: [&str; 13] = [
     "name",
     "plugin",
     "namespaces",
@@ -30,6 +31,7 @@ pub(super) const MOUNT: [&str; 12] = [
     "quarantineAfter",
     "grants",
     "adoption",
+    "impersonate",
 ];
 pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
 pub(super) const LIMITS: [&str; 11] =
@@ -96,11 +98,12 @@ impl Reader<'_> {
         let selector = map.get("selector").as_ref().and_then(selector).unwrap_or_default();
         let settings = self.settings(&map);
         let grants = map.get("grants").as_ref().map(grants).unwrap_or_default();
+        let impersonate = map.get("impersonate").as_ref().and_then(service_account);
         let Some(plugin) = map.get("plugin") else {
             map.field().wrong("the plugin is missing", "say plugin: and the file of a WebAssembly component");
             return None;
         };
-        Some(MountSpec { place, name, plugin: self.path(&plugin)?, selector, settings, grants, policy })
+        Some(MountSpec { place, name, plugin: self.path(&plugin)?, selector, settings, grants, impersonate, policy })
     }
 
     fn settings(&self, mount: &Map<'_>) -> SettingsFrom {
@@ -199,6 +202,16 @@ fn label(field: &Field<'_>) -> Option<Said<String>> {
         return None;
     }
     Some(Said { value: text.to_owned(), place: field.place() })
+}
+
+fn service_account(field: &Field<'_>) -> Option<ServiceAccount> {
+    match field.string("a service account, as namespace/name")?.parse() {
+        Ok(account) => Some(account),
+        Err(_) => {
+            field.unexpected("the namespace and the name of a service account, as in team-a/echo");
+            None
+        }
+    }
 }
 
 fn selector(field: &Field<'_>) -> Option<Selector> {

@@ -140,6 +140,7 @@ impl<'a> Loader<'a> {
             reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
+            impersonate: spec.impersonate.clone(),
             plugin,
         };
         self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)

@@ -11,7 +11,7 @@ use gyre_sandbox::{Limits, Reuse};
 
 use super::node::{Node, Source};
 use super::problem::Place;
-use crate::program::{QUARANTINE_AFTER, WORKERS};
+use crate::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
 
 /// What a deployment is called that nobody names.
 pub(crate) const NAME: &str = "gyre";
@@ -49,6 +49,8 @@ pub(crate) struct MountSpec {
     pub(crate) settings: SettingsFrom,
     pub(crate) grants: GrantSpec,
     pub(crate) policy: Policy,
+    /// Whom it writes as; none: the host.
+    pub(crate) impersonate: Option<ServiceAccount>,
 }
 
 impl Configuration {
@@ -74,6 +76,7 @@ impl MountSpec {
             selector: Selector::default(),
             settings: SettingsFrom::Default,
             grants: GrantSpec::default(),
+            impersonate: None,
             policy,
         }
     }

@@ -69,15 +69,28 @@ fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
 }
 
 fn describe(program: &Program) -> String {
-    let Program { name, plugin, settings, limits, workers, namespaces, selector, grants, reads, max_retries, quarantine_after } =
-        program;
+    let Program {
+        name,
+        plugin,
+        settings,
+        limits,
+        workers,
+        namespaces,
+        selector,
+        grants,
+        reads,
+        max_retries,
+        quarantine_after,
+        impersonate,
+    } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n",
+         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n  as {}\n",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
         grants.adoption(),
+        impersonate.as_ref().map_or("the host".to_owned(), ToString::to_string),
     )
 }
 

@@ -83,7 +83,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The objects of a YAML stream, those of lists among them.
-fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
+pub(crate) fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("not YAML: {error}"))?;
     let mut objects = Vec::new();
     for document in documents {
