@@ -14,6 +14,9 @@
 mod echo;
 mod harness;
 mod hostile;
+mod many;
+mod mounts;
 mod plane;
 mod scale;
 mod scheduled_echo;
+mod swap;

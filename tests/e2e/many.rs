@@ -1,0 +1,1 @@
+//! Many plugins in one host.

@@ -1,0 +1,1 @@
+//! Mounts from a configuration file, and what becomes of them as it changes.
