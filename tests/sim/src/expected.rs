@@ -112,9 +112,9 @@ impl Judgement {
 /// The first field of `content` that an object does not hold.
 fn lacks(content: &Value, object: &Value, path: &str) -> Option<String> {
     match (content, object) {
-        (Value::Object(content), Value::Object(object)) => content.iter().find_map(|(field, value)| {
-            lacks(value, object.get(field).unwrap_or(&Value::Null), &format!("{path}.{field}"))
-        }),
+        (Value::Object(content), Value::Object(object)) => content
+            .iter()
+            .find_map(|(field, value)| lacks(value, object.get(field).unwrap_or(&Value::Null), &format!("{path}.{field}"))),
         (Value::Array(content), Value::Array(object)) if content.len() == object.len() => {
             let mut pairs = content.iter().zip(object).enumerate();
             pairs.find_map(|(index, (content, object))| lacks(content, object, &format!("{path}[{index}]")))
@@ -169,9 +169,8 @@ fn scheduled_echo(name: &Name, parent: &Value) -> Wanted {
 fn website(world: &World, name: &Name, parent: &Value) -> Wanted {
     let spec = &parent["spec"];
     let template = Name { kind: kinds::CONFIG_MAP, name: text(&spec["template"]), ..name.clone() };
-    let [content, deployment, service] =
-        [(kinds::CONFIG_MAP, "-content"), (kinds::DEPLOYMENT, ""), (kinds::SERVICE, "")]
-            .map(|(kind, suffix)| beside(name, kind, suffix));
+    let [content, deployment, service] = [(kinds::CONFIG_MAP, "-content"), (kinds::DEPLOYMENT, ""), (kinds::SERVICE, "")]
+        .map(|(kind, suffix)| beside(name, kind, suffix));
     let Some(template) = world.get(&template) else {
         // What was rendered before stays.
         return Wanted { may: vec![content, deployment, service], ready: Some(false), ..Wanted::default() };
@@ -257,8 +256,10 @@ fn copy(world: &World, name: &Name, spec: &Value) -> Value {
             }
         };
         let copy = format!("{}-copy", name.name);
-        let found = world.iter().filter(|(name, object)| name.kind == kinds::CONFIG_MAP && name.name != copy && matches(object));
-        let found = found.filter(|(name, _)| spec["listNamespace"].as_str().is_none_or(|only| name.namespace.as_deref() == Some(only)));
+        let found =
+            world.iter().filter(|(name, object)| name.kind == kinds::CONFIG_MAP && name.name != copy && matches(object));
+        let found =
+            found.filter(|(name, _)| spec["listNamespace"].as_str().is_none_or(|only| name.namespace.as_deref() == Some(only)));
         let lines: BTreeSet<String> =
             found.map(|(name, _)| format!("{}/{}", name.namespace.as_deref().unwrap_or_default(), name.name)).collect();
         data["list"] = json!(lines.into_iter().collect::<Vec<_>>().join("\n"));

@@ -55,8 +55,7 @@ pub const CLUSTER_ROLE: Kind = kind("rbac.authorization.k8s.io", "v1", "ClusterR
 pub const DEFINITION: Kind = kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
 
 /// The kinds of parents.
-pub const PARENTS: [Kind; 8] =
-    [ECHO, SCHEDULED_ECHO, WEBSITE, FINALIZING, CROSS_NAMESPACE, STRATEGIES, READER, VERSIONED];
+pub const PARENTS: [Kind; 8] = [ECHO, SCHEDULED_ECHO, WEBSITE, FINALIZING, CROSS_NAMESPACE, STRATEGIES, READER, VERSIONED];
 /// The kinds of children.
 pub const CHILDREN: [Kind; 7] = [CONFIG_MAP, SECRET, SERVICE, JOB, CRON_JOB, DEPLOYMENT, CLUSTER_ROLE];
 

@@ -8,8 +8,7 @@ use gyre_core::grants::{Namespaces, ReadGrants, ReadNamespaces};
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::Value;
 
-static SANDBOX: LazyLock<Sandbox> =
-    LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).expect("a sandbox"));
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).expect("a sandbox"));
 
 /// Some plugins, each compiled once for all simulations.
 #[derive(Clone)]

@@ -11,7 +11,9 @@ const STAYING: [&str; 2] = ["default", "team-a"];
 /// A namespace that comes and goes.
 pub const DOOMED: &str = "doomed";
 /// How many parents of a kind there are at most in a namespace.
-const NAMES: u64 = 3;
+const NAMES: u64 = 2;
+/// A script is about so many kinds of parents: with fewer, more happens to each.
+const KINDS: usize = 3;
 /// How many things are done at once, at most, where the host comes to rest afterwards.
 const AT_ONCE: u64 = 6;
 
@@ -47,6 +49,8 @@ pub struct Batch {
 /// Draws what is done.
 pub struct Author {
     random: Random,
+    /// The kinds of parents that it is about, with what their names begin with.
+    parents: Vec<(Kind, &'static str)>,
     /// Whether [`DOOMED`] is there.
     is_doomed_there: bool,
 }
@@ -62,7 +66,13 @@ impl Author {
     /// What follows from `seed`.
     pub fn new(seed: u64) -> Self {
         // Not the sequence that the cluster draws from.
-        Self { random: Random::new(seed ^ 0x5eed), is_doomed_there: true }
+        let mut random = Random::new(seed ^ 0x5eed);
+        let mut parents = PARENTS.to_vec();
+        while parents.len() > KINDS {
+            let index = usize::try_from(random.below(parents.len() as u64)).expect("an index");
+            parents.remove(index);
+        }
+        Self { random, parents, is_doomed_there: true }
     }
 
     /// A generator for what else there is to draw.
@@ -102,7 +112,8 @@ impl Author {
 
     /// Some parent, which may or may not be there.
     fn parent(&mut self) -> (Kind, &'static str, String) {
-        let (kind, prefix) = PARENTS[self.pick(PARENTS.len())];
+        let index = self.pick(self.parents.len());
+        let (kind, prefix) = self.parents[index];
         let namespace = self.namespace();
         (kind, namespace, format!("{prefix}-{}", self.random.below(NAMES)))
     }
@@ -116,9 +127,7 @@ impl Author {
                 let set = ["a", "b", "c"][self.pick(3)];
                 (template(namespace, &format!("tpl-{number}"), self.random.below(4), set), Rest::Short)
             }
-            2 => {
-                (Action::Delete(Name::new(kinds::CONFIG_MAP, namespace, "tpl-1"), Cascade::Background), Rest::Short)
-            }
+            2 => (Action::Delete(Name::new(kinds::CONFIG_MAP, namespace, "tpl-1"), Cascade::Background), Rest::Short),
             3 => {
                 let spec = json!({
                     "priority": self.random.below(3),

@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinHandle;
 
+use crate::census::Census;
 use crate::kinds;
 use crate::people::People;
 use crate::plugins::Plugins;
 use crate::recorder::{Life, Record, Recorder};
-use crate::census::Census;
 
 /// The time at which every simulation begins.
 const START: &str = "2026-01-01T00:00:00Z";
@@ -86,8 +86,7 @@ impl World {
     pub fn host_with(&self, programs: Programs, claim: Claim, last_write: Option<u64>) -> Host {
         let number = self.hosts.fetch_add(1, Ordering::SeqCst);
         let life = Life::new(number, last_write);
-        let recorder =
-            Recorder::new(self.faults.over(self.service.clone()), self.record.clone(), life.clone(), claim.clone());
+        let recorder = Recorder::new(self.faults.over(self.service.clone()), self.record.clone(), life.clone(), claim.clone());
         let options = HostOptions {
             instance: format!("simulated-{}-{number}", self.seed),
             inventory: Some(Place { namespace: "default".to_owned(), name: "gyre-inventory".to_owned() }),

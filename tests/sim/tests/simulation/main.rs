@@ -4,5 +4,6 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod faults;
 mod seeds;
 mod storms;
