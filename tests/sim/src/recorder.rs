@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use gyre_devcluster::service::BoxError;
 use http::header::USER_AGENT;
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A request, with its answer.
@@ -123,8 +122,7 @@ pub struct Life(Arc<Lived>);
 
 struct Lived {
     host: usize,
-    is_over: AtomicBool,
-    over: Notify,
+    over: watch::Sender<bool>,
     writes: Mutex<u64>,
     last_write: Option<u64>,
 }
@@ -132,21 +130,18 @@ struct Lived {
 impl Life {
     /// Of the host of that number. Right after its write number `last_write`, counted from 1, it is over.
     pub fn new(host: usize, last_write: Option<u64>) -> Self {
-        let (is_over, over) = (AtomicBool::new(false), Notify::new());
-        Self(Arc::new(Lived { host, is_over, over, writes: Mutex::default(), last_write }))
+        Self(Arc::new(Lived { host, over: watch::Sender::new(false), writes: Mutex::default(), last_write }))
     }
 
     /// It is over: nothing that is left of the host sends or receives anything.
     pub fn end(&self) {
-        self.0.is_over.store(true, Ordering::SeqCst);
-        self.0.over.notify_one();
+        self.0.over.send_replace(true);
     }
 
     /// Waits until it is over.
     pub async fn over(&self) {
-        while !self.is_over() {
-            self.0.over.notified().await;
-        }
+        // The sender is its own.
+        let _ = self.0.over.subscribe().wait_for(|over| *over).await;
     }
 
     /// How many writes were done in it.
@@ -155,7 +150,7 @@ impl Life {
     }
 
     fn is_over(&self) -> bool {
-        self.0.is_over.load(Ordering::SeqCst)
+        *self.0.over.borrow()
     }
 
     fn wrote(&self) {

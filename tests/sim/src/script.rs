@@ -62,6 +62,64 @@ pub fn set_up() -> Vec<Action> {
     namespaces.into_iter().chain(templates).collect()
 }
 
+/// Everything that hosts do, once: children of every kind and strategy are made, changed, pruned, replaced, put back and torn down.
+pub fn story() -> Vec<Batch> {
+    let name = |kind, name: &str| Name::new(kind, "default", name);
+    let put = |kind, of: &str, spec: Value| Action::Put(name(kind, of), json!({ "spec": spec }));
+    let in_doomed = |kind, of: &str, spec: Value| Action::Put(Name::new(kind, DOOMED, of), json!({ "spec": spec }));
+    let made = vec![
+        put(kinds::ECHO, "echo-0", json!({ "message": "one" })),
+        put(kinds::SCHEDULED_ECHO, "scheduled-0", json!({ "message": "one", "schedule": "0 0 1 6 *" })),
+        put(kinds::WEBSITE, "site-0", json!({ "template": "tpl-0", "title": "one", "host": "example.com" })),
+        put(kinds::FINALIZING, "final-0", json!({ "finalize": "" })),
+        put(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": "team-a", "clusterScoped": true })),
+        put(kinds::CROSS_NAMESPACE, "cross-1", json!({ "namespace": DOOMED })),
+        put(kinds::STRATEGIES, "strat-0", json!({ "text": "one", "image": "busybox:1.0" })),
+        put(kinds::READER, "reader-0", json!({ "get": "tpl-1", "list": "set", "secret": "sec-0" })),
+        in_doomed(kinds::FINALIZING, "final-1", json!({ "finalize": "" })),
+        in_doomed(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": "team-a" })),
+    ];
+    let changed = vec![
+        put(kinds::ECHO, "echo-0", json!({ "message": "two" })),
+        put(kinds::SCHEDULED_ECHO, "scheduled-0", json!({ "message": "two", "schedule": "1 0 1 6 *" })),
+        put(kinds::WEBSITE, "site-0", json!({ "template": "tpl-0", "title": "two", "host": "example.com" })),
+        put(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": DOOMED })),
+        put(kinds::STRATEGIES, "strat-0", json!({ "text": "two", "image": "busybox:1.1" })),
+        put(kinds::READER, "reader-0", json!({ "get": "tpl-0", "list": "set=a" })),
+    ];
+    let [content, far] = ["site-0-content", "default-cross-0"].map(|of| name(kinds::CONFIG_MAP, of));
+    let edited = vec![
+        Action::Edit(name(kinds::CRON_JOB, "scheduled-0"), json!({ "spec": { "schedule": "0 0 1 7 *" } })),
+        Action::Edit(content, json!({ "data": { "index.html": "edited" } })),
+        Action::Edit(name(kinds::SECRET, "strat-0"), json!({ "metadata": { "labels": { "gyre.dev/plugin": null } } })),
+        Action::DeleteChild(name(kinds::JOB, "echo-0")),
+        Action::DeleteChild(name(kinds::CONFIG_MAP, "final-0-b")),
+        Action::DeleteChild(Name { namespace: Some(DOOMED.to_owned()), ..far }),
+        Action::EditStatus(name(kinds::READER, "reader-0"), json!({ "status": { "conditions": [] } })),
+    ];
+    let defaults = json!({ "spec": { "replicas": 3, "labels": { "team": "web" } } });
+    let deleted = [
+        (kinds::ECHO, "echo-0"),
+        (kinds::SCHEDULED_ECHO, "scheduled-0"),
+        (kinds::WEBSITE, "site-0"),
+        (kinds::FINALIZING, "final-0"),
+        (kinds::CROSS_NAMESPACE, "cross-0"),
+        (kinds::STRATEGIES, "strat-0"),
+    ];
+    let deleted = deleted.map(|(kind, of)| Action::Delete(name(kind, of), Cascade::Background));
+    let short = |actions| Batch { actions, rest: Rest::Short };
+    vec![
+        short(made),
+        short(changed),
+        short(edited),
+        short(vec![template("default", "tpl-0", 2, "b")]),
+        short(vec![Action::Put(Name::cluster(kinds::WEBSITE_DEFAULTS, "defaults-0"), defaults)]),
+        Batch { actions: vec![Action::DeleteNamespace(DOOMED)], rest: Rest::Long },
+        Batch { actions: vec![Action::CreateNamespace(DOOMED)], rest: Rest::Long },
+        short(deleted.to_vec()),
+    ]
+}
+
 impl Author {
     /// What follows from `seed`.
     pub fn new(seed: u64) -> Self {

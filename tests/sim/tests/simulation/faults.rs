@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gyre_devcluster::faults::{Fault, Plan, Requests, Rule};
-use gyre_sim::script::{self, Author, Rest};
-use gyre_sim::{Count, Host, Judgement, Plugins, World, simulate};
+use gyre_sim::script::{self, Author, Batch, Rest};
+use gyre_sim::{Count, Judgement, Plugins, World, simulate};
 
 use crate::seeds::{Tried, try_seeds};
 use crate::storms::{differences, settle};
@@ -25,27 +25,33 @@ const QUIET_AFTER_BACKOFF: Duration = Duration::from_secs(1100);
 pub(crate) struct Run {
     pub(crate) judgement: Judgement,
     pub(crate) counts: BTreeMap<String, Count>,
-    pub(crate) faults: usize,
+    pub(crate) faults: u64,
+    /// Writes that were done, and hosts were told so.
+    pub(crate) writes: u64,
+}
+
+/// What people do each time that they come, as the seed has it.
+pub(crate) fn drawn(seed: u64) -> Vec<Batch> {
+    let mut author = Author::new(seed);
+    (0..BATCHES).map(|_| author.batch()).collect()
 }
 
 /// People come, and go away until the hosts have come to rest; `hosts` sees to the hosts.
 pub(crate) fn scripted(
     plugins: &Plugins,
-    seed: u64,
-    plan: Plan,
+    (seed, plan): (u64, Plan),
+    script: Vec<Batch>,
     quiet: Duration,
-    hosts: impl FnOnce(&World) -> Option<Host>,
+    hosts: impl FnOnce(&World),
 ) -> Run {
     simulate(async {
         let world = World::new(plugins, seed, plan).await;
-        let mut author = Author::new(seed);
         for action in script::set_up() {
             world.people.act(&action).await;
         }
-        let host = hosts(&world);
+        hosts(&world);
         let mut wrongs = Vec::new();
-        for _ in 0..BATCHES {
-            let batch = author.batch();
+        for batch in &script {
             for action in &batch.actions {
                 world.people.act(action).await;
             }
@@ -57,8 +63,8 @@ pub(crate) fn scripted(
         let mut judgement = settle(&world).await;
         judgement.wrongs.extend(wrongs);
         judgement.wrongs.extend(world.record.wrongs());
-        drop(host);
-        Run { judgement, counts: world.census.counts(), faults: world.faults.trace().len() }
+        let writes = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
+        Run { judgement, counts: world.census.counts(), faults: world.faults.trace().len() as u64, writes }
     })
 }
 
@@ -85,11 +91,11 @@ fn rule(verbs: &[&str], faults: &[(Fault, f64)]) -> Rule {
 fn under(name: &str, seeds: u64, plan: &Plan) {
     let plugins = Plugins::all();
     try_seeds(name, seeds, |seed| {
-        let calm = scripted(&plugins, seed, Plan::default(), QUIET, |world| Some(world.host(&plugins)));
-        let run = scripted(&plugins, seed, plan.clone(), QUIET_UNDER_FAULTS, |world| Some(world.host(&plugins)));
+        let calm = scripted(&plugins, (seed, Plan::default()), drawn(seed), QUIET, |world| drop(world.host(&plugins)));
+        let run = scripted(&plugins, (seed, plan.clone()), drawn(seed), QUIET_UNDER_FAULTS, |world| drop(world.host(&plugins)));
         let faults = run.faults;
-        let created = run.counts.values().map(|count| count.created as usize).sum();
-        let deleted = run.counts.values().map(|count| count.deleted as usize).sum();
+        let created = run.counts.values().map(|count| u64::from(count.created)).sum();
+        let deleted = run.counts.values().map(|count| u64::from(count.deleted)).sum();
         Tried { wrongs: compared(&calm, run), counts: vec![("faults", faults), ("created", created), ("deleted", deleted)] }
     });
 }

@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(1800);
 /// What a simulation came to.
 struct Run {
     sent: Vec<Sent>,
-    faults: usize,
+    faults: u64,
     judgement: Judgement,
 }
 
@@ -53,7 +53,7 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
         let mut judgement = settle(&world).await;
         judgement.wrongs.extend(world.record.wrongs());
         host.kill().await;
-        Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len(), judgement }
+        Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
     })
 }
 
@@ -90,9 +90,9 @@ fn the_host_converges_under_faults_and_then_rests() {
         Tried {
             wrongs,
             counts: vec![
-                ("requests", stormy.sent.len()),
+                ("requests", stormy.sent.len() as u64),
                 ("faults", stormy.faults),
-                ("objects judged", stormy.judgement.end.len()),
+                ("objects judged", stormy.judgement.end.len() as u64),
             ],
         }
     });
