@@ -232,6 +232,14 @@ impl Cluster {
         audit.matching(since, |event| event.user == user && event.verb != "watch").expect("the audit log parses")
     }
 
+    /// The watches that this test's hosts opened since a mark, and their ends.
+    pub(crate) fn watches(&self, since: Mark) -> Vec<AuditEvent> {
+        self.plane.audit_barrier().expect("an audit log");
+        let user = user(&self.test);
+        let audit = self.plane.audit().expect("an audit log");
+        audit.matching(since, |event| event.user == user && event.verb == "watch").expect("the audit log parses")
+    }
+
     fn host_logs(&self) -> String {
         let mut logs = String::new();
         for entry in std::fs::read_dir(self.plane.folder()).into_iter().flatten().flatten() {
