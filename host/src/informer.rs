@@ -234,9 +234,22 @@ pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrate
 }
 
 async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>, seed: u64) {
+    let _counted = Counted { target: &shared.target, metrics: &metrics };
     while follow(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
         info!(kind = %shared.target.kind, "the API server does not stream lists of this kind; listing it in pages");
         config.initial_list_strategy = watcher::InitialListStrategy::ListWatch;
+    }
+}
+
+/// What is watched is counted until its watch has ended.
+struct Counted<'a> {
+    target: &'a Target,
+    metrics: &'a Metrics,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.unwatched(self.target);
     }
 }
 

@@ -40,9 +40,12 @@ pub(crate) struct Entry {
     pub(crate) plugin: String,
     /// The kind of its parents.
     pub(crate) parent: GroupVersionKind,
-    /// Where they are; none: everywhere.
+    /// Where they are; none: everywhere,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) namespaces: Option<BTreeSet<String>>,
+    /// but not here.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) except: BTreeSet<String>,
     /// The kinds that its children are of, or were once.
     pub(crate) children: BTreeSet<GroupVersionKind>,
 }
@@ -58,9 +61,60 @@ impl Entry {
                 Namespaces::All => None,
                 Namespaces::Only(names) => Some(names.clone()),
             },
+            except: BTreeSet::new(),
             children: declared.chain(children).collect(),
         }
     }
+
+    /// What of the parents is none of `other`'s; none: there is nothing.
+    fn without(mut self, other: &Self) -> Option<Self> {
+        if !self.is_about_the_same(other) {
+            return Some(self);
+        }
+        let covers = |name: &String| other.covers(name);
+        match (&mut self.namespaces, &other.namespaces) {
+            (Some(names), _) => names.retain(|name| !covers(name)),
+            (None, Some(names)) => self.except.extend(names.iter().cloned()),
+            (None, None) => {
+                let names = other.except.iter().filter(|name| !self.except.contains(*name)).cloned().collect();
+                self.namespaces = Some(names);
+                self.except.clear();
+            }
+        }
+        let is_nothing = self.namespaces.as_ref().is_some_and(BTreeSet::is_empty);
+        (!is_nothing).then_some(self)
+    }
+
+    /// The parents of both, which are about the same.
+    fn with(mut self, other: Self) -> Self {
+        match (&mut self.namespaces, other.namespaces) {
+            (Some(names), Some(others)) => names.extend(others),
+            (Some(names), None) => {
+                self.except = other.except.into_iter().filter(|name| !names.contains(name)).collect();
+                self.namespaces = None;
+            }
+            (None, Some(others)) => self.except.retain(|name| !others.contains(name)),
+            (None, None) => self.except.retain(|name| other.except.contains(name)),
+        }
+        self.children.extend(other.children);
+        self
+    }
+
+    /// Whether parents in that namespace are meant.
+    pub(crate) fn covers(&self, namespace: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
+    }
+
+    /// Whether it is the same plugin with the same kind, which may have come to another version.
+    fn is_about_the_same(&self, other: &Self) -> bool {
+        let identity = |entry: &Self| (entry.plugin.clone(), entry.parent.group.clone(), entry.parent.kind.clone());
+        identity(self) == identity(other)
+    }
+}
+
+/// The key of what a mount has left behind: a name that no mount can have.
+fn left_by(mount: &str) -> String {
+    format!("{mount}.left")
 }
 
 /// See the module's documentation.
@@ -70,6 +124,8 @@ pub(crate) struct Inventory {
     /// The mounts whose entries are to be written.
     unkept: Mutex<BTreeSet<String>>,
     noted: Notify,
+    /// What is to be mounted.
+    wanted: Mutex<BTreeMap<String, Entry>>,
 }
 
 impl Inventory {
@@ -80,7 +136,27 @@ impl Inventory {
             entries: Mutex::default(),
             unkept: Mutex::default(),
             noted: Notify::new(),
+            wanted: Mutex::default(),
         }
+    }
+
+    /// These are to be mounted.
+    pub(crate) fn want(&self, programs: &[Program]) {
+        let entry = |program: &Program| (program.name.to_string(), Entry::of(program, std::iter::empty()));
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = programs.iter().map(entry).collect();
+    }
+
+    /// What of an entry is wanted by no mount; none: there is nothing.
+    pub(crate) fn unwanted(&self, entry: &Entry) -> Option<Entry> {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.values().try_fold(entry.clone(), |left, wanted| left.without(wanted))
+    }
+
+    /// Whether an entry is that of a mount that is wanted, or of what it has left behind.
+    pub(crate) fn is_wanted(&self, name: &str, entry: &Entry) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |mount: &String| mount == name || left_by(mount) == name;
+        wanted.iter().any(|(mount, wanted)| is_it(mount) && wanted.is_about_the_same(entry))
     }
 
     /// Reads what is kept. Waits until the API server answers; one that refuses is taken for one that has nothing.
@@ -111,11 +187,43 @@ impl Inventory {
         self.entries().get(&**mount).map(|entry| entry.children.clone()).unwrap_or_default()
     }
 
-    /// Notes a mount; [`Inventory::keep`] keeps it.
+    /// Notes a mount, and what it leaves behind if it was in more namespaces before; [`Inventory::keep`] keeps it.
     pub(crate) fn record(&self, mount: &MountName, entry: Entry) {
-        if self.entries().get(&**mount) != Some(&entry) {
-            self.entries().insert(mount.to_string(), entry);
-            self.unkept().insert(mount.to_string());
+        let (before, left) = {
+            let entries = self.entries();
+            (entries.get(&**mount).cloned(), entries.get(&left_by(mount)).cloned())
+        };
+        let same = |before: &Entry| before.is_about_the_same(&entry);
+        let behind = match (before.filter(same), left.filter(same)) {
+            (Some(before), Some(left)) => Some(before.with(left)),
+            (before, left) => before.or(left),
+        };
+        match behind.and_then(|behind| behind.without(&entry)) {
+            Some(behind) => self.note(&left_by(mount), behind),
+            None => self.remove(&left_by(mount)),
+        }
+        self.note(mount, entry);
+    }
+
+    /// All that a program may have held parents of, and its mount before it had this program.
+    pub(crate) fn all_of(&self, program: &Program) -> Entry {
+        let entry = Entry::of(program, std::iter::empty());
+        match self.entries().get(&*program.name) {
+            Some(before) if before.is_about_the_same(&entry) => entry.with(before.clone()),
+            _ => entry,
+        }
+    }
+
+    /// What a mount has left behind.
+    pub(crate) fn left(&self, mount: &MountName) -> Option<(String, Entry)> {
+        let name = left_by(mount);
+        self.entries().get(&name).cloned().map(|entry| (name, entry))
+    }
+
+    fn note(&self, name: &str, entry: Entry) {
+        if self.entries().get(name) != Some(&entry) {
+            self.entries().insert(name.to_owned(), entry);
+            self.unkept().insert(name.to_owned());
             self.noted.notify_one();
         }
     }
@@ -138,15 +246,21 @@ impl Inventory {
     /// Writes what has changed, before anything is written on behalf of new mounts. Waits until that is done, unless it is forbidden.
     pub(crate) async fn keep(&self) {
         loop {
-            let Some(mount) = self.unkept().first().cloned() else { return };
-            let entry = self.entries().get(&mount).cloned();
-            match answered(self.try_to_keep(&mount, entry.as_ref())).await {
+            // All at once, so that what a mount has left behind is never forgotten in between.
+            let changes: BTreeMap<String, Option<Entry>> = {
+                let (unkept, entries) = (self.unkept(), self.entries());
+                unkept.iter().map(|name| (name.clone(), entries.get(name).cloned())).collect()
+            };
+            if changes.is_empty() {
+                return;
+            }
+            match answered(self.try_to_keep(&changes)).await {
                 Ok(()) => {
-                    self.unkept().remove(&mount);
+                    self.are_kept(&changes);
                     continue;
                 }
                 Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                    self.unkept().remove(&mount);
+                    self.are_kept(&changes);
                     self.say(&kube::Error::Api(status));
                     continue;
                 }
@@ -158,7 +272,13 @@ impl Inventory {
         }
     }
 
-    async fn try_to_keep(&self, mount: &str, entry: Option<&Entry>) -> Result<(), kube::Error> {
+    /// Those that have changed again meanwhile are not.
+    fn are_kept(&self, changes: &BTreeMap<String, Option<Entry>>) {
+        let (mut unkept, entries) = (self.unkept(), self.entries());
+        unkept.retain(|name| changes.get(name).is_none_or(|kept| kept.as_ref() != entries.get(name)));
+    }
+
+    async fn try_to_keep(&self, changes: &BTreeMap<String, Option<Entry>>) -> Result<(), kube::Error> {
         let Some((client, place)) = &self.kept else { return Ok(()) };
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &place.namespace);
         let params = PostParams { field_manager: Some("gyre".to_owned()), ..PostParams::default() };
@@ -166,15 +286,17 @@ impl Inventory {
         let is_new = found.is_none();
         let metadata = ObjectMeta { name: Some(place.name.clone()), ..ObjectMeta::default() };
         let mut map = found.unwrap_or_else(|| ConfigMap { metadata, ..ConfigMap::default() });
-        let data = map.data.get_or_insert_default();
-        let text = entry.map(serde_json::to_string).transpose().map_err(kube::Error::SerdeError)?;
-        if data.get(mount) == text.as_ref() {
+        let mut data = map.data.clone().unwrap_or_default();
+        for (name, entry) in changes {
+            match entry.as_ref().map(serde_json::to_string).transpose().map_err(kube::Error::SerdeError)? {
+                Some(text) => data.insert(name.clone(), text),
+                None => data.remove(name),
+            };
+        }
+        if map.data.as_ref().unwrap_or(&BTreeMap::new()) == &data {
             return Ok(());
         }
-        match text {
-            Some(text) => data.insert(mount.to_owned(), text),
-            None => data.remove(mount),
-        };
+        map.data = Some(data);
         let written = if is_new { api.create(&params, &map).await } else { api.replace(&place.name, &params, &map).await };
         written.map(|_| ())
     }
@@ -206,4 +328,47 @@ impl Inventory {
 fn entries_of(map: &ConfigMap) -> BTreeMap<String, Entry> {
     let data = map.data.iter().flatten();
     data.filter_map(|(mount, text)| Some((mount.clone(), serde_json::from_str(text).ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Entry {
+            plugin: "plugin".to_owned(),
+            parent: GroupVersionKind::new("example.com", "v1", "Parent"),
+            namespaces: namespaces.map(names),
+            except: names(except),
+            children: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_what_was_without_what_is() {
+        let sets: &[&[&str]] = &[&[], &["a"], &["b"], &["a", "b"], &["b", "c"], &["a", "b", "c"]];
+        let some = sets.iter().map(|names| entry(Some(names), &[]));
+        let all = sets.iter().map(|except| entry(None, except));
+        let entries: Vec<Entry> = some.chain(all).collect();
+        // What no entry names stands for all the rest.
+        let everywhere = ["a", "b", "c", "elsewhere"];
+        for one in &entries {
+            for other in &entries {
+                let (left, both) = (one.clone().without(other), one.clone().with(other.clone()));
+                for name in everywhere {
+                    let is_left = left.as_ref().is_some_and(|left| left.covers(name));
+                    assert_eq!(is_left, one.covers(name) && !other.covers(name), "{name}: {one:?} without {other:?}: {left:?}");
+                    assert_eq!(
+                        both.covers(name),
+                        one.covers(name) || other.covers(name),
+                        "{name}: {one:?} with {other:?}: {both:?}"
+                    );
+                }
+                assert_eq!(left.is_some(), everywhere.iter().any(|name| left.as_ref().is_some_and(|left| left.covers(name))));
+            }
+            let another = Entry { plugin: "another".to_owned(), ..entry(None, &[]) };
+            assert_eq!(one.clone().without(&another).as_ref(), Some(one), "another plugin's");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::config::Reload;
-use crate::informer::Target;
+use crate::informer::{Extent, Target};
 
 /// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
 const RECONCILE_SECONDS: [f64; 35] = [
@@ -68,6 +68,8 @@ struct PluginWrite {
 struct Watch {
     kind: String,
     namespace: String,
+    selector: String,
+    extent: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -301,6 +303,11 @@ impl Metrics {
         self.config_refused.set(i64::from(is_refused));
     }
 
+    /// Nothing is watched there any more: the gauge would stand still for ever.
+    pub fn unwatched(&self, target: &Target) {
+        self.cached.remove(&watch(target));
+    }
+
     /// So many objects are cached.
     pub fn cached(&self, target: &Target, objects: usize) {
         self.cached.get_or_create(&watch(target)).set(objects as i64);
@@ -323,5 +330,15 @@ fn queue(mount: &str) -> QueueName {
 }
 
 fn watch(target: &Target) -> Watch {
-    Watch { kind: target.kind.to_string(), namespace: target.namespace.clone().unwrap_or_default() }
+    // All that tells targets apart: two that shared a gauge would take turns in it.
+    let Target { kind, namespace, label_selector, extent } = target;
+    Watch {
+        kind: kind.to_string(),
+        namespace: namespace.clone().unwrap_or_default(),
+        selector: label_selector.clone().unwrap_or_default(),
+        extent: match extent {
+            Extent::Whole => "whole",
+            Extent::Metadata => "metadata",
+        },
+    }
 }

@@ -10,6 +10,7 @@ use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
 
+use crate::client;
 use crate::informer::Notice;
 use crate::inventory::Entry;
 use crate::kinds::{self, Resource};
@@ -17,6 +18,7 @@ use crate::live::{Ground, Live};
 use crate::memory::Memory;
 use crate::own_writes::OwnWrites;
 use crate::program::Program;
+use crate::release::release;
 use crate::work::{MountName, WorkQueue};
 
 /// See the module's documentation.
@@ -101,10 +103,25 @@ impl Mount {
                 },
                 () = self.take_up(program, &ground) => {}
             }
-            if programs.changed().await.is_err() {
+            let changed = tokio::select! {
+                biased;
+                changed = programs.changed() => changed,
+                () = self.leave_behind(&ground) => programs.changed().await,
+            };
+            if changed.is_err() {
                 return;
             }
         }
+    }
+
+    /// Lets the parents go that were this mount's before its program changed, and are not any more.
+    async fn leave_behind(&self, ground: &Ground) {
+        let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
+        // What the old program is still about may hold them again.
+        drop(self.in_flight.write().await);
+        ground.claim.held().await;
+        release(&client::fenced(&ground.client, &ground.claim), &name, &entry, &ground.inventory).await;
+        ground.inventory.remove(&name);
     }
 
     /// Makes a program live.

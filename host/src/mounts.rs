@@ -79,6 +79,7 @@ impl Mounts {
     }
 
     async fn bring_to(&self, wanted: &[Program], ground: &Arc<Ground>) {
+        ground.inventory.want(wanted);
         let is_wanted = |mounted: &Mounted| {
             wanted.iter().any(|program| program.name == mounted.mount.name && identity(program) == identity(&mounted.program))
         };
@@ -87,15 +88,19 @@ impl Mounts {
         for mounted in unwanted {
             self.unmount(mounted, ground);
         }
-        for program in wanted {
-            self.mount(program, ground);
-        }
+        // Before anything is mounted under the name of what was another plugin's.
         for (name, entry) in ground.inventory.all() {
-            let is_known = wanted.iter().any(|program| *program.name == *name) || self.state().leaving.contains_key(&name);
-            if !is_known {
+            let is_seen_to = {
+                let state = self.state();
+                state.mounted.contains_key(&*name) || state.leaving.contains_key(&name)
+            };
+            if !is_seen_to && !ground.inventory.is_wanted(&name, &entry) {
                 info!(mount = name, "no longer mounted, as the inventory shows");
                 self.let_go(name, entry, None, ground);
             }
+        }
+        for program in wanted {
+            self.mount(program, ground);
         }
     }
 
@@ -127,10 +132,8 @@ impl Mounts {
 
     fn unmount(&self, mounted: Mounted, ground: &Arc<Ground>) {
         let Mounted { mount, program, .. } = &mounted;
-        let name = mount.name.to_string();
-        let kinds = ground.inventory.kinds(&mount.name);
-        let entry = Entry::of(program, kinds.into_iter());
-        self.let_go(name, entry, Some(Arc::clone(mount)), ground);
+        let entry = ground.inventory.all_of(program);
+        self.let_go(mount.name.to_string(), entry, Some(Arc::clone(mount)), ground);
     }
 
     fn let_go(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, ground: &Arc<Ground>) {
@@ -141,7 +144,7 @@ impl Mounts {
                 mount.retire().await;
             }
             ground.claim.held().await;
-            release(&client::fenced(&ground.client, &ground.claim), &mount_name, &entry).await;
+            release(&client::fenced(&ground.client, &ground.claim), &mount_name, &entry, &ground.inventory).await;
             ground.inventory.remove(&mount_name);
         });
         self.state().leaving.insert(name, task);

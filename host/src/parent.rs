@@ -77,6 +77,18 @@ impl ParentWriter<'_> {
         answer
     }
 
+    /// Asks the API server whether a parent is still there, and not on its way out.
+    ///
+    /// # Errors
+    ///
+    /// What the request came to.
+    pub(crate) async fn lives(&self, parent: &Object) -> Result<bool, kube::Error> {
+        let api: Api<Received> = self.live.parents.resource.api(&self.live.client, parent.namespace());
+        let found = answered(api.get_opt(parent.name())).await?;
+        let found = found.and_then(|found| found.object.ok());
+        Ok(found.is_some_and(|found| found.uid() == parent.uid() && !found.is_deleting()))
+    }
+
     /// The plugin's name: the field manager, the finalizer.
     pub(crate) fn plugin(&self) -> &str {
         &self.live.program.manifest().name

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
-use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled};
+use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled, Step};
 use gyre_core::queue;
 use gyre_core::response::{Child, Response, Teardown};
 use gyre_sandbox::ClockUse;
@@ -122,10 +122,12 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
+    let sighting = if memory.uid == parent.uid() { Sighting::Again } else { Sighting::First };
     let memory = if memory.uid == parent.uid() { memory } else { Memory { uid: parent.uid().to_owned(), ..Memory::default() } };
     let is_held = finalizers::is_held(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
-    let run = Run { context, mount, live: &live, sight: Sight::of(&live, parent), memory, progress: Progress::new(failures) };
+    let sight = Sight::of(&live, parent);
+    let run = Run { context, mount, live: &live, sight, sighting, memory, progress: Progress::new(failures) };
     match (is_selected, is_leaving, is_held) {
         (true, false, _) => run.living().await,
         (true, true, true) => run.leaving().await,
@@ -144,8 +146,16 @@ struct Run<'a> {
     mount: &'a Arc<Mount>,
     live: &'a Arc<Live>,
     sight: Sight,
+    sighting: Sighting,
     memory: Memory,
     progress: Progress,
+}
+
+/// Whether this process has reconciled the parent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sighting {
+    First,
+    Again,
 }
 
 impl Run<'_> {
@@ -203,10 +213,33 @@ impl Run<'_> {
         if is_needed && let Err(problem) = self.hold().await {
             return self.progress.fail(problem);
         }
+        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
+            && let Err(problem) = self.check_that_parent_lives().await
+        {
+            return self.progress.fail(problem);
+        }
         let is_over = plan.steps.is_empty() && plan.leaving.is_empty();
         self.execute(plan, &input).await;
         if !is_needed && is_over && response.children.is_some() {
             self.let_go().await;
+        }
+    }
+
+    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To make it anew would run its
+    /// Job once more, and again each time that the garbage collector has deleted it.
+    async fn check_that_parent_lives(&self) -> Result<(), Problem> {
+        // Of a parent that is new nothing has gone yet.
+        if self.sighting == Sighting::First {
+            return Ok(());
+        }
+        let (writer, parent) = (self.writer(), &self.sight.parent);
+        match writer.lives(parent).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let message = format!("{} is gone or going, which the cache does not show yet", writer.subject(parent));
+                Err(Problem::new(ProblemKind::Stale, message))
+            }
+            Err(error) => Err(crate::apply::problem(&error, &writer.subject(parent))),
         }
     }
 

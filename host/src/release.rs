@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use tracing::{info, warn};
 
 use crate::finalizers::{is_held, let_go_unmounted};
-use crate::inventory::Entry;
+use crate::inventory::{Entry, Inventory};
 use crate::kinds::{self, Resource, answered, error_chain};
 use crate::object::{Object, Received, SharedObject};
 
@@ -29,10 +29,15 @@ const PAGE: u32 = 500;
 ///
 /// - Parents that live lose the finalizer and nothing else.
 /// - Of a parent that is being deleted the children go first which the garbage collector would not find.
-pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry) {
+/// - Parents that are, or come to be, another mount's are left to it.
+pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, inventory: &Inventory) {
     let mut delay = TRY_AGAIN_AFTER;
     loop {
-        match release_once(client, entry).await {
+        let Some(entry) = inventory.unwanted(entry) else {
+            info!(mount, "its objects are another mount's");
+            return;
+        };
+        match release_once(client, &entry).await {
             Ok(Left { parents: 0, released }) => {
                 info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
                 return;
@@ -55,7 +60,8 @@ async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Erro
     // Where the kind is not served any more, there are no objects of it.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
     for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
-        if !is_held(&parent, &entry.plugin) {
+        let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
+        if !is_meant || !is_held(&parent, &entry.plugin) {
             continue;
         }
         if parent.is_deleting() && has_unreachable_children(client, entry, &parent).await? {

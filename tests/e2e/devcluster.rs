@@ -11,9 +11,17 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod composed;
 mod echo;
+mod finalize;
 mod harness;
 mod hostile;
+mod many;
+mod memo;
+mod mounts;
+mod ownership;
 mod plane;
+mod reads;
 mod scale;
 mod scheduled_echo;
+mod swap;

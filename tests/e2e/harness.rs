@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::plane::{Plane, Server};
 
@@ -30,7 +30,7 @@ impl Cluster {
         let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let cluster = Self { plane, test: test.to_owned(), kubeconfig };
-        cluster.install_echo_crds();
+        cluster.install_common_crds();
         for namespace in namespaces {
             cluster.kubectl(&["create", "namespace", namespace]);
             // The controller manager makes it, and Pods are not admitted without.
@@ -39,10 +39,16 @@ impl Cluster {
         Some(cluster)
     }
 
-    fn install_echo_crds(&self) {
+    /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute
+    /// to look for kinds that have come anew.
+    fn install_common_crds(&self) {
         static INSTALLED: OnceLock<()> = OnceLock::new();
         INSTALLED.get_or_init(|| {
-            self.install_crds(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO]);
+            let shipped =
+                [gyre_artifacts::ECHO, gyre_artifacts::GATEWAY, gyre_artifacts::SCHEDULED_ECHO, gyre_artifacts::WEBSITE];
+            let probes = gyre_artifacts::probes::ALL.iter().map(|(_, path)| *path);
+            let plugins: Vec<&str> = shipped.into_iter().chain([gyre_artifacts::XCA]).chain(probes).collect();
+            self.install_crds(&plugins);
         });
     }
 
@@ -83,7 +89,7 @@ impl Cluster {
         let mut host = Host { process, log, address: String::new() };
         host.address = self.eventually("the host's address", || {
             let log = std::fs::read_to_string(&host.log).unwrap_or_default();
-            let (_, rest) = log.split_once("serving /healthz, /readyz and /metrics address=")?;
+            let (_, rest) = log.split_once("serving /healthz")?.1.split_once(" address=")?;
             rest.split_whitespace().next().map(str::to_owned)
         });
         host
@@ -97,6 +103,28 @@ impl Cluster {
     /// Applies manifests on the server's side.
     pub(crate) fn apply(&self, manifests: &str) {
         self.plane.apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
+    }
+
+    /// Applies objects on the server's side, all at once.
+    pub(crate) fn apply_all(&self, objects: &[Value]) {
+        self.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string());
+    }
+
+    /// Annotates an object: a change that most plugins make nothing of.
+    pub(crate) fn touch(&self, namespace: &str, kind: &str, name: &str, value: &str) {
+        self.kubectl(&["annotate", "--overwrite", "-n", namespace, kind, name, &format!("touched={value}")]);
+    }
+
+    /// Deletes an object, and does not wait until it is gone.
+    pub(crate) fn delete(&self, namespace: &str, kind: &str, name: &str) {
+        self.kubectl(&["delete", "--wait=false", "-n", namespace, kind, name]);
+    }
+
+    /// Waits until none of these objects is there.
+    pub(crate) fn gone(&self, namespace: &str, kind: &str, names: &[&str]) {
+        self.eventually(&format!("{kind} {} to go", names.join(", ")), || {
+            names.iter().all(|name| self.get(namespace, kind, name).is_none()).then_some(())
+        });
     }
 
     /// Creates objects, many at once.
@@ -129,6 +157,26 @@ impl Cluster {
     pub(crate) fn events(&self, namespace: &str, name: &str, reason: &str) -> Vec<Value> {
         let about = |event: &Value| event["involvedObject"]["name"] == name && event["reason"] == reason;
         self.list(namespace, "events").into_iter().filter(about).collect()
+    }
+
+    /// Waits until the condition of an object has this reason; returns the object.
+    pub(crate) fn reason(&self, namespace: &str, kind: &str, name: &str, of: &str, reason: &str) -> Value {
+        self.eventually(&format!("{kind} {name}: {of} because of {reason}"), || {
+            let object = self.get(namespace, kind, name)?;
+            (condition(&object, of)?["reason"] == reason).then_some(object)
+        })
+    }
+
+    /// Waits until the host has brought an object to what its plugin wants, in its latest generation; returns the object.
+    pub(crate) fn ready(&self, namespace: &str, kind: &str, name: &str) -> Value {
+        self.eventually(&format!("{kind} {name} to be Ready"), || self.get(namespace, kind, name).filter(is_ready))
+    }
+
+    /// As [`Cluster::ready`], for all objects of a kind in a namespace, of which there are so many.
+    pub(crate) fn all_ready(&self, namespace: &str, kind: &str, count: usize) -> Vec<Value> {
+        self.eventually(&format!("{count} {kind} to be Ready"), || {
+            Some(self.list(namespace, kind)).filter(|objects| objects.len() == count && objects.iter().all(is_ready))
+        })
     }
 
     /// Waits until `probe` finds something.
@@ -184,6 +232,14 @@ impl Cluster {
         audit.matching(since, |event| event.user == user && event.verb != "watch").expect("the audit log parses")
     }
 
+    /// The watches that this test's hosts opened since a mark, and their ends.
+    pub(crate) fn watches(&self, since: Mark) -> Vec<AuditEvent> {
+        self.plane.audit_barrier().expect("an audit log");
+        let user = user(&self.test);
+        let audit = self.plane.audit().expect("an audit log");
+        audit.matching(since, |event| event.user == user && event.verb == "watch").expect("the audit log parses")
+    }
+
     fn host_logs(&self) -> String {
         let mut logs = String::new();
         for entry in std::fs::read_dir(self.plane.folder()).into_iter().flatten().flatten() {
@@ -196,6 +252,39 @@ impl Cluster {
             }
         }
         logs
+    }
+}
+
+/// A folder for files that a host watches.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// The path of the folder itself.
+    pub(crate) fn path(&self) -> String {
+        self.0.path().display().to_string()
+    }
+
+    /// Puts a file there, in place of one that has this name, so that nobody sees half of it. Returns its path.
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let (path, new) = (self.0.path().join(name), self.0.path().join(format!(".{name}.new")));
+        std::fs::write(&new, content).expect("written");
+        std::fs::rename(&new, &path).expect("put in its place");
+        path.display().to_string()
+    }
+
+    /// Takes a file away.
+    pub(crate) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.0.path().join(name)).expect("removed");
+    }
+
+    /// Puts a plugin there, under a name of its own.
+    pub(crate) fn put_plugin(&self, name: &str, plugin: &str) -> String {
+        self.put(name, std::fs::read(plugin).expect("a plugin"))
     }
 }
 
@@ -232,6 +321,29 @@ impl Host {
         (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
     }
 
+    /// What `/debug/state` says of a mount.
+    pub(crate) fn state_of(&self, mount: &str) -> Value {
+        let state: Value = serde_json::from_str(&self.http("/debug/state").1).expect("JSON");
+        let mounts = state["mounts"].as_array().expect("mounts");
+        mounts.iter().find(|state| state["name"] == mount).unwrap_or_else(|| panic!("{mount} is not in {state}")).clone()
+    }
+
+    /// How often a plugin was called.
+    pub(crate) fn calls(&self, plugin: &str) -> f64 {
+        self.metric("gyre_plugin_calls_total", &[&format!("plugin=\"{plugin}\"")])
+    }
+
+    /// How often a plugin was not called, as all its inputs were those of the last call.
+    pub(crate) fn memo_hits(&self, plugin: &str) -> f64 {
+        self.metric("gyre_plugin_memo_hits_total", &[&format!("plugin=\"{plugin}\"")])
+    }
+
+    /// How often a plan was made from what a plugin answered about an object, `namespace/name`.
+    pub(crate) fn plans_about(&self, object: &str) -> usize {
+        let span = format!(" object={object} ");
+        self.log().lines().filter(|line| line.contains(&span) && line.contains(" planned ")).count()
+    }
+
     /// The value of the metric whose name and labels begin a line and contain all of `parts`.
     pub(crate) fn metric(&self, name: &str, parts: &[&str]) -> f64 {
         self.metric_lines(name).filter(|(line, _)| parts.iter().all(|part| line.contains(part))).map(|(_, value)| value).sum()
@@ -259,6 +371,29 @@ impl Host {
         let kibibytes: usize = line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number");
         kibibytes * 1024
     }
+}
+
+/// An object of a guest's or a probe's kind.
+pub(crate) fn guest(kind: &str, namespace: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": { "name": name, "namespace": namespace }, "spec": spec,
+    })
+}
+
+/// A ConfigMap.
+pub(crate) fn config_map(namespace: &str, name: &str, data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace }, "data": data })
+}
+
+/// The finalizers of an object.
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whether an object is Ready in its latest generation.
+fn is_ready(object: &Value) -> bool {
+    let is_latest = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+    is_latest && condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
 /// A condition of an object.

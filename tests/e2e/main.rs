@@ -12,9 +12,17 @@
 )]
 
 mod command_line;
+mod composed;
 mod echo;
+mod finalize;
 mod harness;
 mod hostile;
+mod many;
+mod memo;
+mod mounts;
+mod ownership;
 mod plane;
+mod reads;
 mod scale;
 mod scheduled_echo;
+mod swap;

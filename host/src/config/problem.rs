@@ -103,10 +103,10 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let word = word.to_lowercase();
     let distance = |known: &str| {
         let known = known.to_lowercase();
-        // One that is cut short is meant, too. Else, of three letters one may be wrong.
+        // Of three letters one may be wrong. One that is cut short is meant, too, if no other is nearer.
         let is_short = word.len() >= 3 && (known.starts_with(&word) || word.starts_with(&known));
-        let distance = if is_short { 0 } else { strsim::osa_distance(&word, &known) };
-        (distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
+        let distance = strsim::osa_distance(&word, &known);
+        (is_short || distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
     };
     known.into_iter().filter_map(|known| Some((distance(known)?, known))).min_by_key(|near| near.0).map(|(_, known)| known)
 }

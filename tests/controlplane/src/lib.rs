@@ -45,7 +45,7 @@ mod ports;
 pub mod skip;
 pub mod tools;
 
-pub use audit::{AuditEvent, AuditReader, Mark};
+pub use audit::{AuditEvent, AuditReader, Mark, Stage};
 pub use control_plane::{AuditLevel, ControlPlane, Controllers, Options};
 pub use guard::{Guarded, Signal};
 pub use skip::{Requirement, required, shared_or_skip, skip, start_or_skip, tools_or_skip};

@@ -1,0 +1,189 @@
+//! The way down: in which order, what holds it up, and that it is possible without the plugin. Finalizers that a host leaves behind
+//! would keep objects, and their namespaces, for ever.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest};
+
+const FINALIZER: &str = "gyre.dev/finalizing";
+
+fn finalizing(namespace: &str, name: &str, finalize: &str) -> Value {
+    guest("Finalizing", namespace, name, json!({ "finalize": finalize }))
+}
+
+/// How many objects of these kinds in a namespace carry a finalizer of the host's.
+fn held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
+    let objects = cluster.list(namespace, &kinds.join(","));
+    let is_held = |object: &&Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));
+    objects.iter().filter(is_held).count()
+}
+
+#[test]
+fn children_go_in_the_order_that_the_plugin_says_and_then_the_parent() {
+    let Some(cluster) = Cluster::for_test("order", &["order"]) else { return };
+    let _host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["order"]);
+    cluster.apply(&finalizing("order", "it", "").to_string());
+    let parent = cluster.ready("order", "finalizing", "it");
+    assert_eq!(finalizers(&parent), [FINALIZER]);
+    let hold = |finalizers: Value| {
+        let patch = json!({ "metadata": { "finalizers": finalizers } }).to_string();
+        cluster.kubectl(&["patch", "-n", "order", "configmap", "it-a", "--type=merge", "-p", &patch]);
+    };
+    hold(json!(["test.gyre.dev/hold"]));
+    cluster.delete("order", "finalizing", "it");
+    let is_going = |kind: &str, name: &str| {
+        let object = cluster.get("order", kind, name).unwrap_or_else(|| panic!("{kind} {name} is gone"));
+        object["metadata"].get("deletionTimestamp").is_some()
+    };
+    cluster.eventually("the first child to be deleted", || is_going("configmap", "it-a").then_some(()));
+    let waiting = cluster.reason("order", "finalizing", "it", "Ready", "Finalizing");
+    let message = condition(&waiting, "Ready").unwrap()["message"].as_str().unwrap();
+    assert_eq!(message, "the plugin finalizing has not finished its teardown");
+    assert_eq!((finalizers(&waiting), is_going("configmap", "it-b")), (vec![FINALIZER], false), "the second is still wanted");
+    // What is still wanted is brought back, and what is wanted no more is not.
+    cluster.kubectl(&["delete", "-n", "order", "configmap", "it-b"]);
+    cluster.eventually("the second child to be there again", || cluster.get("order", "configmap", "it-b"));
+    assert!(is_going("configmap", "it-a"));
+    hold(json!(null));
+    cluster.gone("order", "finalizing", &["it"]);
+    cluster.gone("order", "configmap", &["it-a", "it-b"]);
+}
+
+#[test]
+fn a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go() {
+    let Some(cluster) = Cluster::for_test("stuck", &["stuck"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::FINALIZING], &["stuck"]);
+    let names = ["fail", "trap", "never"];
+    cluster.apply_all(&names.map(|name| finalizing("stuck", name, name)));
+    cluster.all_ready("stuck", "finalizing", names.len());
+    cluster.kubectl(&["delete", "--wait=false", "-n", "stuck", "finalizing", "--all"]);
+    for (name, reason) in [("fail", "PluginTransient"), ("trap", "Trapped"), ("never", "Finalizing")] {
+        let parent = cluster.reason("stuck", "finalizing", name, "Ready", reason);
+        assert_eq!(finalizers(&parent), [FINALIZER], "{name}");
+        let message = condition(&parent, "Ready").unwrap()["message"].as_str().unwrap();
+        assert!(name == "never" || message.contains("gyre.dev/release"), "{name}: {message}");
+    }
+    cluster.eventually("the event", || cluster.events("stuck", "fail", "PluginTransient").pop());
+    // With any value but false.
+    cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "never", "gyre.dev/release=false"]);
+    cluster.kubectl(&["annotate", "-n", "stuck", "finalizing", "fail", "trap", "gyre.dev/release=true"]);
+    cluster.gone("stuck", "finalizing", &["fail", "trap"]);
+    cluster.settled(&host);
+    assert!(cluster.get("stuck", "finalizing", "never").is_some());
+    cluster.kubectl(&["annotate", "--overwrite", "-n", "stuck", "finalizing", "never", "gyre.dev/release=true"]);
+    cluster.gone("stuck", "finalizing", &["never"]);
+}
+
+/// Mounts what finalizes beside what does not, and has a parent of each; one of them is on its way out and cannot go.
+fn with_parents(cluster: &Cluster, namespace: &str, run: impl FnOnce() -> Host) -> Host {
+    let host = run();
+    cluster.apply_all(&[
+        finalizing(namespace, "living", ""),
+        finalizing(namespace, "leaving", "never"),
+        guest("Fickle", namespace, "plain", json!({})),
+    ]);
+    cluster.all_ready(namespace, "finalizing", 2);
+    cluster.delete(namespace, "finalizing", "leaving");
+    cluster.reason(namespace, "finalizing", "leaving", "Ready", "Finalizing");
+    host
+}
+
+fn is_let_go(cluster: &Cluster, namespace: &str) {
+    cluster.gone(namespace, "finalizing", &["leaving"]);
+    cluster.eventually("the finalizers to go", || (held(cluster, namespace, &["finalizing"]) == 0).then_some(()));
+    let living = cluster.get(namespace, "finalizing", "living").unwrap();
+    assert!(living["metadata"].get("deletionTimestamp").is_none());
+    for child in ["living-a", "living-b"] {
+        assert!(cluster.get(namespace, "configmap", child).is_some(), "unmounting deletes nothing: {child}");
+    }
+}
+
+#[test]
+fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
+    let Some(cluster) = Cluster::for_test("missing", &["missing"]) else { return };
+    let folder = Folder::new();
+    let configuration = |plugins: &[&str]| {
+        let mounts: Vec<Value> = plugins.iter().map(|plugin| json!({ "plugin": plugin, "namespaces": ["missing"] })).collect();
+        folder.put("gyre.yaml", json!({ "name": "missing", "mounts": mounts }).to_string())
+    };
+    let run =
+        |plugins: &[&str]| cluster.host_with(&[], &[], &["--home-namespace", "missing", "--config", &configuration(plugins)]);
+    let both = [gyre_artifacts::probes::FINALIZING, gyre_artifacts::probes::FICKLE];
+    drop(with_parents(&cluster, "missing", || run(&both)));
+    let host = run(&both[1..]);
+    is_let_go(&cluster, "missing");
+    cluster.eventually("the inventory to know", || {
+        let inventory = cluster.get("missing", "configmap", "missing-inventory")?;
+        (inventory["data"].as_object()?.keys().collect::<Vec<_>>() == ["fickle"]).then_some(())
+    });
+    // It comes back, and takes up where it was.
+    drop(host);
+    let _host = run(&both);
+    cluster.eventually("the finalizer", || {
+        (finalizers(&cluster.get("missing", "finalizing", "living")?) == [FINALIZER]).then_some(())
+    });
+}
+
+#[test]
+fn unmounting_every_plugin_leaves_no_finalizer_behind() {
+    let Some(cluster) = Cluster::for_test("unmount", &["unmount"]) else { return };
+    let folder = Folder::new();
+    let configuration = |mounts: Value| folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
+    let mount = |plugin: &str| json!({ "plugin": plugin, "namespaces": ["unmount"] });
+    let file = configuration(json!([mount(gyre_artifacts::probes::FINALIZING), mount(gyre_artifacts::probes::FICKLE)]));
+    let host = with_parents(&cluster, "unmount", || cluster.host_with(&[], &[], &["--config", &file]));
+    configuration(json!([]));
+    is_let_go(&cluster, "unmount");
+    assert_eq!(held(&cluster, "unmount", &["finalizing", "fickle"]), 0);
+    assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK");
+}
+
+#[test]
+fn deleting_every_plugin_leaves_no_finalizer_behind() {
+    let Some(cluster) = Cluster::for_test("deleted", &["deleted"]) else { return };
+    let folder = Folder::new();
+    folder.put_plugin("finalizing.wasm", gyre_artifacts::probes::FINALIZING);
+    folder.put_plugin("fickle.wasm", gyre_artifacts::probes::FICKLE);
+    let _host = with_parents(&cluster, "deleted", || cluster.host_with(&[], &["deleted"], &["--plugin-dir", &folder.path()]));
+    for file in ["finalizing.wasm", "fickle.wasm"] {
+        folder.remove(file);
+    }
+    is_let_go(&cluster, "deleted");
+    assert_eq!(held(&cluster, "deleted", &["finalizing", "fickle"]), 0);
+}
+
+#[test]
+fn a_namespace_full_of_parents_can_be_deleted() {
+    const EACH: usize = 6;
+    let Some(cluster) = Cluster::for_test("full", &["full"]) else { return };
+    let plugins = [
+        gyre_artifacts::probes::FINALIZING,
+        gyre_artifacts::probes::VERSIONED,
+        gyre_artifacts::probes::STRATEGIES,
+        gyre_artifacts::probes::FICKLE,
+        gyre_artifacts::ECHO,
+    ];
+    let host = cluster.host(&plugins, &["full"]);
+    let mut parents = Vec::new();
+    for number in 0..EACH {
+        let name = format!("p-{number}");
+        parents.push(finalizing("full", &name, ""));
+        parents.push(guest("Versioned", "full", &name, json!({})));
+        parents.push(guest("Strategies", "full", &format!("s-{number}"), json!({})));
+        parents.push(guest("Fickle", "full", &name, json!({ "fail": if number % 2 == 0 { "transient" } else { "" } })));
+        parents.push(json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": { "name": name, "namespace": "full" },
+            "spec": { "message": "about to go" },
+        }));
+    }
+    cluster.apply_all(&parents);
+    for kind in ["finalizing", "versioned", "strategies", "echo"] {
+        cluster.all_ready("full", kind, EACH);
+    }
+    assert_eq!(held(&cluster, "full", &["finalizing"]), EACH);
+    cluster.kubectl(&["delete", "--wait=false", "namespace", "full"]);
+    cluster.eventually("the namespace to go", || {
+        cluster.kubectl(&["get", "namespace", "full", "--ignore-not-found"]).is_empty().then_some(())
+    });
+    cluster.settled(&host);
+}

@@ -1,0 +1,370 @@
+//! Mounts from a configuration file: what each says of itself holds for it alone, and a running host follows the file as it changes.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use gyre_controlplane::AuditEvent;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, Host, condition, config_map, finalizers, guest};
+
+use gyre_artifacts::probes::{CHOOSY, FINALIZING, STRATEGIES, VERSIONED};
+
+const CONFIG: &str = "gyre.yaml";
+
+/// Starts a host with a configuration file. What it has mounted it keeps where no other test's does.
+fn host(cluster: &Cluster, folder: &Folder, name: &str, config: &str) -> Host {
+    let path = folder.put(CONFIG, config);
+    cluster.host_with(&[], &[], &["--config", &path, "--name", name, "--home-namespace", name])
+}
+
+/// Waits until a ConfigMap has this in its data.
+fn data_is(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) -> Value {
+    let mut last = Value::Null;
+    cluster.eventually(&format!("{namespace}/{name} to have {key}: {expected:?}"), || {
+        let map = cluster.get(namespace, "configmap", name)?;
+        if map["data"][key] != last {
+            last = map["data"][key].clone();
+            eprintln!("{namespace}/{name}: {key}: {last}");
+        }
+        (last == expected).then_some(map)
+    })
+}
+
+fn reloads(host: &Host, result: &str) -> f64 {
+    host.metric("gyre_config_reloads_total", &[&format!("result=\"{result}\"")])
+}
+
+/// Has the host refuse a change, and returns what it says is wrong with it.
+fn refused(cluster: &Cluster, host: &Host, change: impl FnOnce()) -> String {
+    let said = || host.log().lines().filter(|line| line.contains("configuration is refused")).map(str::to_owned).collect();
+    let (count, lines): (f64, Vec<String>) = (reloads(host, "refused"), said());
+    change();
+    cluster.eventually("the change to be refused", || (reloads(host, "refused") > count).then_some(()));
+    assert_eq!(host.metric("gyre_config_refused", &[]), 1.0);
+    said().split_off(lines.len()).join("\n")
+}
+
+fn label(cluster: &Cluster, namespace: &str, kind: &str, name: &str, label: &str) {
+    cluster.kubectl(&["label", "--overwrite", "-n", namespace, kind, name, label]);
+}
+
+fn writes_about(cluster: &Cluster, since: gyre_controlplane::Mark, names: &[&str]) -> Vec<AuditEvent> {
+    let requests = cluster.requests(since);
+    requests.into_iter().filter(|event| event.is_write() && names.iter().any(|name| event.name.starts_with(name))).collect()
+}
+
+fn is_there(cluster: &Cluster, namespace: &str, names: &[&str]) {
+    for name in names {
+        assert!(cluster.get(namespace, "configmap", name).is_some(), "{namespace}/{name} is gone");
+    }
+}
+
+#[test]
+fn each_mount_has_settings_workers_grants_and_adoption_of_its_own() {
+    let (one, two) = ("own-one", "own-two");
+    let Some(cluster) = Cluster::for_test("own", &[one, two]) else { return };
+    for namespace in [one, two] {
+        // What nobody owns, and bears the name of a child.
+        cluster.create(&config_map(namespace, "foreign", json!({ "greeting": "mine" })).to_string());
+    }
+    let folder = Folder::new();
+    let config = format!(
+        "
+        defaults: {{workers: 3}}
+        mounts:
+          - {{name: choosy-one, plugin: {CHOOSY}, namespaces: [{one}], adoption: true, settings: {{greeting: one, count: 7}}}}
+          - {{name: choosy-two, plugin: {CHOOSY}, namespaces: [{two}], workers: 1, settings: {{greeting: two}}}}
+          - name: narrow
+            plugin: {STRATEGIES}
+            namespaces: [{one}]
+            grants: {{children: [ConfigMap.v1, Job.v1.batch]}}
+        "
+    );
+    let host = host(&cluster, &folder, one, &config);
+    let parents = [one, two].map(|namespace| ["it", "foreign"].map(|name| guest("Choosy", namespace, name, json!({}))));
+    cluster.apply_all(parents.as_flattened());
+    cluster.apply(&guest("Strategies", one, "narrow", json!({ "text": "granted" })).to_string());
+
+    let map = data_is(&cluster, one, "it", "greeting", "one");
+    assert_eq!(map["data"]["count"], "7");
+    let map = data_is(&cluster, two, "it", "greeting", "two");
+    assert_eq!(map["data"]["count"], "1", "as the plugin's schema has it");
+    let workers = |mount: &str| host.metric("controller_runtime_max_concurrent_reconciles", &[&format!("\"{mount}\"")]);
+    assert_eq!(["choosy-one", "choosy-two", "narrow"].map(workers), [3.0, 1.0, 3.0]);
+
+    // One mount adopts, and the other does not.
+    let adopted = data_is(&cluster, one, "foreign", "greeting", "one");
+    assert_eq!(adopted["metadata"]["ownerReferences"][0]["kind"], "Choosy");
+    let refused = cluster.reason(two, "choosy", "foreign", "Ready", "ForeignObject");
+    let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("foreign"), "{message}");
+    let untouched = cluster.get(two, "configmap", "foreign").unwrap();
+    assert_eq!((&untouched["data"]["greeting"], &untouched["metadata"]["ownerReferences"]), (&json!("mine"), &Value::Null));
+
+    // What is not granted is not made, and what is granted is.
+    let narrow = cluster.reason(one, "strategies", "narrow", "Ready", "KindNotGranted");
+    let message = condition(&narrow, "Ready").unwrap()["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("Secret"), "{message}");
+    cluster.eventually("the event", || cluster.events(one, "narrow", "KindNotGranted").pop());
+    assert!(host.metric("gyre_plugin_problems_total", &["\"narrow\"", "KindNotGranted"]) >= 1.0);
+    data_is(&cluster, one, "narrow", "text", "granted");
+    assert!(cluster.get(one, "job", "narrow").is_some());
+    assert!(cluster.get(one, "secret", "narrow").is_none());
+}
+
+#[test]
+fn a_selector_says_whose_parents_they_are() {
+    let namespace = "selected";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let config =
+        |selector: &str| format!("mounts: [{{plugin: {FINALIZING}, namespaces: [{namespace}], selector: \"{selector}\"}}]");
+    let host = host(&cluster, &folder, namespace, &config("team in (a, b)"));
+    let Some(start) = cluster.audit_mark() else { return };
+    cluster.apply_all(&["other", "ours", "moves"].map(|name| guest("Finalizing", namespace, name, json!({}))));
+    label(&cluster, namespace, "finalizing", "ours", "team=a");
+    label(&cluster, namespace, "finalizing", "moves", "team=b");
+    for name in ["ours", "moves"] {
+        let parent = cluster.ready(namespace, "finalizing", name);
+        assert_eq!(finalizers(&parent), ["gyre.dev/finalizing"]);
+    }
+    cluster.settled(&host);
+    let about_the_other = writes_about(&cluster, start, &["other"]);
+    assert!(about_the_other.is_empty(), "{about_the_other:?}");
+
+    // One that goes over to another team is let go, as it is.
+    label(&cluster, namespace, "finalizing", "moves", "team=c");
+    let let_go = |name: &str| {
+        cluster.eventually(&format!("{name} to be let go"), || {
+            cluster.get(namespace, "finalizing", name).filter(|parent| finalizers(parent).is_empty())
+        })
+    };
+    let_go("moves");
+    is_there(&cluster, namespace, &["moves-a", "moves-b"]);
+    let Some(quiet) = cluster.audit_mark() else { return };
+    cluster.kubectl(&["patch", "-n", namespace, "finalizing", "moves", "--type=merge", "-p", r#"{"spec":{"new":1}}"#]);
+    cluster.delete(namespace, "configmap", "moves-a");
+    // The kinds' watches bring these after those, in their order, so that whatever was to be done about those has been done.
+    cluster.delete(namespace, "configmap", "ours-a");
+    cluster.eventually("ours-a to be made again", || cluster.get(namespace, "configmap", "ours-a"));
+    cluster.settled(&host);
+    let about_it = writes_about(&cluster, quiet, &["moves"]);
+    assert!(about_it.is_empty(), "{about_it:?}");
+    // And it goes when it is told to, without its plugin.
+    cluster.delete(namespace, "finalizing", "moves");
+    cluster.gone(namespace, "finalizing", &["moves"]);
+
+    // A selector that changes has the same effect.
+    folder.put(CONFIG, config("team=c"));
+    let_go("ours");
+    is_there(&cluster, namespace, &["ours-a", "ours-b"]);
+    label(&cluster, namespace, "finalizing", "other", "team=c");
+    cluster.ready(namespace, "finalizing", "other");
+    drop(host);
+    cluster.kubectl(&[
+        "patch",
+        "-n",
+        namespace,
+        "finalizing",
+        "other",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+}
+
+#[test]
+fn a_host_follows_its_configuration_and_goes_on_with_the_old_one_when_the_new_one_is_wrong() {
+    let namespace = "follows";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put("versioned.wasm", gyre_artifacts::versioned(1).unwrap());
+    let config = |greeting: &str| {
+        format!(
+            "
+mounts:
+  - {{plugin: {CHOOSY}, namespaces: [{namespace}], settings: {{greeting: {greeting}}}}}
+  - {{plugin: {plugin}, namespaces: [{namespace}]}}
+"
+        )
+    };
+    let host = host(&cluster, &folder, namespace, &config("one"));
+    cluster.apply_all(&[
+        guest("Choosy", namespace, "first", json!({})),
+        guest("Versioned", namespace, "it", json!({ "text": "t" })),
+    ]);
+    data_is(&cluster, namespace, "first", "greeting", "one");
+    data_is(&cluster, namespace, "it-one", "version", "0000000001");
+    cluster.settled(&host);
+
+    // Other settings: the parents of that mount are reconciled anew, and no others.
+    let calls = host.calls("versioned");
+    folder.put(CONFIG, config("two"));
+    data_is(&cluster, namespace, "first", "greeting", "two");
+    cluster.settled(&host);
+    assert_eq!((host.calls("versioned"), reloads(&host, "taken")), (calls, 1.0));
+
+    // Wrong ones, of every sort: none of a file that is wrong is taken in.
+    let wrong = [
+        ("mounts: [", "gyre.yaml:1:"),
+        (&*config("three").replace("namespaces", "namespace"), "gyre.yaml:3:"),
+        (&*config("\"\""), "gyre.yaml:3:"),
+        (&*config("forbidden"), "forbidden"),
+        (&*config("three").replace(&plugin, "missing.wasm"), "gyre.yaml:4:"),
+    ];
+    for (index, (text, expected)) in wrong.into_iter().enumerate() {
+        let problems = refused(&cluster, &host, || drop(folder.put(CONFIG, text)));
+        assert!(problems.contains(expected), "{text}: {expected}: {problems}");
+        let name = format!("amid-{index}");
+        cluster.apply(&guest("Choosy", namespace, &name, json!({})).to_string());
+        data_is(&cluster, namespace, &name, "greeting", "two");
+    }
+
+    // Right again.
+    folder.put(CONFIG, config("four"));
+    data_is(&cluster, namespace, "first", "greeting", "four");
+    assert_eq!((host.metric("gyre_config_refused", &[]), reloads(&host, "taken")), (0.0, 2.0));
+
+    // The same for the file of a plugin.
+    let problems = refused(&cluster, &host, || drop(folder.put("versioned.wasm", "rubbish")));
+    assert!(problems.contains("gyre.yaml:4:") && problems.contains("not WebAssembly"), "{problems}");
+    cluster.apply(&guest("Versioned", namespace, "amid", json!({ "text": "t" })).to_string());
+    data_is(&cluster, namespace, "amid-two", "version", "0000000001");
+    folder.put("versioned.wasm", gyre_artifacts::versioned(2).unwrap());
+    data_is(&cluster, namespace, "it-one", "version", "0000000002");
+    data_is(&cluster, namespace, "amid-two", "version", "0000000002");
+}
+
+/// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
+fn mount_config_map(folder: &Path, version: &str, files: &[(&str, &[u8])]) {
+    let content = folder.join(version);
+    std::fs::create_dir(&content).unwrap();
+    for (name, bytes) in files {
+        std::fs::write(content.join(name), bytes).unwrap();
+        if !folder.join(name).exists() {
+            symlink(format!("..data/{name}"), folder.join(name)).unwrap();
+        }
+    }
+    symlink(version, folder.join("..data_tmp")).unwrap();
+    std::fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
+}
+
+#[test]
+fn a_config_map_that_the_kubelet_updates_is_followed() {
+    let namespace = "kubelet";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!("{{name: {namespace}, mounts: [{{plugin: plugin.wasm, namespaces: [{namespace}]}}]}}");
+    let plugin = |version| gyre_artifacts::versioned(version).unwrap();
+    mount_config_map(folder.path(), "..1", &[(CONFIG, config.as_bytes()), ("plugin.wasm", &plugin(1))]);
+    let path = folder.path().join(CONFIG).display().to_string();
+    let _host = cluster.host_with(&[], &[], &["--config", &path, "--home-namespace", namespace]);
+    cluster.apply(&guest("Versioned", namespace, "it", json!({ "text": "t" })).to_string());
+    data_is(&cluster, namespace, "it-one", "version", "0000000001");
+    mount_config_map(folder.path(), "..2", &[(CONFIG, config.as_bytes()), ("plugin.wasm", &plugin(2))]);
+    std::fs::remove_dir_all(folder.path().join("..1")).unwrap();
+    data_is(&cluster, namespace, "it-one", "version", "0000000002");
+    // Its mount may be told of in the same breath.
+    let settled = config.replace("plugin: plugin.wasm", "plugin: plugin.wasm, name: renamed");
+    mount_config_map(folder.path(), "..3", &[(CONFIG, settled.as_bytes()), ("plugin.wasm", &plugin(3))]);
+    data_is(&cluster, namespace, "it-one", "version", "0000000003");
+}
+
+#[test]
+fn mounts_come_and_go_while_the_host_runs() {
+    let namespace = "comes-and-goes";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let finalizing = format!("{{plugin: {FINALIZING}, namespaces: [{namespace}]}}");
+    let versioned = format!("{{plugin: {VERSIONED}, namespaces: [{namespace}]}}");
+    let host = host(&cluster, &folder, namespace, &format!("mounts: [{versioned}]"));
+    cluster.apply_all(&[
+        guest("Versioned", namespace, "v", json!({ "text": "t" })),
+        guest("Finalizing", namespace, "f", json!({})),
+        guest("Finalizing", namespace, "never", json!({ "finalize": "never" })),
+    ]);
+    cluster.ready(namespace, "versioned", "v");
+    let calls = host.calls("versioned");
+
+    folder.put(CONFIG, format!("mounts: [{versioned}, {finalizing}]"));
+    for name in ["f", "never"] {
+        let parent = cluster.ready(namespace, "finalizing", name);
+        assert_eq!(finalizers(&parent), ["gyre.dev/finalizing"]);
+    }
+    cluster.settled(&host);
+    // One of them is on its way down when its plugin goes.
+    cluster.delete(namespace, "finalizing", "never");
+    cluster.eventually("its teardown", || cluster.get(namespace, "configmap", "never-a").is_none().then_some(()));
+
+    folder.put(CONFIG, format!("mounts: [{versioned}]"));
+    cluster.gone(namespace, "finalizing", &["never"]);
+    cluster.eventually("f to be let go", || {
+        cluster.get(namespace, "finalizing", "f").filter(|parent| finalizers(parent).is_empty())
+    });
+    cluster.eventually("the mount to be gone", || {
+        let (_, state) = host.http("/debug/state");
+        (!state.contains("finalizing")).then_some(())
+    });
+    is_there(&cluster, namespace, &["f-a", "f-b", "v-one", "v-two"]);
+    let inventory = cluster.get(namespace, "configmap", &format!("{namespace}-inventory")).expect("an inventory");
+    assert!(inventory["data"]["finalizing"].is_null() && inventory["data"]["versioned"].is_string(), "{inventory}");
+    assert_eq!(host.calls("versioned"), calls, "the other mount has had no part in it");
+
+    // Nobody keeps the object from going, and the garbage collector takes its children.
+    cluster.delete(namespace, "finalizing", "f");
+    cluster.gone(namespace, "finalizing", &["f"]);
+    cluster.gone(namespace, "configmap", &["f-a", "f-b"]);
+    drop(host);
+}
+
+#[test]
+fn a_mount_that_leaves_a_namespace_leaves_no_finalizer_there() {
+    let (stays, leaves) = ("stays", "leaves");
+    let Some(cluster) = Cluster::for_test(leaves, &[stays, leaves]) else { return };
+    let folder = Folder::new();
+    let config = |namespaces: &str| format!("mounts: [{{plugin: {FINALIZING}, namespaces: [{namespaces}]}}]");
+    let running = host(&cluster, &folder, leaves, &config(&format!("{stays}, {leaves}")));
+    let held = |namespace: &str, name: &str| {
+        cluster.eventually(&format!("{namespace}/{name} to be held"), || {
+            cluster.get(namespace, "finalizing", name).filter(|parent| finalizers(parent) == ["gyre.dev/finalizing"])
+        });
+    };
+    let let_go = |namespace: &str, name: &str| {
+        cluster.eventually(&format!("{namespace}/{name} to be let go"), || {
+            cluster.get(namespace, "finalizing", name).filter(|parent| finalizers(parent).is_empty())
+        });
+    };
+    cluster.apply_all(&[stays, leaves].map(|namespace| guest("Finalizing", namespace, "it", json!({}))));
+    held(stays, "it");
+    held(leaves, "it");
+    folder.put(CONFIG, config(stays));
+    let_go(leaves, "it");
+    is_there(&cluster, leaves, &["it-a", "it-b"]);
+    held(stays, "it");
+
+    // Not while the host runs either.
+    folder.put(CONFIG, config(&format!("{stays}, {leaves}")));
+    held(leaves, "it");
+    drop(running);
+    let running = host(&cluster, &folder, leaves, &config(stays));
+    let_go(leaves, "it");
+    held(stays, "it");
+
+    // A mount under another name is the same plugin's: its parents are not let go, not for a moment.
+    cluster.settled(&running);
+    let Some(quiet) = cluster.audit_mark() else { return };
+    folder.put(CONFIG, config(stays).replace("plugin:", "name: renamed, plugin:"));
+    cluster.eventually("the mount to change its name", || {
+        let (_, state) = running.http("/debug/state");
+        (state.contains("\"renamed\"") && !state.contains("\"name\": \"finalizing\"") && state.contains("\"leaving\": []"))
+            .then_some(())
+    });
+    cluster.settled(&running);
+    let writes = writes_about(&cluster, quiet, &["it"]);
+    assert!(writes.is_empty(), "{writes:?}");
+
+    folder.put(CONFIG, "mounts: []");
+    let_go(stays, "it");
+    is_there(&cluster, stays, &["it-a", "it-b"]);
+}

@@ -1,0 +1,229 @@
+//! Whose children are, how they are brought to what is wanted, and what happens to those that are not wanted any more.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest};
+
+fn uid(object: &Value) -> &str {
+    object["metadata"]["uid"].as_str().unwrap()
+}
+
+fn labels(object: &Value) -> (&Value, &Value) {
+    let labels = &object["metadata"]["labels"];
+    (&labels["gyre.dev/plugin"], &labels["gyre.dev/owner-uid"])
+}
+
+#[test]
+fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
+    let Some(cluster) = Cluster::for_test("far", &["far", "far-away"]) else { return };
+    // One of the children is of no namespace, so the host is confined to none.
+    let host = cluster.host(&[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
+    let parent = |spec: Value| guest("CrossNamespace", "far", "it", spec).to_string();
+    cluster.apply(&parent(json!({ "clusterScoped": false })));
+    let without = cluster.ready("far", "crossnamespace", "it");
+    assert!(finalizers(&without).is_empty(), "the garbage collector reaches the one child: {without}");
+
+    cluster.apply(&parent(json!({ "namespace": "far-away", "clusterScoped": true })));
+    let parent_with = cluster.ready("far", "crossnamespace", "it");
+    assert_eq!(finalizers(&parent_with), ["gyre.dev/cross-namespace"]);
+    let near = cluster.get("far", "configmap", "it").unwrap();
+    let far = cluster.get("far-away", "configmap", "far-it").unwrap();
+    let role = cluster.get("far", "clusterrole", "far-it").unwrap();
+    assert_eq!(near["metadata"]["ownerReferences"][0]["uid"], uid(&parent_with));
+    for child in [&near, &far, &role] {
+        assert_eq!(labels(child), (&json!("cross-namespace"), &json!(uid(&parent_with))), "{child}");
+    }
+    for child in [&far, &role] {
+        assert!(child["metadata"].get("ownerReferences").is_none(), "none is allowed: {child}");
+    }
+
+    // They are pruned like any other, and the finalizer is there for as long as there is something to see to.
+    cluster.apply(&parent(json!({ "namespace": "far-away" })));
+    cluster.gone("far", "clusterrole", &["far-it"]);
+    cluster.settled(&host);
+    assert_eq!(finalizers(&cluster.get("far", "crossnamespace", "it").unwrap()), ["gyre.dev/cross-namespace"]);
+    cluster.apply(&parent(json!({ "clusterScoped": false })));
+    cluster.gone("far-away", "configmap", &["far-it"]);
+    cluster.eventually("the finalizer to go", || {
+        finalizers(&cluster.get("far", "crossnamespace", "it")?).is_empty().then_some(())
+    });
+
+    // With the parent they go, and before it.
+    cluster.apply(&parent(json!({ "namespace": "far-away", "clusterScoped": true })));
+    cluster.ready("far", "crossnamespace", "it");
+    let hold = |finalizers: Value| {
+        let patch = json!({ "metadata": { "finalizers": finalizers } }).to_string();
+        cluster.kubectl(&["patch", "-n", "far-away", "configmap", "far-it", "--type=merge", "-p", &patch]);
+    };
+    hold(json!(["test.gyre.dev/hold"]));
+    cluster.delete("far", "crossnamespace", "it");
+    cluster.gone("far", "clusterrole", &["far-it"]);
+    let waiting = cluster.reason("far", "crossnamespace", "it", "Ready", "Finalizing");
+    let message = condition(&waiting, "Ready").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("far-away/far-it"), "{message}");
+    hold(json!(null));
+    cluster.gone("far-away", "configmap", &["far-it"]);
+    cluster.gone("far", "crossnamespace", &["it"]);
+    cluster.gone("far", "configmap", &["it"]);
+}
+
+#[test]
+fn an_object_of_others_is_refused_and_adopted_only_if_that_is_allowed() {
+    let Some(cluster) = Cluster::for_test("adopt", &["adopt"]) else { return };
+    let plugins = [gyre_artifacts::probes::STRATEGIES];
+    let of_others = [
+        config_map("adopt", "it", json!({ "mine": "stays", "text": "mine" })),
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it", "namespace": "adopt" },
+            "stringData": { "text": "mine" },
+        }),
+        // It says that it is a child, of another parent: nobody prunes it.
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": "stray", "namespace": "adopt", "labels": {
+                "gyre.dev/plugin": "strategies", "gyre.dev/owner-uid": "00000000-0000-0000-0000-000000000000",
+            } },
+        }),
+    ];
+    // Made by hand: who applies it stands for its fields, and adopting it would be a conflict.
+    cluster.create(&json!({ "apiVersion": "v1", "kind": "List", "items": of_others }).to_string());
+    let object = |kind: &str, name: &str| cluster.get("adopt", kind, name).unwrap();
+    let before = [object("configmap", "it"), object("secret", "it"), object("configmap", "stray")];
+
+    let host = cluster.host(&plugins, &["adopt"]);
+    cluster.apply(&guest("Strategies", "adopt", "it", json!({ "text": "ours" })).to_string());
+    let parent = cluster.reason("adopt", "strategies", "it", "Ready", "ForeignObject");
+    let message = condition(&parent, "Ready").unwrap()["message"].as_str().unwrap();
+    for named in ["ConfigMap.v1 adopt/it", "Secret.v1 adopt/it"] {
+        assert!(message.contains(named), "{message}");
+    }
+    cluster.eventually("the events", || (cluster.events("adopt", "it", "ForeignObject").len() == 2).then_some(()));
+    assert!(cluster.get("adopt", "job", "it").is_some(), "what is not in the way is done");
+    cluster.settled(&host);
+    assert_eq!([object("configmap", "it"), object("secret", "it"), object("configmap", "stray")], before);
+    drop(host);
+
+    let host = cluster.host_with(&plugins, &["adopt"], &["--adopt"]);
+    let adopted = cluster.eventually("the ConfigMap to be adopted", || {
+        Some(object("configmap", "it")).filter(|object| object["data"]["text"] == "ours")
+    });
+    assert_eq!((uid(&adopted), &adopted["data"]["mine"]), (uid(&before[0]), &json!("stays")));
+    assert_eq!(labels(&adopted), (&json!("strategies"), &json!(uid(&parent))));
+    assert_eq!(adopted["metadata"]["ownerReferences"][0]["uid"], uid(&parent));
+    // What is only ever created was not created by us.
+    let message = cluster.eventually("only the Secret to be refused", || {
+        let parent = object("strategies", "it");
+        let message = condition(&parent, "Ready")?["message"].as_str()?.to_owned();
+        (!message.contains("ConfigMap.v1")).then_some(message)
+    });
+    assert!(message.contains("Secret.v1 adopt/it"), "{message}");
+    cluster.settled(&host);
+    assert_eq!([object("secret", "it"), object("configmap", "stray")], before[1..]);
+
+    // Handed over, as the message says how, and out of the way.
+    cluster.kubectl(&["delete", "-n", "adopt", "secret", "it"]);
+    cluster.touch("adopt", "strategies", "it", "again");
+    cluster.ready("adopt", "strategies", "it");
+}
+
+#[test]
+fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
+    let Some(cluster) = Cluster::for_test("strategies", &["strategies"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::STRATEGIES], &["strategies"]);
+    let parent = |spec: Value| cluster.apply(&guest("Strategies", "strategies", "it", spec).to_string());
+    let child = |kind: &str| cluster.get("strategies", kind, "it");
+    parent(json!({ "text": "first", "image": "busybox:1" }));
+    cluster.ready("strategies", "strategies", "it");
+    let (map, job, secret) = (child("configmap").unwrap(), child("job").unwrap(), child("secret").unwrap());
+
+    parent(json!({ "text": "second", "image": "busybox:2" }));
+    let another = cluster.eventually("another Job", || child("job").filter(|another| uid(another) != uid(&job)));
+    assert_eq!(another["spec"]["template"]["spec"]["containers"][0]["image"], "busybox:2");
+    cluster.ready("strategies", "strategies", "it");
+    let changed = child("configmap").unwrap();
+    assert_eq!((uid(&changed), &changed["data"]["text"]), (uid(&map), &json!("second")), "apply: in place");
+    assert_eq!(child("secret").unwrap(), secret, "create-only: never touched again");
+    cluster.kubectl(&["delete", "-n", "strategies", "secret", "it"]);
+    let anew = cluster.eventually("another Secret", || child("secret"));
+    assert_ne!(anew["data"], secret["data"], "create-only: what does not exist is created");
+
+    // Keep: it stays as it is, and if it goes, it stays away.
+    parent(json!({ "text": "third", "image": "busybox:2", "keep": true }));
+    cluster.ready("strategies", "strategies", "it");
+    assert_eq!(child("configmap").unwrap()["data"]["text"], "second");
+    cluster.kubectl(&["delete", "-n", "strategies", "configmap", "it"]);
+    cluster.touch("strategies", "strategies", "it", "later");
+    cluster.settled(&host);
+    // Its fence: the Secret is made again by a reconcile that began after the ConfigMap was gone.
+    cluster.kubectl(&["delete", "-n", "strategies", "secret", "it"]);
+    cluster.eventually("the Secret", || child("secret"));
+    cluster.settled(&host);
+    assert!(child("configmap").is_none(), "keep: what does not exist is not created");
+    parent(json!({ "text": "third", "image": "busybox:2" }));
+    cluster.eventually("the ConfigMap", || child("configmap").filter(|map| map["data"]["text"] == "third"));
+    assert_eq!(uid(&child("job").unwrap()), uid(&another), "what does not change is not made anew");
+}
+
+#[test]
+fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
+    let Some(cluster) = Cluster::for_test("immutable", &["immutable"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::IMMUTABLE], &["immutable"]);
+    let parent = |text: &str| cluster.apply(&guest("Immutable", "immutable", "it", json!({ "text": text })).to_string());
+    parent("first");
+    cluster.ready("immutable", "immutable", "it");
+    let before = cluster.get("immutable", "configmap", "it").unwrap();
+    let Some(start) = cluster.audit_mark() else { return };
+    parent("second");
+    let refused = cluster.reason("immutable", "immutable", "it", "Ready", "ImmutableField");
+    assert_eq!(condition(&refused, "Stalled").unwrap()["status"], "True");
+    cluster.eventually("the event", || cluster.events("immutable", "it", "ImmutableField").pop());
+    cluster.settled(&host);
+    let attempts = |since| {
+        let of_child = |event: &gyre_controlplane::AuditEvent| event.is_write() && event.resource == "configmaps";
+        cluster.requests(since).into_iter().filter(of_child).count()
+    };
+    assert_eq!(attempts(start), 1, "the API server said no once");
+    assert_eq!(uid(&cluster.get("immutable", "configmap", "it").unwrap()), uid(&before));
+
+    // Whoever deletes it has it made anew.
+    cluster.kubectl(&["delete", "-n", "immutable", "configmap", "it"]);
+    cluster.ready("immutable", "immutable", "it");
+    let after = cluster.get("immutable", "configmap", "it").unwrap();
+    assert_eq!(after["data"]["text"], "second");
+    assert_ne!(uid(&after), uid(&before));
+}
+
+#[test]
+fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
+    let Some(cluster) = Cluster::for_test("narrowing", &["narrowing", "narrowing-home"]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
+    let run = || cluster.host_with(&[&plugin], &["narrowing"], &["--name", "narrowing", "--home-namespace", "narrowing-home"]);
+    let host = run();
+    cluster.apply_all(&[guest("Narrowing", "narrowing", "a", json!({})), guest("Narrowing", "narrowing", "b", json!({}))]);
+    // A Secret that is none of ours.
+    let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foreign", "namespace": "narrowing" } });
+    cluster.apply(&foreign.to_string());
+    cluster.all_ready("narrowing", "narrowing", 2);
+    let secrets = || -> Vec<String> {
+        let secrets = cluster.list("narrowing", "secrets");
+        secrets.iter().map(|secret| secret["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let maps = || ["a", "b"].map(|name| uid(&cluster.get("narrowing", "configmap", name).unwrap()).to_owned());
+    assert_eq!(secrets(), ["a", "b", "foreign"]);
+    let before = maps();
+
+    // While it runs.
+    folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::NARROWED);
+    cluster.eventually("the Secrets to be pruned", || (secrets() == ["foreign"]).then_some(()));
+    folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
+    cluster.eventually("the Secrets to be there again", || (secrets() == ["a", "b", "foreign"]).then_some(()));
+    cluster.settled(&host);
+
+    // While it does not: what was declared is kept in the cluster.
+    drop(host);
+    folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::NARROWED);
+    let _host = run();
+    cluster.eventually("the Secrets to be pruned", || (secrets() == ["foreign"]).then_some(()));
+    assert_eq!(maps(), before, "what is still wanted was never touched");
+}

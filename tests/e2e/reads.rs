@@ -1,0 +1,220 @@
+//! What plugins read: answered from caches, held to what is granted, and a change of it calls those who read it, and no one else.
+//!
+//! That nothing happens is shown by something that happens after it: the watch of a kind brings changes in their order, so once the reader
+//! of a later change has answered it, the earlier one has been judged.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, Host, config_map, guest};
+
+/// What the probe `reader` wrote into its copy.
+fn told(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
+    let copy = cluster.get(namespace, "configmap", &format!("{name}-copy"))?;
+    copy["data"][key].as_str().map(str::to_owned)
+}
+
+fn tells(cluster: &Cluster, namespace: &str, name: &str, key: &str, expected: &str) {
+    let mut last = None;
+    cluster.eventually(&format!("{namespace}/{name} to tell of {key}: {expected:?}"), || {
+        let now = told(cluster, namespace, name, key);
+        if now != last {
+            eprintln!("{namespace}/{name} tells of {key}: {now:?}");
+            last.clone_from(&now);
+        }
+        (last.as_deref() == Some(expected)).then_some(())
+    });
+}
+
+fn reader(namespace: &str, name: &str, spec: Value) -> Value {
+    guest("Reader", namespace, name, spec)
+}
+
+/// How often the plugin was called about each of these.
+fn plans(host: &Host, namespace: &str, names: &[&str]) -> Vec<usize> {
+    names.iter().map(|name| host.plans_about(&format!("{namespace}/{name}"))).collect()
+}
+
+#[test]
+fn what_was_read_by_name_calls_its_readers_and_nobody_else() {
+    let Some(cluster) = Cluster::for_test("gets", &["gets"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::READER], &["gets"]);
+    cluster.apply_all(&[
+        reader("gets", "one", json!({ "get": "one" })),
+        reader("gets", "two", json!({ "get": "two" })),
+        reader("gets", "nothing", json!({})),
+        reader("gets", "fence", json!({ "get": "fence" })),
+    ]);
+    for name in ["one", "two", "fence"] {
+        tells(&cluster, "gets", name, "get", "absent");
+    }
+    cluster.all_ready("gets", "reader", 4);
+    cluster.settled(&host);
+    let others = plans(&host, "gets", &["two", "nothing"]);
+
+    // That something was absent is something that was read.
+    cluster.apply(&config_map("gets", "one", json!({ "text": "created" })).to_string());
+    tells(&cluster, "gets", "one", "get", r#"{"text":"created"}"#);
+    cluster.apply(&config_map("gets", "one", json!({ "text": "changed" })).to_string());
+    tells(&cluster, "gets", "one", "get", r#"{"text":"changed"}"#);
+    cluster.settled(&host);
+    let one = plans(&host, "gets", &["one"]);
+
+    // An object that nobody reads, and then one that somebody does.
+    cluster.apply_all(&[config_map("gets", "three", json!({ "text": "unread" })), config_map("gets", "fence", json!({}))]);
+    cluster.touch("gets", "configmap", "three", "again");
+    cluster.delete("gets", "configmap", "three");
+    cluster.apply(&config_map("gets", "fence", json!({ "text": "later" })).to_string());
+    tells(&cluster, "gets", "fence", "get", r#"{"text":"later"}"#);
+    cluster.settled(&host);
+    assert_eq!(plans(&host, "gets", &["one"]), one);
+
+    cluster.delete("gets", "configmap", "one");
+    tells(&cluster, "gets", "one", "get", "absent");
+    cluster.settled(&host);
+    assert_eq!(plans(&host, "gets", &["two", "nothing"]), others, "they read none of it");
+}
+
+#[test]
+fn a_list_that_would_differ_calls_those_who_listed() {
+    let Some(cluster) = Cluster::for_test("lists", &["lists"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::READER], &["lists"]);
+    let label = |name: &str, label: &str| cluster.kubectl(&["label", "-n", "lists", "configmap", name, label]);
+    cluster.apply_all(&[
+        reader("lists", "web", json!({ "list": "app=web,tier notin (test)" })),
+        reader("lists", "db", json!({ "list": "app=db" })),
+        reader("lists", "odd", json!({ "list": "app in (web" })),
+        config_map("lists", "a", json!({})),
+        config_map("lists", "b", json!({})),
+    ]);
+    tells(&cluster, "lists", "web", "list", "");
+    tells(&cluster, "lists", "db", "list", "");
+    cluster.eventually("the selector to be refused", || {
+        told(&cluster, "lists", "odd", "list").filter(|told| told.starts_with("InvalidSelector: "))
+    });
+    cluster.all_ready("lists", "reader", 3);
+    cluster.settled(&host);
+    let db = plans(&host, "lists", &["db", "odd"]);
+    label("a", "app=web");
+    tells(&cluster, "lists", "web", "list", "lists/a");
+    label("b", "app=web");
+    tells(&cluster, "lists", "web", "list", "lists/a\nlists/b");
+    label("a", "tier=test");
+    tells(&cluster, "lists", "web", "list", "lists/b");
+    cluster.settled(&host);
+    let web = plans(&host, "lists", &["web"]);
+
+    // Neither before nor after does it match; what comes after it does.
+    cluster.touch("lists", "configmap", "a", "unseen");
+    cluster.apply(&config_map("lists", "c", json!({})).to_string());
+    assert_eq!(plans(&host, "lists", &["web"]), web);
+    label("b", "app-");
+    tells(&cluster, "lists", "web", "list", "");
+    label("a", "tier-");
+    tells(&cluster, "lists", "web", "list", "lists/a");
+    cluster.delete("lists", "configmap", "a");
+    tells(&cluster, "lists", "web", "list", "");
+    cluster.settled(&host);
+    assert_eq!(plans(&host, "lists", &["db", "odd"]), db, "none of it was in their lists");
+}
+
+#[test]
+fn of_what_is_read_without_its_content_only_metadata_count() {
+    let Some(cluster) = Cluster::for_test("metadata", &["metadata"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::READER], &["metadata"]);
+    let secret = |name: &str, labels: Value, password: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "stringData": { "password": password },
+            "metadata": { "name": name, "namespace": "metadata", "labels": labels },
+        })
+    };
+    cluster.apply_all(&[
+        reader("metadata", "watched", json!({ "secret": "watched" })),
+        reader("metadata", "fence", json!({ "secret": "fence" })),
+        secret("watched", json!({ "stage": "test" }), "first"),
+    ]);
+    tells(&cluster, "metadata", "watched", "secret", r#"{"stage":"test"}"#);
+    tells(&cluster, "metadata", "fence", "secret", "absent");
+    cluster.all_ready("metadata", "reader", 2);
+    cluster.settled(&host);
+    let before = plans(&host, "metadata", &["watched"]);
+    cluster.apply(&secret("watched", json!({ "stage": "test" }), "second").to_string());
+    cluster.apply(&secret("fence", json!({}), "").to_string());
+    tells(&cluster, "metadata", "fence", "secret", "{}");
+    cluster.settled(&host);
+    assert_eq!(plans(&host, "metadata", &["watched"]), before, "its data are none of the plugin's business");
+    cluster.apply(&secret("watched", json!({ "stage": "live" }), "second").to_string());
+    tells(&cluster, "metadata", "watched", "secret", r#"{"stage":"live"}"#);
+}
+
+#[test]
+fn what_is_not_granted_is_not_read() {
+    let Some(cluster) = Cluster::for_test("grants", &["grants", "grants-far"]) else { return };
+    let folder = Folder::new();
+    let configuration = |grants: Value| {
+        json!({ "mounts": [{
+            "plugin": gyre_artifacts::probes::READER, "namespaces": ["grants", "grants-far"], "grants": grants,
+        }] })
+        .to_string()
+    };
+    let file = folder.put("gyre.yaml", configuration(json!({})));
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
+    cluster.apply_all(&[
+        config_map("grants", "near", json!({ "text": "near" })),
+        config_map("grants-far", "far", json!({ "text": "far" })),
+        reader("grants", "near", json!({ "get": "near" })),
+        reader(
+            "grants",
+            "far",
+            json!({ "get": "far", "getNamespace": "grants-far", "list": "far!=", "listNamespace": "grants-far" }),
+        ),
+        reader("grants", "all", json!({ "list": "everywhere=yes" })),
+    ]);
+    cluster.kubectl(&["label", "-n", "grants", "configmap", "near", "everywhere=yes"]);
+    cluster.kubectl(&["label", "-n", "grants-far", "configmap", "far", "everywhere=yes"]);
+
+    // Its own namespace, unless the operator grants more.
+    tells(&cluster, "grants", "near", "get", r#"{"text":"near"}"#);
+    tells(&cluster, "grants", "far", "get", "NotGranted");
+    tells(&cluster, "grants", "far", "list", "NotGranted");
+    tells(&cluster, "grants", "all", "list", "grants/near");
+
+    // With another configuration the answers are others, and the parents are called again.
+    folder.put("gyre.yaml", configuration(json!({ "readNamespaces": "all" })));
+    tells(&cluster, "grants", "far", "get", r#"{"text":"far"}"#);
+    tells(&cluster, "grants", "all", "list", "grants-far/far\ngrants/near");
+    folder.put("gyre.yaml", configuration(json!({ "reads": ["Secret.v1"] })));
+    tells(&cluster, "grants", "near", "get", "NotGranted");
+    cluster.settled(&host);
+}
+
+#[test]
+fn a_kind_that_comes_to_be_served_calls_those_who_asked_for_it() {
+    let Some(cluster) = Cluster::for_test("hopeful", &["hopeful"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::HOPEFUL], &["hopeful"]);
+    let hope = |expected: &str| {
+        cluster.eventually(&format!("hope to be {expected}"), || {
+            (cluster.get("hopeful", "configmap", "it")?["data"]["hope"] == expected).then_some(())
+        });
+    };
+    cluster.apply(&guest("Hopeful", "hopeful", "it", json!({ "hope": "spring" })).to_string());
+    hope("NotServed");
+    assert_eq!(host.state_of("hopeful")["awaitedKinds"], json!(["Hope.v1.guests.gyre.dev"]));
+    assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK", "what may never come holds nothing up");
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    cluster.apply(
+        &json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "hopes.guests.gyre.dev" },
+            "spec": {
+                "group": "guests.gyre.dev", "scope": "Namespaced",
+                "names": { "kind": "Hope", "listKind": "HopeList", "singular": "hope", "plural": "hopes" },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+            },
+        })
+        .to_string(),
+    );
+    hope("absent");
+    assert_eq!(host.state_of("hopeful")["awaitedKinds"], json!([]));
+    cluster.apply(&guest("Hope", "hopeful", "spring", json!({ "text": "eternal" })).to_string());
+    hope("eternal");
+}

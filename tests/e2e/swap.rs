@@ -1,0 +1,1 @@
+//! A plugin that is replaced again and again while its objects change.

@@ -1,0 +1,68 @@
+//! How often each object was created and deleted by hosts, as the cluster knows it: what was done counts, whether or not the host has
+//! been told.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gyre_devcluster::audit::Log;
+use serde_json::Value;
+
+/// What hosts did to one object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How often they created it.
+    pub created: u32,
+    /// How often they deleted it.
+    pub deleted: u32,
+}
+
+/// See the module's documentation. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Census(Arc<Mutex<Vec<u8>>>);
+
+impl Census {
+    /// The audit log that it counts in.
+    pub fn log(&self) -> Arc<Log> {
+        Arc::new(Log::new(self.clone()))
+    }
+
+    /// By resource, namespace and name. Events, which may be lost or repeated, do not count.
+    pub fn counts(&self) -> BTreeMap<String, Count> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let event: Value = serde_json::from_slice(line).expect("an audit event");
+            let (verb, code) = (event["verb"].as_str().unwrap_or_default(), &event["responseStatus"]["code"]);
+            let object = &event["objectRef"];
+            let text = |field: &str| object[field].as_str().unwrap_or_default();
+            let is_created = matches!(verb, "patch" | "create") && *code == 201;
+            let is_deleted = verb == "delete" && (*code == 200 || *code == 202);
+            let is_dry_run = event["requestURI"].as_str().is_some_and(|uri| uri.contains("dryRun="));
+            if text("resource") == "events" || is_dry_run || !(is_created || is_deleted) {
+                continue;
+            }
+            let count = counts.entry(format!("{} {}/{}", text("resource"), text("namespace"), text("name"))).or_default();
+            count.created += u32::from(is_created);
+            count.deleted += u32::from(is_deleted);
+        }
+        counts
+    }
+}
+
+impl Write for Census {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What only looks is of no interest, and there is much of it.
+        let is_write = [&b"\"verb\":\"patch\""[..], b"\"verb\":\"create\"", b"\"verb\":\"delete\""]
+            .iter()
+            .any(|verb| bytes.windows(verb.len()).any(|window| window == *verb));
+        if is_write {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! The kinds that a simulation has to do with.
+
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client};
+
+/// A kind, as the API server serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind {
+    /// Its name.
+    pub kind: &'static str,
+    group: &'static str,
+    version: &'static str,
+    plural: &'static str,
+}
+
+const fn kind(group: &'static str, version: &'static str, kind: &'static str, plural: &'static str) -> Kind {
+    Kind { kind, group, version, plural }
+}
+
+/// Parents of the plugin `echo`.
+pub const ECHO: Kind = kind("mmontes.io", "v1alpha1", "Echo", "echos");
+/// Parents of the plugin `scheduled-echo`.
+pub const SCHEDULED_ECHO: Kind = kind("mmontes.io", "v1alpha1", "ScheduledEcho", "scheduledechos");
+/// Parents of the plugin `website`.
+pub const WEBSITE: Kind = kind("web.gyre.dev", "v1alpha1", "Website", "websites");
+/// Read by the plugin `website`; cluster-scoped.
+pub const WEBSITE_DEFAULTS: Kind = kind("web.gyre.dev", "v1alpha1", "WebsiteDefaults", "websitedefaults");
+/// Parents of the probe `finalizing`.
+pub const FINALIZING: Kind = kind("guests.gyre.dev", "v1", "Finalizing", "finalizings");
+/// Parents of the probe `cross-namespace`.
+pub const CROSS_NAMESPACE: Kind = kind("guests.gyre.dev", "v1", "CrossNamespace", "crossnamespaces");
+/// Parents of the probe `strategies`.
+pub const STRATEGIES: Kind = kind("guests.gyre.dev", "v1", "Strategies", "strategiess");
+/// Parents of the probe `reader`.
+pub const READER: Kind = kind("guests.gyre.dev", "v1", "Reader", "readers");
+/// Parents of the probe `versioned`.
+pub const VERSIONED: Kind = kind("guests.gyre.dev", "v1", "Versioned", "versioneds");
+/// Cluster-scoped.
+pub const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
+/// Children, templates, and what readers read.
+pub const CONFIG_MAP: Kind = kind("", "v1", "ConfigMap", "configmaps");
+/// Children, and what readers read.
+pub const SECRET: Kind = kind("", "v1", "Secret", "secrets");
+/// Children.
+pub const SERVICE: Kind = kind("", "v1", "Service", "services");
+/// Children.
+pub const JOB: Kind = kind("batch", "v1", "Job", "jobs");
+/// Children.
+pub const CRON_JOB: Kind = kind("batch", "v1", "CronJob", "cronjobs");
+/// Children.
+pub const DEPLOYMENT: Kind = kind("apps", "v1", "Deployment", "deployments");
+/// Children; cluster-scoped.
+pub const CLUSTER_ROLE: Kind = kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles");
+/// Cluster-scoped.
+pub const DEFINITION: Kind = kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions");
+
+/// The kinds of parents.
+pub const PARENTS: [Kind; 8] = [ECHO, SCHEDULED_ECHO, WEBSITE, FINALIZING, CROSS_NAMESPACE, STRATEGIES, READER, VERSIONED];
+/// The kinds of children.
+pub const CHILDREN: [Kind; 7] = [CONFIG_MAP, SECRET, SERVICE, JOB, CRON_JOB, DEPLOYMENT, CLUSTER_ROLE];
+
+impl Kind {
+    /// `GROUP/VERSION`, or the version of the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// The objects of a namespace; of all, or those that have none, without one.
+    pub fn api(&self, client: &Client, namespace: Option<&str>) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk(self.group, self.version, self.kind);
+        let resource = ApiResource::from_gvk_with_plural(&kind, self.plural);
+        match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        }
+    }
+}
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace, if its kind has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Name {
+    /// An object of a namespaced kind.
+    pub fn new(kind: Kind, namespace: &str, name: &str) -> Self {
+        Self { kind, namespace: Some(namespace.to_owned()), name: name.to_owned() }
+    }
+
+    /// An object of a cluster-scoped kind.
+    pub fn cluster(kind: Kind, name: &str) -> Self {
+        Self { kind, namespace: None, name: name.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ", self.kind.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(&self.name)
+    }
+}

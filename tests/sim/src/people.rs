@@ -1,0 +1,182 @@
+//! People and other controllers: those who work with the cluster beside the host, without faults.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, PropagationPolicy};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+use crate::kinds::{self, Kind, Name};
+
+/// The longest that anybody waits for an object to be gone: longer than any back-off of a host.
+const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+
+/// See the module's documentation.
+#[derive(Clone)]
+pub struct People {
+    client: Client,
+}
+
+/// One thing that is done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Server-side apply of the object of that name.
+    Put(Name, Value),
+    /// Deletion of what one has made.
+    Delete(Name, Cascade),
+    /// Deletion of what a plugin has made, if it is there.
+    DeleteChild(Name),
+    /// A JSON merge patch of what a plugin has made, if it is there.
+    Edit(Name, Value),
+    /// A JSON merge patch of the status, if it is there.
+    EditStatus(Name, Value),
+    /// The namespace is deleted as a whole.
+    DeleteNamespace(&'static str),
+    /// It is made again, once it is gone.
+    CreateNamespace(&'static str),
+}
+
+/// What becomes of the dependents of what is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cascade {
+    /// They go afterwards.
+    Background,
+    /// They go first.
+    Foreground,
+}
+
+impl People {
+    /// Those who use this client.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Does one thing.
+    pub async fn act(&self, action: &Action) {
+        match action {
+            Action::Put(name, object) => {
+                self.wait_until_gone_if_going(name).await;
+                self.put(name, object).await;
+            }
+            Action::Delete(name, cascade) => self.delete(name, *cascade).await,
+            Action::DeleteChild(name) => self.delete(name, Cascade::Background).await,
+            Action::Edit(name, patch) => self.edit(name, patch).await,
+            Action::EditStatus(name, patch) => {
+                let params = PatchParams { field_manager: Some("editor".to_owned()), ..PatchParams::default() };
+                absent_is_fine(self.api(name).patch_status(&name.name, &params, &Patch::Merge(patch)).await, "edited");
+            }
+            Action::DeleteNamespace(name) => self.delete(&Name::cluster(kinds::NAMESPACE, name), Cascade::Background).await,
+            Action::CreateNamespace(name) => {
+                let name = Name::cluster(kinds::NAMESPACE, name);
+                self.wait_until_gone_if_going(&name).await;
+                self.put(&name, &json!({})).await;
+            }
+        }
+    }
+
+    /// Creates an object as it is.
+    pub async fn create(&self, kind: Kind, object: &Value) {
+        let object: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
+        kind.api(&self.client, None).create(&PostParams::default(), &object).await.expect("created");
+    }
+
+    /// Server-side apply.
+    pub async fn put(&self, name: &Name, object: &Value) {
+        let mut object = object.clone();
+        object["apiVersion"] = json!(name.kind.api_version());
+        object["kind"] = json!(name.kind.kind);
+        object["metadata"]["name"] = json!(name.name);
+        let params = PatchParams::apply("somebody").force();
+        let applied = self.api(name).patch(&name.name, &params, &Patch::Apply(&object)).await;
+        applied.unwrap_or_else(|error| panic!("{name} is applied: {error}"));
+    }
+
+    async fn edit(&self, name: &Name, patch: &Value) {
+        let params = PatchParams { field_manager: Some("editor".to_owned()), ..PatchParams::default() };
+        absent_is_fine(self.api(name).patch(&name.name, &params, &Patch::Merge(patch)).await, "edited");
+    }
+
+    async fn delete(&self, name: &Name, cascade: Cascade) {
+        let propagation_policy = Some(match cascade {
+            Cascade::Background => PropagationPolicy::Background,
+            Cascade::Foreground => PropagationPolicy::Foreground,
+        });
+        let params = DeleteParams { propagation_policy, ..DeleteParams::default() };
+        absent_is_fine(self.api(name).delete(&name.name, &params).await, "deleted");
+    }
+
+    /// Waits until an object is gone that is on its way. Those who wait see to it that it can go.
+    pub async fn wait_until_gone_if_going(&self, name: &Name) {
+        let waiting = async {
+            while let Some(object) = self.get(name).await {
+                if object["metadata"]["deletionTimestamp"].is_null() {
+                    return;
+                }
+                self.let_teardowns_end().await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
+            panic!("{name} is stuck in deletion: {}", self.get(name).await.unwrap_or_default());
+        }
+    }
+
+    /// What its spec keeps from being torn down may go now: half of it by a change of mind, half of it by force.
+    pub async fn let_teardowns_end(&self) {
+        for object in self.list(kinds::FINALIZING).await {
+            let is_going = !object["metadata"]["deletionTimestamp"].is_null();
+            let is_released = !object["metadata"]["annotations"]["gyre.dev/release"].is_null();
+            let finalize = object["spec"]["finalize"].as_str().unwrap_or_default();
+            if !is_going || is_released || finalize.is_empty() {
+                continue;
+            }
+            let patch = match finalize {
+                "never" => json!({ "spec": { "finalize": "" } }),
+                _ => json!({ "metadata": { "annotations": { "gyre.dev/release": "true" } } }),
+            };
+            self.edit(&name_of(kinds::FINALIZING, &object), &patch).await;
+        }
+    }
+
+    /// An object, if it is there.
+    pub async fn get(&self, name: &Name) -> Option<Value> {
+        let found = self.api(name).get_opt(&name.name).await.expect("read");
+        found.map(|object| serde_json::to_value(object).expect("JSON"))
+    }
+
+    /// All objects of a kind, if it is served.
+    pub async fn list(&self, kind: Kind) -> Vec<Value> {
+        match kind.api(&self.client, None).list(&ListParams::default()).await {
+            Ok(list) => list.items.into_iter().map(|item| serde_json::to_value(item).expect("JSON")).collect(),
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => panic!("{} is listed: {error}", kind.kind),
+        }
+    }
+
+    /// Everything of some kinds.
+    pub async fn look(&self, kinds: impl IntoIterator<Item = Kind>) -> BTreeMap<Name, Value> {
+        let mut all = BTreeMap::new();
+        for kind in kinds {
+            all.extend(self.list(kind).await.into_iter().map(|object| (name_of(kind, &object), object)));
+        }
+        all
+    }
+
+    fn api(&self, name: &Name) -> Api<DynamicObject> {
+        name.kind.api(&self.client, name.namespace.as_deref())
+    }
+}
+
+fn name_of(kind: Kind, object: &Value) -> Name {
+    let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
+    Name { kind, namespace: text("namespace"), name: text("name").unwrap_or_default() }
+}
+
+fn absent_is_fine<T>(result: Result<T, kube::Error>, what: &str) {
+    match result {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(error) => panic!("{what}: {error}"),
+    }
+}

@@ -1,0 +1,70 @@
+//! The plugins that are mounted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use gyre::program::Program;
+use gyre_core::grants::{Namespaces, ReadGrants, ReadNamespaces};
+use gyre_sandbox::{Plugin, Sandbox};
+use serde_json::Value;
+
+static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).expect("a sandbox"));
+
+/// Some plugins, each compiled once for all simulations.
+#[derive(Clone)]
+pub struct Plugins(Vec<Plugin>);
+
+impl Plugins {
+    /// Those that scripts are about.
+    pub fn all() -> Self {
+        let paths = [
+            gyre_artifacts::ECHO,
+            gyre_artifacts::SCHEDULED_ECHO,
+            gyre_artifacts::WEBSITE,
+            gyre_artifacts::probes::FINALIZING,
+            gyre_artifacts::probes::CROSS_NAMESPACE,
+            gyre_artifacts::probes::STRATEGIES,
+            gyre_artifacts::probes::READER,
+        ];
+        Self(paths.map(Self::load).to_vec())
+    }
+
+    /// One.
+    pub fn one(path: &str) -> Self {
+        Self(vec![Self::load(path)])
+    }
+
+    /// The probe `versioned` in that version.
+    pub fn versioned(version: u64) -> Self {
+        let name = format!("versioned {version}");
+        Self(vec![compiled(&name, || gyre_artifacts::versioned(version).expect("a version"))])
+    }
+
+    fn load(path: &str) -> Plugin {
+        compiled(path, || std::fs::read(path).expect("a plugin"))
+    }
+
+    /// What a host runs of them.
+    pub fn programs(&self) -> Arc<[Program]> {
+        let program = |plugin: &Plugin| Program {
+            workers: 2,
+            reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
+            ..Program::new(plugin.clone(), Namespaces::All)
+        };
+        self.0.iter().map(program).collect()
+    }
+
+    /// The CRDs that they bring.
+    pub fn crds(&self) -> Vec<Value> {
+        let crds = self.0.iter().flat_map(|plugin| &plugin.manifest().crds);
+        crds.map(|crd| serde_json::to_value(crd).expect("JSON")).collect()
+    }
+}
+
+fn compiled(name: &str, component: impl FnOnce() -> Vec<u8>) -> Plugin {
+    static COMPILED: Mutex<BTreeMap<String, Plugin>> = Mutex::new(BTreeMap::new());
+    // Whoever needs one that is being compiled waits for it.
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let plugin = compiled.entry(name.to_owned());
+    plugin.or_insert_with(|| SANDBOX.load(&component()).expect("a sound plugin")).clone()
+}

@@ -1,0 +1,367 @@
+//! What people do in a simulation, drawn from its seed before anything happens: so it is the same whatever goes wrong.
+
+use gyre_devcluster::random::Random;
+use serde_json::{Value, json};
+
+use crate::kinds::{self, Kind, Name};
+use crate::people::{Action, Cascade};
+
+/// Namespaces that stay.
+const STAYING: [&str; 2] = ["default", "team-a"];
+/// A namespace that comes and goes.
+pub const DOOMED: &str = "doomed";
+/// How many parents of a kind there are at most in a namespace.
+const NAMES: u64 = 2;
+/// A script is about so many kinds of parents: with fewer, more happens to each.
+const KINDS: usize = 3;
+/// How many things are done at once, at most, where the host comes to rest afterwards.
+const AT_ONCE: u64 = 6;
+
+/// The kinds of parents that a script is about, with what their names begin with.
+pub const PARENTS: [(Kind, &str); 7] = [
+    (kinds::ECHO, "echo"),
+    (kinds::SCHEDULED_ECHO, "scheduled"),
+    (kinds::WEBSITE, "site"),
+    (kinds::FINALIZING, "final"),
+    (kinds::CROSS_NAMESPACE, "cross"),
+    (kinds::STRATEGIES, "strat"),
+    (kinds::READER, "reader"),
+];
+
+/// How long the host has afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rest {
+    /// Watches tell it what there is to do.
+    Short,
+    /// Some of it no watch tells: it has to look again by itself, and does so at the end of its longest back-off.
+    Long,
+}
+
+/// What is done at once. No two of the things touch the same objects, so their order makes no difference.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// What is done.
+    pub actions: Vec<Action>,
+    /// What comes after.
+    pub rest: Rest,
+}
+
+/// Draws what is done.
+pub struct Author {
+    random: Random,
+    /// The kinds of parents that it is about, with what their names begin with.
+    parents: Vec<(Kind, &'static str)>,
+    /// Whether [`DOOMED`] is there.
+    is_doomed_there: bool,
+}
+
+/// What [`Author::set_up`] makes.
+pub fn set_up() -> Vec<Action> {
+    let namespaces = ["team-a", DOOMED].map(Action::CreateNamespace);
+    let templates = STAYING.into_iter().chain([DOOMED]).map(|namespace| template(namespace, "tpl-0", 0, "a"));
+    namespaces.into_iter().chain(templates).collect()
+}
+
+/// Everything that hosts do, once: children of every kind and strategy are made, changed, pruned, replaced, put back and torn down.
+pub fn story() -> Vec<Batch> {
+    let name = |kind, name: &str| Name::new(kind, "default", name);
+    let put = |kind, of: &str, spec: Value| Action::Put(name(kind, of), json!({ "spec": spec }));
+    let in_doomed = |kind, of: &str, spec: Value| Action::Put(Name::new(kind, DOOMED, of), json!({ "spec": spec }));
+    let made = vec![
+        put(kinds::ECHO, "echo-0", json!({ "message": "one" })),
+        put(kinds::SCHEDULED_ECHO, "scheduled-0", json!({ "message": "one", "schedule": "0 0 1 6 *" })),
+        put(kinds::WEBSITE, "site-0", json!({ "template": "tpl-0", "title": "one", "host": "example.com" })),
+        put(kinds::FINALIZING, "final-0", json!({ "finalize": "" })),
+        put(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": "team-a", "clusterScoped": true })),
+        put(kinds::CROSS_NAMESPACE, "cross-1", json!({ "namespace": DOOMED })),
+        put(kinds::STRATEGIES, "strat-0", json!({ "text": "one", "image": "busybox:1.0" })),
+        put(kinds::READER, "reader-0", json!({ "get": "tpl-1", "list": "set", "secret": "sec-0" })),
+        in_doomed(kinds::FINALIZING, "final-1", json!({ "finalize": "" })),
+        in_doomed(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": "team-a" })),
+    ];
+    let changed = vec![
+        put(kinds::ECHO, "echo-0", json!({ "message": "two" })),
+        put(kinds::SCHEDULED_ECHO, "scheduled-0", json!({ "message": "two", "schedule": "1 0 1 6 *" })),
+        put(kinds::WEBSITE, "site-0", json!({ "template": "tpl-0", "title": "two", "host": "example.com" })),
+        put(kinds::CROSS_NAMESPACE, "cross-0", json!({ "namespace": DOOMED })),
+        put(kinds::STRATEGIES, "strat-0", json!({ "text": "two", "image": "busybox:1.1" })),
+        put(kinds::READER, "reader-0", json!({ "get": "tpl-0", "list": "set=a" })),
+    ];
+    let [content, far] = ["site-0-content", "default-cross-0"].map(|of| name(kinds::CONFIG_MAP, of));
+    let edited = vec![
+        Action::Edit(name(kinds::CRON_JOB, "scheduled-0"), json!({ "spec": { "schedule": "0 0 1 7 *" } })),
+        Action::Edit(content, json!({ "data": { "index.html": "edited" } })),
+        Action::Edit(name(kinds::SECRET, "strat-0"), json!({ "metadata": { "labels": { "gyre.dev/plugin": null } } })),
+        Action::DeleteChild(name(kinds::JOB, "echo-0")),
+        Action::DeleteChild(name(kinds::CONFIG_MAP, "final-0-b")),
+        Action::DeleteChild(Name { namespace: Some(DOOMED.to_owned()), ..far }),
+        Action::EditStatus(name(kinds::READER, "reader-0"), json!({ "status": { "conditions": [] } })),
+    ];
+    let defaults = json!({ "spec": { "replicas": 3, "labels": { "team": "web" } } });
+    let deleted = [
+        (kinds::ECHO, "echo-0"),
+        (kinds::SCHEDULED_ECHO, "scheduled-0"),
+        (kinds::WEBSITE, "site-0"),
+        (kinds::FINALIZING, "final-0"),
+        (kinds::CROSS_NAMESPACE, "cross-0"),
+        (kinds::STRATEGIES, "strat-0"),
+    ];
+    let deleted = deleted.map(|(kind, of)| Action::Delete(name(kind, of), Cascade::Background));
+    let short = |actions| Batch { actions, rest: Rest::Short };
+    vec![
+        short(made),
+        short(changed),
+        short(edited),
+        short(vec![template("default", "tpl-0", 2, "b")]),
+        short(vec![Action::Put(Name::cluster(kinds::WEBSITE_DEFAULTS, "defaults-0"), defaults)]),
+        Batch { actions: vec![Action::DeleteNamespace(DOOMED)], rest: Rest::Long },
+        Batch { actions: vec![Action::CreateNamespace(DOOMED)], rest: Rest::Long },
+        short(deleted.to_vec()),
+    ]
+}
+
+impl Author {
+    /// What follows from `seed`.
+    pub fn new(seed: u64) -> Self {
+        // Not the sequence that the cluster draws from.
+        let mut random = Random::new(seed ^ 0x5eed);
+        let mut parents = PARENTS.to_vec();
+        while parents.len() > KINDS {
+            let index = usize::try_from(random.below(parents.len() as u64)).expect("an index");
+            parents.remove(index);
+        }
+        Self { random, parents, is_doomed_there: true }
+    }
+
+    /// A generator for what else there is to draw.
+    pub fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    /// Anything.
+    pub fn action(&mut self) -> Action {
+        match self.random.below(6) {
+            0 => self.surroundings().0,
+            _ => {
+                let (kind, namespace, name) = self.parent();
+                self.about(kind, namespace, &name)
+            }
+        }
+    }
+
+    /// Things to do at once.
+    pub fn batch(&mut self) -> Batch {
+        if self.random.below(4) == 0 {
+            let (action, rest) = self.surroundings();
+            return Batch { actions: vec![action], rest };
+        }
+        let mut actions = Vec::new();
+        let mut touched = Vec::new();
+        for _ in 0..=self.random.below(AT_ONCE) {
+            let parent = self.parent();
+            if !touched.contains(&parent) {
+                let (kind, namespace, name) = parent.clone();
+                actions.push(self.about(kind, namespace, &name));
+                touched.push(parent);
+            }
+        }
+        Batch { actions, rest: Rest::Short }
+    }
+
+    /// Some parent, which may or may not be there.
+    fn parent(&mut self) -> (Kind, &'static str, String) {
+        let index = self.pick(self.parents.len());
+        let (kind, prefix) = self.parents[index];
+        let namespace = self.namespace();
+        (kind, namespace, format!("{prefix}-{}", self.random.below(NAMES)))
+    }
+
+    /// Something that concerns many parents.
+    fn surroundings(&mut self) -> (Action, Rest) {
+        let namespace = self.namespace();
+        let number = self.random.below(2);
+        match self.random.below(8) {
+            0 | 1 => {
+                let set = ["a", "b", "c"][self.pick(3)];
+                (template(namespace, &format!("tpl-{number}"), self.random.below(4), set), Rest::Short)
+            }
+            2 => (Action::Delete(Name::new(kinds::CONFIG_MAP, namespace, "tpl-1"), Cascade::Background), Rest::Short),
+            3 => {
+                let spec = json!({
+                    "priority": self.random.below(3),
+                    "replicas": self.random.below(3) + 1,
+                    "labels": { "team": format!("team-{}", self.random.below(2)) },
+                });
+                let name = Name::cluster(kinds::WEBSITE_DEFAULTS, &format!("defaults-{number}"));
+                (Action::Put(name, json!({ "spec": spec })), Rest::Short)
+            }
+            4 => {
+                let name = Name::cluster(kinds::WEBSITE_DEFAULTS, &format!("defaults-{number}"));
+                (Action::Delete(name, Cascade::Background), Rest::Short)
+            }
+            5 => {
+                let labels = json!({ "colour": format!("c{}", self.random.below(3)) });
+                let secret = json!({ "metadata": { "labels": labels }, "stringData": { "key": "value" } });
+                (Action::Put(Name::new(kinds::SECRET, namespace, "sec-0"), secret), Rest::Short)
+            }
+            _ if self.is_doomed_there => {
+                self.is_doomed_there = false;
+                (Action::DeleteNamespace(DOOMED), Rest::Long)
+            }
+            _ => {
+                self.is_doomed_there = true;
+                (Action::CreateNamespace(DOOMED), Rest::Long)
+            }
+        }
+    }
+
+    /// Something that is done to one parent, or to what exists because of it.
+    fn about(&mut self, kind: Kind, namespace: &str, name: &str) -> Action {
+        let parent = Name::new(kind, namespace, name);
+        let children = children(kind, namespace, name);
+        match self.random.below(12) {
+            0..=5 => {
+                let spec = self.spec(kind, namespace, name);
+                Action::Put(parent, json!({ "spec": spec }))
+            }
+            6 => Action::Delete(parent, Cascade::Background),
+            7 => Action::Delete(parent, Cascade::Foreground),
+            8 | 9 => Action::DeleteChild(children[self.pick(children.len())].clone()),
+            10 => {
+                let edits = edits(kind, namespace, name);
+                let (child, patch) = edits[self.pick(edits.len())].clone();
+                Action::Edit(child, patch)
+            }
+            _ => Action::EditStatus(parent, json!({ "status": { "conditions": [], "observedGeneration": 0 } })),
+        }
+    }
+
+    fn spec(&mut self, kind: Kind, namespace: &str, name: &str) -> Value {
+        let number = self.random.below(4);
+        let text = format!("text {number}");
+        let some_namespace = [Some("team-a"), Some("default"), Some(DOOMED), None][self.pick(4)];
+        match kind {
+            kinds::ECHO => json!({ "message": text }),
+            // None comes due while the simulation lasts: what a CronJob starts is no fault of the host.
+            kinds::SCHEDULED_ECHO => json!({ "message": text, "schedule": format!("{number} 0 1 6 *") }),
+            kinds::WEBSITE => {
+                let template = if self.random.below(4) == 0 { "tpl-1" } else { "tpl-0" };
+                let mut spec = json!({ "template": template, "title": text, "host": "example.com" });
+                if self.random.below(3) == 0 {
+                    spec["replicas"] = json!(number);
+                }
+                spec
+            }
+            kinds::FINALIZING => {
+                let finalize = ["", "", "", "", "never", "fail"][self.pick(6)];
+                json!({ "finalize": finalize })
+            }
+            kinds::CROSS_NAMESPACE => {
+                json!({ "namespace": some_namespace, "clusterScoped": self.random.below(2) == 0 })
+            }
+            kinds::STRATEGIES => {
+                json!({ "text": text, "image": format!("busybox:1.{number}"), "keep": self.random.below(6) == 0 })
+            }
+            kinds::READER => {
+                let read = match self.random.below(6) {
+                    0 => "strat-0".to_owned(),
+                    1 => "site-0-content".to_owned(),
+                    // In a line, lest they go round for ever.
+                    2 if name > "reader-0" => "reader-0-copy".to_owned(),
+                    _ => format!("tpl-{}", self.random.below(2)),
+                };
+                let list = ["set=a", "set in (a,b)", "gyre.dev/plugin=finalizing", "set"][self.pick(4)];
+                let mut spec = json!({ "get": read });
+                match self.random.below(3) {
+                    0 => spec["list"] = json!(list),
+                    1 => spec["secret"] = json!("sec-0"),
+                    _ => {}
+                }
+                if let Some(other) = some_namespace.filter(|other| *other != namespace) {
+                    spec["getNamespace"] = json!(other);
+                }
+                if self.random.below(2) == 0 {
+                    spec["listNamespace"] = json!(namespace);
+                }
+                spec
+            }
+            other => panic!("nobody makes a {}", other.kind),
+        }
+    }
+
+    fn namespace(&mut self) -> &'static str {
+        match self.random.below(5) {
+            0 if self.is_doomed_there => DOOMED,
+            1 | 2 => STAYING[1],
+            _ => STAYING[0],
+        }
+    }
+
+    fn pick(&mut self, length: usize) -> usize {
+        usize::try_from(self.random.below(length as u64)).expect("an index")
+    }
+}
+
+fn template(namespace: &str, name: &str, number: u64, set: &str) -> Action {
+    let object = json!({
+        "metadata": { "labels": { "set": set } },
+        "data": { "index.html": format!("{number}: {{{{title}}}} at {{{{host}}}}") },
+    });
+    Action::Put(Name::new(kinds::CONFIG_MAP, namespace, name), object)
+}
+
+/// What may exist because of a parent.
+fn children(kind: Kind, namespace: &str, name: &str) -> Vec<Name> {
+    let child = |kind: Kind, name: &str| Name::new(kind, namespace, name);
+    match kind {
+        kinds::ECHO => vec![child(kinds::JOB, name)],
+        kinds::SCHEDULED_ECHO => vec![child(kinds::CRON_JOB, name)],
+        kinds::WEBSITE => vec![
+            child(kinds::CONFIG_MAP, &format!("{name}-content")),
+            child(kinds::DEPLOYMENT, name),
+            child(kinds::SERVICE, name),
+        ],
+        kinds::FINALIZING => ["a", "b"].map(|end| child(kinds::CONFIG_MAP, &format!("{name}-{end}"))).to_vec(),
+        kinds::CROSS_NAMESPACE => {
+            let far = format!("{namespace}-{name}");
+            vec![
+                child(kinds::CONFIG_MAP, name),
+                Name::new(kinds::CONFIG_MAP, "team-a", &far),
+                Name::new(kinds::CONFIG_MAP, "default", &far),
+                Name::cluster(kinds::CLUSTER_ROLE, &far),
+            ]
+        }
+        kinds::STRATEGIES => vec![child(kinds::CONFIG_MAP, name), child(kinds::JOB, name), child(kinds::SECRET, name)],
+        kinds::READER => vec![child(kinds::CONFIG_MAP, &format!("{name}-copy"))],
+        other => panic!("nothing is known of the children of a {}", other.kind),
+    }
+}
+
+/// What people do to the children of a parent, and what the host takes back.
+fn edits(kind: Kind, namespace: &str, name: &str) -> Vec<(Name, Value)> {
+    let child = |kind: Kind, name: &str| Name::new(kind, namespace, name);
+    let unlabelled = || json!({ "metadata": { "labels": { "gyre.dev/plugin": null } } });
+    match kind {
+        kinds::ECHO => vec![(child(kinds::JOB, name), unlabelled())],
+        kinds::SCHEDULED_ECHO => vec![
+            (child(kinds::CRON_JOB, name), json!({ "spec": { "schedule": "0 0 1 7 *" } })),
+            (child(kinds::CRON_JOB, name), unlabelled()),
+        ],
+        kinds::WEBSITE => vec![
+            (child(kinds::DEPLOYMENT, name), json!({ "spec": { "replicas": 7 } })),
+            (child(kinds::CONFIG_MAP, &format!("{name}-content")), json!({ "data": { "index.html": "edited" } })),
+            (child(kinds::SERVICE, name), unlabelled()),
+        ],
+        kinds::FINALIZING => vec![(child(kinds::CONFIG_MAP, &format!("{name}-a")), unlabelled())],
+        kinds::CROSS_NAMESPACE => vec![(child(kinds::CONFIG_MAP, name), unlabelled())],
+        kinds::STRATEGIES => vec![
+            (child(kinds::CONFIG_MAP, name), json!({ "data": { "text": "edited" } })),
+            (child(kinds::SECRET, name), unlabelled()),
+            (child(kinds::JOB, name), unlabelled()),
+        ],
+        kinds::READER => {
+            vec![(child(kinds::CONFIG_MAP, &format!("{name}-copy")), json!({ "data": { "get": "edited" } }))]
+        }
+        other => panic!("nothing is known of the children of a {}", other.kind),
+    }
+}

@@ -1,0 +1,141 @@
+//! A cluster, the hosts that work on it, and the faults between them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use gyre::claim::Claim;
+use gyre::clock::Clock as HostClock;
+use gyre::host::{self, Calls, Options as HostOptions, Programs};
+use gyre::inventory::Place;
+use gyre_devcluster::faults::{Faults, Plan};
+use gyre_devcluster::{Clock, Cluster, Options, Service};
+use jiff::Timestamp;
+use kube::Client;
+use tokio::task::JoinHandle;
+
+use crate::census::Census;
+use crate::kinds;
+use crate::people::People;
+use crate::plugins::Plugins;
+use crate::recorder::{Life, Record, Recorder};
+
+/// The time at which every simulation begins.
+const START: &str = "2026-01-01T00:00:00Z";
+/// So often it is looked whether the hosts have come to rest, at most; then something is wrong.
+const LOOKS: u32 = 200;
+
+/// See the module's documentation. Clones are the same.
+#[derive(Clone)]
+pub struct World {
+    /// Those who work with the cluster beside the hosts.
+    pub people: People,
+    /// What goes wrong between the hosts and the cluster.
+    pub faults: Faults,
+    /// What the hosts send.
+    pub record: Record,
+    /// What came of it.
+    pub census: Census,
+    service: Service,
+    clock: HostClock,
+    seed: u64,
+    hosts: Arc<AtomicUsize>,
+}
+
+/// A host that runs.
+pub struct Host {
+    life: Life,
+    task: JoinHandle<()>,
+}
+
+/// Runs a simulation, in time of its own.
+pub fn simulate<T>(simulation: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(simulation)
+}
+
+impl World {
+    /// A cluster with the CRDs of these plugins, without a host.
+    pub async fn new(plugins: &Plugins, seed: u64, plan: Plan) -> Self {
+        let start: Timestamp = START.parse().expect("a time");
+        let cluster = Cluster::start(&Options { seed, ..Options::default() }, Clock::tokio(start));
+        let service = Service::new(cluster);
+        let people = People::new(Client::new(service.clone(), "default"));
+        for crd in plugins.crds() {
+            people.create(kinds::DEFINITION, &crd).await;
+        }
+        let census = Census::default();
+        Self {
+            people,
+            faults: Faults::new(plan, seed),
+            record: Record::new(),
+            service: service.with_audit(census.log()),
+            census,
+            clock: HostClock::simulated(start),
+            seed,
+            hosts: Arc::default(),
+        }
+    }
+
+    /// Starts a host that is alone.
+    pub fn host(&self, plugins: &Plugins) -> Host {
+        self.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), None)
+    }
+
+    /// Starts a host that runs these programs and may write while it has the claim. After its write number `last_write` it is killed.
+    pub fn host_with(&self, programs: Programs, claim: Claim, last_write: Option<u64>) -> Host {
+        let number = self.hosts.fetch_add(1, Ordering::SeqCst);
+        let life = Life::new(number, last_write);
+        let recorder = Recorder::new(self.faults.over(self.service.clone()), self.record.clone(), life.clone(), claim.clone());
+        let options = HostOptions {
+            instance: format!("simulated-{}-{number}", self.seed),
+            inventory: Some(Place { namespace: "default".to_owned(), name: "gyre-inventory".to_owned() }),
+            claim,
+            clock: self.clock.clone(),
+            calls: Calls::Inline,
+            ..HostOptions::default()
+        };
+        let run = host::run(Client::new(recorder, "default"), programs, options, std::future::pending());
+        let running = life.clone();
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = running.over() => {}
+                ended = run => ended.expect("a host that runs"),
+            }
+        });
+        Host { life, task }
+    }
+
+    /// Waits until no host has changed anything for that long; whether that came to be.
+    pub async fn rest(&self, quiet: Duration) -> bool {
+        let began = tokio::time::Instant::now();
+        for _ in 0..LOOKS {
+            let passed = self.record.quiet_for().min(began.elapsed());
+            if passed >= quiet {
+                return true;
+            }
+            tokio::time::sleep(quiet - passed).await;
+        }
+        false
+    }
+}
+
+impl Host {
+    /// As if its process had been killed: nothing of it is left.
+    pub async fn kill(self) {
+        self.life.end();
+        let _ = self.task.await;
+    }
+
+    /// Waits until it was killed.
+    pub async fn killed(self) {
+        self.life.over().await;
+        let _ = self.task.await;
+    }
+
+    /// How many writes it has done.
+    pub fn writes(&self) -> u64 {
+        self.life.writes()
+    }
+}

@@ -1,0 +1,58 @@
+//! A host that is killed right after any of its writes, before it has seen the answer, and another that takes over.
+
+use gyre::claim::Claim;
+use gyre::host;
+use gyre_devcluster::faults::Plan;
+use gyre_devcluster::random::Random;
+use gyre_sim::script::{self, Batch};
+use gyre_sim::{Plugins, World};
+
+use crate::faults::{QUIET, Run, compared, drawn, scripted};
+use crate::seeds::{Tried, try_each, try_seeds};
+
+/// At how many of its writes a drawn script is tried.
+const MOMENTS: u64 = 3;
+
+fn undisturbed(plugins: &Plugins, seed: u64, script: Vec<Batch>) -> Run {
+    scripted(plugins, (seed, Plan::default()), script, QUIET, |world| drop(world.host(plugins)))
+}
+
+/// The first host is killed after its write of that number, counted from 1, and another starts.
+fn killed_after(plugins: &Plugins, seed: u64, script: Vec<Batch>, write: u64) -> Run {
+    scripted(plugins, (seed, Plan::default()), script, QUIET, |world| {
+        let first = world.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), Some(write));
+        let (world, plugins): (World, Plugins) = (world.clone(), plugins.clone());
+        tokio::spawn(async move {
+            first.killed().await;
+            drop(world.host(&plugins));
+        });
+    })
+}
+
+#[test]
+fn a_host_that_is_killed_after_any_of_its_writes_changes_nothing_in_the_end() {
+    let plugins = Plugins::all();
+    let calm = undisturbed(&plugins, 0, script::story());
+    try_each("killed after each write of the story", 1..=calm.writes, |write| {
+        let run = killed_after(&plugins, 0, script::story(), write);
+        let writes = run.writes;
+        Tried { wrongs: compared(&calm, run), counts: vec![("writes", writes)] }
+    });
+}
+
+#[test]
+fn a_host_that_is_killed_after_some_of_its_writes_changes_nothing_in_the_end() {
+    let plugins = Plugins::all();
+    try_seeds("killed after some writes", 25, |seed| {
+        let calm = undisturbed(&plugins, seed, drawn(seed));
+        let mut random = Random::new(seed);
+        let mut tried = Tried::default();
+        for _ in 0..MOMENTS {
+            let write = random.below(calm.writes) + 1;
+            let run = killed_after(&plugins, seed, drawn(seed), write);
+            tried.counts.push(("kills", 1));
+            tried.wrongs.extend(compared(&calm, run).iter().map(|wrong| format!("killed after write {write}: {wrong}")));
+        }
+        tried
+    });
+}

@@ -1,0 +1,130 @@
+//! Each kind of fault by itself, and people who wait for the host to come to rest between two things that depend on each other: then not
+//! only the end is the same as without faults, but also how often each object was created and deleted on the way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_devcluster::faults::{Fault, Plan, Requests, Rule};
+use gyre_sim::script::{self, Author, Batch, Rest};
+use gyre_sim::{Count, Judgement, Plugins, World, simulate};
+
+use crate::seeds::{Tried, try_seeds};
+use crate::storms::{differences, settle};
+
+/// How many times people come back.
+const BATCHES: usize = 8;
+/// How long hosts change nothing, where nothing goes wrong, before people take them to be at rest: the last change of one controller of
+/// the cluster may be 30 s after the one that caused it.
+pub(crate) const QUIET: Duration = Duration::from_secs(60);
+/// The same, where a watch may say nothing for as long as it lasts (295 s), or a request for 60 s.
+const QUIET_UNDER_FAULTS: Duration = Duration::from_secs(400);
+/// The same, where the host has to look again by itself: its longest back-off is 1000 s.
+const QUIET_AFTER_BACKOFF: Duration = Duration::from_secs(1100);
+
+/// What a simulation came to.
+pub(crate) struct Run {
+    pub(crate) judgement: Judgement,
+    pub(crate) counts: BTreeMap<String, Count>,
+    pub(crate) faults: u64,
+    /// Writes that were done, and hosts were told so.
+    pub(crate) writes: u64,
+}
+
+/// What people do each time that they come, as the seed has it.
+pub(crate) fn drawn(seed: u64) -> Vec<Batch> {
+    let mut author = Author::new(seed);
+    (0..BATCHES).map(|_| author.batch()).collect()
+}
+
+/// People come, and go away until the hosts have come to rest; `hosts` sees to the hosts.
+pub(crate) fn scripted(
+    plugins: &Plugins,
+    (seed, plan): (u64, Plan),
+    script: Vec<Batch>,
+    quiet: Duration,
+    hosts: impl FnOnce(&World),
+) -> Run {
+    simulate(async {
+        let world = World::new(plugins, seed, plan).await;
+        for action in script::set_up() {
+            world.people.act(&action).await;
+        }
+        hosts(&world);
+        let mut wrongs = Vec::new();
+        for batch in &script {
+            for action in &batch.actions {
+                world.people.act(action).await;
+            }
+            let quiet = if batch.rest == Rest::Long { quiet.max(QUIET_AFTER_BACKOFF) } else { quiet };
+            if !world.rest(quiet).await {
+                wrongs.push(format!("no rest after {batch:?}"));
+            }
+        }
+        let mut judgement = settle(&world).await;
+        judgement.wrongs.extend(wrongs);
+        judgement.wrongs.extend(world.record.wrongs());
+        let writes = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
+        Run { judgement, counts: world.census.counts(), faults: world.faults.trace().len() as u64, writes }
+    })
+}
+
+/// What is wrong with a run, and how it differs from the one without faults.
+pub(crate) fn compared(calm: &Run, run: Run) -> Vec<String> {
+    let mut wrongs = run.judgement.wrongs;
+    wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
+    wrongs.extend(differences(&calm.judgement.end, &run.judgement.end));
+    let told = |counts: &BTreeMap<String, Count>| -> Vec<String> {
+        counts
+            .iter()
+            .map(|(object, Count { created, deleted })| format!("{object} {created} times created, {deleted} times deleted"))
+            .collect()
+    };
+    wrongs.extend(differences(&told(&calm.counts), &told(&run.counts)));
+    wrongs
+}
+
+fn rule(verbs: &[&str], faults: &[(Fault, f64)]) -> Rule {
+    let verbs = verbs.iter().map(ToString::to_string).collect();
+    Rule { requests: Requests { verbs, ..Requests::default() }, faults: faults.to_vec() }
+}
+
+fn under(name: &str, seeds: u64, plan: &Plan) {
+    let plugins = Plugins::all();
+    try_seeds(name, seeds, |seed| {
+        let calm = scripted(&plugins, (seed, Plan::default()), drawn(seed), QUIET, |world| drop(world.host(&plugins)));
+        let run = scripted(&plugins, (seed, plan.clone()), drawn(seed), QUIET_UNDER_FAULTS, |world| drop(world.host(&plugins)));
+        let faults = run.faults;
+        let created = run.counts.values().map(|count| u64::from(count.created)).sum();
+        let deleted = run.counts.values().map(|count| u64::from(count.deleted)).sum();
+        Tried { wrongs: compared(&calm, run), counts: vec![("faults", faults), ("created", created), ("deleted", deleted)] }
+    });
+}
+
+#[test]
+fn a_cache_that_is_late_changes_nothing_in_the_end() {
+    let rules = vec![
+        rule(&["watch"], &[(Fault::EventDelayed, 0.3), (Fault::EventDuplicated, 0.1), (Fault::WatchHung, 0.1)]),
+        rule(&["list"], &[(Fault::StaleList, 0.5)]),
+    ];
+    under(
+        "late caches",
+        40,
+        &Plan { rules, event_delay: Duration::from_millis(1)..=Duration::from_secs(30), ..Plan::default() },
+    );
+}
+
+#[test]
+fn a_watch_that_skips_states_changes_nothing_in_the_end() {
+    let rules = vec![rule(&["watch"], &[(Fault::WatchCut, 0.4), (Fault::WatchExpired, 0.5), (Fault::WatchHung, 0.3)])];
+    let watch_life = Duration::ZERO..=Duration::from_secs(60);
+    under("skipped states", 40, &Plan { rules, watch_life, watch_events: 0..=5, ..Plan::default() });
+}
+
+#[test]
+fn an_answer_that_is_lost_changes_nothing_in_the_end() {
+    let lost = [(Fault::ConnectionLost, 0.15), (Fault::AnswerLost, 0.15), (Fault::LatencyAfter, 0.15)];
+    let rules = vec![rule(&["create", "update", "patch", "delete"], &lost)];
+    // Some answers come when nobody waits for them any more.
+    let latency = Duration::from_secs(50)..=Duration::from_secs(90);
+    under("lost answers", 40, &Plan { rules, latency, ..Plan::default() });
+}

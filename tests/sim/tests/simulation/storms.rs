@@ -1,0 +1,124 @@
+//! Everything at once: people who do not wait, every fault, and hosts that are killed.
+
+use std::time::Duration;
+
+use gyre_devcluster::faults::Plan;
+use gyre_sim::script::{self, Author, DOOMED};
+use gyre_sim::{Judgement, Plugins, Sent, World, judge, simulate};
+use http::Method;
+
+use crate::seeds::{Tried, try_seeds};
+
+/// How many things happen between two restarts.
+const ACTIONS: u64 = 30;
+/// The probability of each fault, for each request or event.
+const PROBABILITY: f64 = 0.02;
+/// How long the host has to come to rest after the last fault: longer than its longest back-off (1000 s) and than a watch that hangs.
+const TO_REST: Duration = Duration::from_secs(2000);
+/// How long nothing may be sent after that.
+const SILENCE: Duration = Duration::from_secs(1800);
+
+/// What a simulation came to.
+struct Run {
+    sent: Vec<Sent>,
+    faults: u64,
+    judgement: Judgement,
+}
+
+fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
+    simulate(async {
+        let world = World::new(plugins, seed, plan).await;
+        let mut author = Author::new(seed);
+        for action in script::set_up() {
+            world.people.act(&action).await;
+        }
+        let mut host = world.host(plugins);
+        let restarts = author.random().below(3);
+        for restart in 0..=restarts {
+            for _ in 0..ACTIONS {
+                let action = author.action();
+                world.people.act(&action).await;
+                let pause = match author.random().below(3) {
+                    0 => Duration::ZERO,
+                    1 => Duration::from_millis(author.random().below(500)),
+                    _ => Duration::from_millis(author.random().below(30_000)),
+                };
+                tokio::time::sleep(pause).await;
+            }
+            if restart < restarts {
+                host.kill().await;
+                host = world.host(plugins);
+            }
+        }
+        let mut judgement = settle(&world).await;
+        judgement.wrongs.extend(world.record.wrongs());
+        host.kill().await;
+        Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
+    })
+}
+
+/// Ends the faults, and judges what the host comes to.
+pub(crate) async fn settle(world: &World) -> Judgement {
+    world.faults.stop();
+    world.people.let_teardowns_end().await;
+    tokio::time::sleep(TO_REST).await;
+    let mark = world.record.len();
+    tokio::time::sleep(SILENCE).await;
+    let mut judgement = judge(&world.people, None).await;
+    // What cannot be made because its namespace is not there is tried again from time to time.
+    let is_vain = |sent: &Sent| {
+        let is_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));
+        is_there || sent.method == Method::GET && sent.path().contains("/crossnamespaces/")
+    };
+    let afterwards: Vec<Sent> =
+        world.record.look(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch()).cloned().collect());
+    judgement
+        .wrongs
+        .extend(afterwards.iter().filter(|sent| !is_vain(sent)).map(|sent| format!("afterwards the host sent {sent:?}")));
+    judgement
+}
+
+#[test]
+fn the_host_converges_under_faults_and_then_rests() {
+    let plugins = Plugins::all();
+    try_seeds("storms", 60, |seed| {
+        let calm = storm(&plugins, seed, Plan::default());
+        let stormy = storm(&plugins, seed, Plan::everything(PROBABILITY));
+        let mut wrongs = stormy.judgement.wrongs;
+        wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
+        wrongs.extend(differences(&calm.judgement.end, &stormy.judgement.end));
+        Tried {
+            wrongs,
+            counts: vec![
+                ("requests", stormy.sent.len() as u64),
+                ("faults", stormy.faults),
+                ("objects judged", stormy.judgement.end.len() as u64),
+            ],
+        }
+    });
+}
+
+/// What is in one end state and not in the other.
+pub(crate) fn differences(calm: &[String], other: &[String]) -> Vec<String> {
+    let lost = calm.iter().filter(|thing| !other.contains(thing)).map(|thing| format!("without faults there is {thing}"));
+    let more = other.iter().filter(|thing| !calm.contains(thing)).map(|thing| format!("without faults there is no {thing}"));
+    lost.chain(more).collect()
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let plugins = Plugins::all();
+    for seed in [1, 7, 42] {
+        let [first, second] = [(); 2].map(|()| storm(&plugins, seed, Plan::everything(PROBABILITY)));
+        let difference = first.sent.iter().zip(&second.sent).position(|(first, second)| first != second);
+        if let Some(index) = difference {
+            panic!(
+                "seed {seed}: request {index} is {:?} the one time and {:?} the other",
+                first.sent[index], second.sent[index]
+            );
+        }
+        assert_eq!(first.sent.len(), second.sent.len(), "seed {seed}");
+        assert_eq!(first.faults, second.faults, "seed {seed}");
+        assert_ne!(first.faults, 0, "seed {seed}");
+    }
+}
