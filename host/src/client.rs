@@ -7,16 +7,21 @@
 //! Here is the last moment before a request is sent, so here writes are fenced.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
+use tokio::time::Sleep;
 use tower_service::Service;
 
 use crate::claim::Claim;
+use crate::health::Health;
+use crate::informer::Extent;
 use crate::program::Program;
 
 /// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
@@ -41,9 +46,13 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
 }
 
-/// For watching the metadata of objects alone.
-pub(crate) fn for_metadata(client: &Client) -> Client {
-    Outgoing { form: Form::Metadata, ..Outgoing::over(client, &Claim::always()) }.client()
+/// For the watch of an informer, which hears how that fares.
+pub(crate) fn for_watch(client: &Client, extent: Extent, health: &Arc<Health>) -> Client {
+    let form = match extent {
+        Extent::Whole => Form::Whole,
+        Extent::Metadata => Form::Metadata,
+    };
+    Outgoing { form, health: Some(Arc::clone(health)), ..Outgoing::over(client, &Claim::always()) }.client()
 }
 
 /// In which form objects are asked for.
@@ -62,11 +71,19 @@ struct Outgoing {
     user_agent: Option<HeaderValue>,
     impersonate: Option<HeaderValue>,
     form: Form,
+    health: Option<Arc<Health>>,
 }
 
 impl Outgoing {
     fn over(client: &Client, claim: &Claim) -> Self {
-        Self { inner: client.clone(), claim: claim.clone(), user_agent: None, impersonate: None, form: Form::Whole }
+        Self {
+            inner: client.clone(),
+            claim: claim.clone(),
+            user_agent: None,
+            impersonate: None,
+            form: Form::Whole,
+            health: None,
+        }
     }
 
     fn client(self) -> Client {
@@ -74,7 +91,7 @@ impl Outgoing {
         Client::new(self, namespace)
     }
 
-    async fn send(self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Incoming<Body>>, BoxError> {
         if let Some(user_agent) = self.user_agent {
             request.headers_mut().insert(USER_AGENT, user_agent);
         }
@@ -88,14 +105,22 @@ impl Outgoing {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             self.claim.check()?;
         }
-        Ok(with_retry_after(self.inner.send(request).await?))
+        let is_watch = is_watch(&request);
+        let response = with_retry_after(self.inner.send(request).await?);
+        match self.health {
+            Some(health) if is_watch && response.status().is_success() => {
+                health.connected();
+                Ok(response.map(Incoming::watch))
+            }
+            _ => Ok(response.map(Incoming::answer)),
+        }
     }
 }
 
 impl Service<Request<Body>> for Outgoing {
-    type Response = Response<Body>;
+    type Response = Response<Incoming<Body>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<Body>>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -106,10 +131,13 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
+fn is_watch(request: &Request<Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(|parameter| parameter == "watch=true"))
+}
+
 /// A watch brings objects, anything else that informers ask for is a list.
 fn metadata_form(request: &Request<Body>) -> HeaderValue {
-    let is_watch = request.uri().query().is_some_and(|query| query.split('&').any(|parameter| parameter == "watch=true"));
-    HeaderValue::from_static(if is_watch {
+    HeaderValue::from_static(if is_watch(request) {
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     } else {
         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -139,9 +167,51 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
 }
 
+/// How long a watch may last. kube asks the API server to end each after 290 s; one that has not ended by now has a peer that is gone
+/// without a word, and would be waited for until the system gives the connection up, which takes hours.
+const WATCH_LASTS_AT_MOST: Duration = Duration::from_secs(290 + 30);
+
+/// The body of an answer. That of a watch ends in an error when it should have ended long ago.
+struct Incoming<B> {
+    inner: B,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B> Incoming<B> {
+    fn answer(inner: B) -> Self {
+        Self { inner, deadline: None }
+    }
+
+    fn watch(inner: B) -> Self {
+        Self { inner, deadline: Some(Box::pin(tokio::time::sleep(WATCH_LASTS_AT_MOST))) }
+    }
+}
+
+impl<B> http_body::Body for Incoming<B>
+where
+    B: http_body::Body<Data = bytes::Bytes, Error: Into<BoxError>> + Unpin,
+{
+    type Data = bytes::Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let Some(deadline) = &mut self.deadline else { return Poll::Pending };
+        deadline.as_mut().poll(context).map(|()| {
+            let message = format!("the API server did not end the watch within {WATCH_LASTS_AT_MOST:?}");
+            Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use super::*;
     use crate::claim::Holder;
@@ -189,16 +259,39 @@ mod tests {
         send(&client, Method::GET, "/api").await.unwrap();
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
+        struct Silence;
+        impl http_body::Body for Silence {
+            type Data = bytes::Bytes;
+            type Error = BoxError;
+
+            fn poll_frame(
+                self: Pin<&mut Self>,
+                _: &mut Context<'_>,
+            ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
+                Poll::Pending
+            }
+        }
+        let started = tokio::time::Instant::now();
+        let mut body = Incoming::watch(Silence);
+        let frame = std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context)).await;
+        assert!(frame.unwrap().is_err());
+        assert_eq!(started.elapsed(), WATCH_LASTS_AT_MOST);
+    }
+
     #[tokio::test]
     async fn metadata_is_asked_for_in_its_own_form() {
         let (server, requests) = server(200, None);
-        let client = for_metadata(&server);
+        let health = Arc::new(Health::default());
+        let client = for_watch(&server, Extent::Metadata, &health);
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
         let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
         let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
         assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
         assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
+        assert!(health.down().is_none(), "the watch was taken");
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! A running host: mounts that come, change and go, the work on their objects, and how it all ends.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -108,9 +108,11 @@ pub async fn run(
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &options.claim), options.inventory));
     let mounts = Arc::new(Mounts::default());
+    let shown_ground = Arc::new(OnceLock::new());
     let admin = match options.listen {
         Some(address) => {
-            let shown = admin::Shown { metrics: Arc::clone(&metrics), mounts: Arc::clone(&mounts), queue: Arc::clone(&queue) };
+            let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
+            let shown = admin::Shown { metrics, mounts, queue, ground: Arc::clone(&shown_ground) };
             Some(admin::serve(address, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -130,6 +132,8 @@ pub async fn run(
         inventory: Arc::clone(&inventory),
         metrics: Arc::clone(&metrics),
     });
+    // Nobody else sets it.
+    let _ = shown_ground.set(Arc::clone(&ground));
     let recorder = Recorder::new(options.instance, options.clock.clone());
     let context = Arc::new(Context { metrics, recorder, retries, queue, clock: options.clock, calls: options.calls });
 

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
 use crate::client;
+use crate::health::Health;
 use crate::kinds::{Resource, error_chain};
 use crate::metrics::Metrics;
 use crate::object::{Received, SharedObject};
@@ -120,6 +121,7 @@ struct Shared {
     store: Store,
     synced: watch::Sender<bool>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
+    health: Arc<Health>,
 }
 
 impl Informer {
@@ -134,6 +136,16 @@ impl Informer {
         if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
             self.shared.tell(&Notice::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
+    }
+
+    /// How the watch fares.
+    pub fn health(&self) -> &Health {
+        &self.shared.health
+    }
+
+    /// Whether the first list is whole.
+    pub fn is_synced(&self) -> bool {
+        *self.shared.synced.borrow()
     }
 
     /// What is watched.
@@ -199,11 +211,9 @@ impl Informers {
             store: Store::default(),
             synced: watch::Sender::new(false),
             subscribers: Mutex::default(),
+            health: Arc::default(),
         });
-        let client = match interest.extent {
-            Extent::Whole => self.client.clone(),
-            Extent::Metadata => client::for_metadata(&self.client),
-        };
+        let client = client::for_watch(&self.client, interest.extent, &shared.health);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
@@ -276,6 +286,7 @@ async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, m
             Err(error) if rejects_streaming(&error, config) => return Listing::NotStreamed,
             Err(error) => {
                 metrics.watch_failed(target);
+                shared.health.failed(error_chain(&error));
                 warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; starting it again");
             }
         }
@@ -320,6 +331,7 @@ fn rejects_streaming(error: &watcher::Error, config: &watcher::Config) -> bool {
 
 impl Shared {
     fn take(&self, event: Event<Received>, metrics: &Metrics) {
+        self.health.heard();
         match event {
             Event::Init => self.store.begin_list(),
             Event::InitApply(item) => self.stored(item, Origin::List),

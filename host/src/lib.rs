@@ -19,14 +19,14 @@
 //! | [`informer`], [`store`], [`object`], [`kinds`], `view`, `lookup` | what the cluster holds, and who may look at it |
 //! | [`work`], `reconcile`, `call`, `world`, `probation`, `memory`, `progress` | one reconcile after another |
 //! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], `own_writes` | what is written, and when it may be |
-//! | [`admin`], [`metrics`], `state`, `log` | what people and probes see |
+//! | `admin`, [`metrics`], `state`, `log` | what people and probes see |
 //! | [`cli`], `dev`, [`clock`] | how it is started, and told the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
 
-pub mod admin;
+mod admin;
 mod apply;
 mod call;
 pub mod claim;
@@ -37,6 +37,7 @@ pub mod config;
 mod dev;
 mod events;
 mod finalizers;
+pub mod health;
 pub mod host;
 pub mod informer;
 pub mod inventory;

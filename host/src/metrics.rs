@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::config::Reload;
+use crate::health::Health;
 use crate::informer::{Extent, Target};
 
 /// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
@@ -112,6 +113,8 @@ pub struct Metrics {
     writes: Family<PluginWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
+    watch_silence: Family<Watch, Gauge>,
+    watch_up: Family<Watch, Gauge>,
     config_reloads: Family<Outcome, Counter>,
     config_refused: Gauge,
 }
@@ -141,6 +144,8 @@ impl Default for Metrics {
             writes: Family::default(),
             watch_failures: Family::default(),
             cached: Family::default(),
+            watch_silence: Family::default(),
+            watch_up: Family::default(),
             config_reloads: Family::default(),
             config_refused: Gauge::default(),
         };
@@ -180,6 +185,13 @@ impl Metrics {
         registry.register("writes", "Requests that write, by verb", self.writes.clone());
         registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
+        registry.register_with_unit(
+            "watch_silence",
+            "How long a watch has brought nothing",
+            Unit::Seconds,
+            self.watch_silence.clone(),
+        );
+        registry.register("watch_connected", "Whether a watch is connected (1)", self.watch_up.clone());
         registry.register(
             "config_reloads",
             "Changes of the configuration or of plugins, by result",
@@ -306,6 +318,16 @@ impl Metrics {
     /// Nothing is watched there any more: the gauge would stand still for ever.
     pub fn unwatched(&self, target: &Target) {
         self.cached.remove(&watch(target));
+    }
+
+    /// How the watches fare at this moment. Those that have ended are no longer shown.
+    pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
+        self.watch_silence.clear();
+        self.watch_up.clear();
+        for (target, health) in watches {
+            self.watch_silence.get_or_create(&watch(target)).set(health.silent_for().as_secs() as i64);
+            self.watch_up.get_or_create(&watch(target)).set(i64::from(health.down().is_none()));
+        }
     }
 
     /// So many objects are cached.

@@ -2,7 +2,7 @@
 //!
 //! | for | verbs |
 //! |---|---|
-//! | parents | `list`, `watch`; `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
+//! | parents | `list`, `watch`; `get` (the look before a child is made anew); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
 //! | children | `list`, `watch`, `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
 //! | what is read | `list`, `watch` |
 //! | events | `create` |
@@ -176,6 +176,7 @@ impl Permissions {
                 self.add(&write, (group, &format!("{}/status", parent.plural), &[]), &["patch"]);
             }
             if !children.is_empty() {
+                self.add(&write, (group, &parent.plural, &[]), &["get"]);
                 self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
             }
         }

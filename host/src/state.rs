@@ -1,7 +1,10 @@
 //! What a host is doing at this moment, for people: the dump behind `/debug/state`.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use crate::informer::{Extent, Informer};
 use crate::mount::{Mount, Phase};
 use crate::mounts::Mounts;
 use crate::program::Program;
@@ -11,10 +14,28 @@ use crate::work::WorkQueue;
 const LISTED: usize = 100;
 
 /// Everything, as JSON.
-pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue) -> Value {
+pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>]) -> Value {
     let all = mounts.all();
     let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue)).collect();
-    json!({ "mounts": mounted, "leaving": mounts.leaving() })
+    let mut watches: Vec<Value> = informers.iter().map(|informer| watch_state(informer)).collect();
+    watches.sort_by_key(|watch| (text(watch, "kind"), text(watch, "namespace"), text(watch, "labelSelector")));
+    json!({ "mounts": mounted, "leaving": mounts.leaving(), "watches": watches })
+}
+
+fn watch_state(informer: &Informer) -> Value {
+    let (target, health) = (informer.target(), informer.health());
+    let down = health.down();
+    json!({
+        "kind": target.kind.to_string(),
+        "namespace": target.namespace,
+        "labelSelector": target.label_selector,
+        "metadataOnly": target.extent == Extent::Metadata,
+        "objects": informer.store().len(),
+        "synced": informer.is_synced(),
+        "silentForSeconds": health.silent_for().as_secs(),
+        "downForSeconds": down.as_ref().map(|down| down.since.elapsed().as_secs()),
+        "error": down.and_then(|down| down.error),
+    })
 }
 
 fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Value {
@@ -79,4 +100,8 @@ fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
             "delayed": delayed,
         })
     })
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
