@@ -213,9 +213,7 @@ impl Metrics {
 
     /// A mount has so many workers.
     pub fn mounted(&self, mount: &str, workers: usize) {
-        let controller = || Controller { controller: mount.to_owned() };
-        self.workers.get_or_create(&controller()).set(workers as i64);
-        self.active_workers.get_or_create(&controller()).set(0);
+        self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
     }
 
     /// A mount is gone: its gauges would stand still for ever.
@@ -224,7 +222,9 @@ impl Metrics {
         self.workers.remove(&controller);
         self.active_workers.remove(&controller);
         self.queue_depth.remove(&queue(mount));
-        self.quarantined.remove(&Plugin { plugin: mount.to_owned() });
+        let plugin = Plugin { plugin: mount.to_owned() };
+        self.quarantined.remove(&plugin);
+        self.parked.remove(&plugin);
     }
 
     /// Whether the plugin of a mount is quarantined.
@@ -247,16 +247,19 @@ impl Metrics {
         self.queue_depth.get_or_create(&queue(mount)).set(depth as i64);
     }
 
+    /// So many keys are worked on.
+    pub fn active(&self, mount: &str, active: usize) {
+        self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).set(active as i64);
+    }
+
     /// A worker took a key.
     pub fn taken(&self, mount: &str, waited: Duration) {
         self.queue_seconds.get_or_create(&queue(mount)).observe(waited.as_secs_f64());
-        self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).inc();
     }
 
     /// A reconcile ended.
     pub fn reconciled(&self, mount: &str, result: &'static str, end: End, took: Duration) {
         let controller = Controller { controller: mount.to_owned() };
-        self.active_workers.get_or_create(&controller).dec();
         self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
         self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
         self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());

@@ -95,7 +95,7 @@ fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
             "queued": queue.depth_of(&mount.name),
             "inProgress": in_progress.count,
             "longestInProgressSeconds": in_progress.longest.as_secs(),
-            "parkedCount": queue.parked(&mount.name).count(),
+            "parkedCount": queue.parked_len(&mount.name),
             "parked": parked,
             "delayed": delayed,
         })

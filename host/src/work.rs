@@ -34,7 +34,10 @@ impl WorkQueue {
 
     /// How keys of a mount are worked on from now on.
     pub fn set_options(&self, mount: &MountName, options: MountOptions) {
-        self.lock().add_mount(mount.clone(), options);
+        let mut queue = self.lock();
+        queue.add_mount(mount.clone(), options);
+        self.show(&queue, mount);
+        drop(queue);
         self.ready.notify_one();
     }
 
@@ -46,7 +49,8 @@ impl WorkQueue {
 
     /// Forgets a mount with all its keys.
     pub fn remove_mount(&self, mount: &MountName) {
-        self.lock().remove_mount(mount);
+        let mut queue = self.lock();
+        queue.remove_mount(mount);
         self.metrics.unmounted(mount);
     }
 
@@ -55,7 +59,7 @@ impl WorkQueue {
         let mut queue = self.lock();
         queue.add(mount, key, priority, self.now());
         self.metrics.added(mount);
-        self.show_depth(&queue, mount);
+        self.show(&queue, mount);
         drop(queue);
         self.ready.notify_one();
     }
@@ -68,7 +72,7 @@ impl WorkQueue {
                 let now = self.now();
                 if let Some(taken) = queue.take(now) {
                     self.metrics.taken(&taken.mount, taken.waited);
-                    self.show_depth(&queue, &taken.mount);
+                    self.show(&queue, &taken.mount);
                     if queue.is_ready(now) {
                         // One notification may stand for many keys: each worker that is woken wakes the next.
                         self.ready.notify_one();
@@ -92,16 +96,21 @@ impl WorkQueue {
     pub fn done(&self, mount: &MountName, key: &ObjectKey, retry: Retry) -> Next {
         let mut queue = self.lock();
         let next = queue.done(mount, key, retry, self.now());
-        self.show_depth(&queue, mount);
+        self.show(&queue, mount);
         drop(queue);
         // There may be a key that waited for this one, or for the mount's share of workers, or a delay to count from now on.
         self.ready.notify_one();
         next
     }
 
-    fn show_depth(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
-        self.metrics.depth(mount, queue.depth_of(mount));
-        self.metrics.parked(mount, queue.parked(mount).count());
+    /// The gauges of a mount say what the queue holds. Counted apart they would drift when a mount gets another program, or goes, while
+    /// some of its keys are worked on.
+    fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
+        if queue.has_mount(mount) {
+            self.metrics.depth(mount, queue.depth_of(mount));
+            self.metrics.active(mount, queue.in_progress_of(mount, self.now()).count);
+            self.metrics.parked(mount, queue.parked_len(mount));
+        }
     }
 
     /// The time that has passed since the queue was made.
@@ -111,5 +120,48 @@ impl WorkQueue {
 
     fn lock(&self) -> MutexGuard<'_, Queue<MountName, ObjectKey>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The gauges of the one mount, by name.
+    fn gauges(metrics: &Metrics) -> Vec<String> {
+        let text = metrics.encode().unwrap();
+        let gauges = ["workqueue_depth{", "controller_runtime_active_workers{", "gyre_parked_objects{"];
+        let lines = text.lines().filter(|line| gauges.iter().any(|gauge| line.starts_with(gauge)));
+        lines.map(|line| format!("{} {}", line.split('{').next().unwrap(), line.rsplit(' ').next().unwrap())).collect()
+    }
+
+    #[tokio::test]
+    async fn gauges_hold_when_a_mount_changes_and_goes_while_its_keys_are_worked_on() {
+        let metrics = Arc::new(Metrics::default());
+        let queue = WorkQueue::new(Options::default(), Arc::clone(&metrics));
+        let mount: MountName = "mount".into();
+        let options = || MountOptions { max_retries: Some(0), ..MountOptions::workers(4) };
+        let say = |active: usize, depth: usize, parked: usize| {
+            vec![
+                format!("controller_runtime_active_workers {active}"),
+                format!("workqueue_depth {depth}"),
+                format!("gyre_parked_objects {parked}"),
+            ]
+        };
+        queue.add_mount(&mount, options());
+        let keys = ["a", "b"].map(|name| ObjectKey::new(Some("default"), name));
+        for key in &keys {
+            queue.add(&mount, key.clone(), Priority::Normal);
+        }
+        let first = queue.take().await;
+        assert_eq!(gauges(&metrics), say(1, 1, 0));
+        queue.add_mount(&mount, options());
+        assert_eq!(gauges(&metrics), say(1, 1, 0), "another program, with a key in progress");
+        queue.done(&mount, &first.key, Retry::Backoff);
+        assert_eq!(gauges(&metrics), say(0, 1, 1));
+        let second = queue.take().await;
+        queue.remove_mount(&mount);
+        queue.done(&mount, &second.key, Retry::Forget);
+        assert!(gauges(&metrics).is_empty(), "{:?}", gauges(&metrics));
     }
 }

@@ -46,10 +46,10 @@ fn served(cluster: &Cluster) -> BTreeMap<String, (String, i64)> {
     let deployments = cluster.list("composed", "deployments");
     let of = |deployment: &Value| {
         let name = deployment["metadata"]["name"].as_str().unwrap().to_owned();
-        let content = &contents[&format!("{name}-content")]["data"]["index.html"];
-        (name, (content.as_str().unwrap().to_owned(), deployment["spec"]["replicas"].as_i64().unwrap()))
+        let content = contents.get(&format!("{name}-content"))?["data"]["index.html"].as_str()?.to_owned();
+        Some((name, (content, deployment["spec"]["replicas"].as_i64()?)))
     };
-    deployments.iter().map(of).collect()
+    deployments.iter().filter_map(of).collect()
 }
 
 /// Waits until every Website made from a template serves this text, with so many replicas.

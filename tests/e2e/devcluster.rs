@@ -13,7 +13,9 @@
 
 mod composed;
 mod echo;
+mod failures;
 mod finalize;
+mod gateway;
 mod harness;
 mod hostile;
 mod many;
@@ -21,7 +23,10 @@ mod memo;
 mod mounts;
 mod ownership;
 mod plane;
+mod pod_log;
 mod reads;
 mod scale;
 mod scheduled_echo;
+mod status;
 mod swap;
+mod xca;

@@ -333,6 +333,11 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         self.mounts.values().map(|mount| mount.depth(priority)).sum()
     }
 
+    /// Whether keys of that mount are welcome.
+    pub fn has_mount(&self, mount: &M) -> bool {
+        self.mounts.get(mount).is_some_and(Mount::is_open)
+    }
+
     /// How many keys of that mount are queued.
     pub fn depth_of(&self, mount: &M) -> usize {
         self.mounts.get(mount).map_or(0, |mount| mount.depth(Priority::Normal) + mount.depth(Priority::Low))
@@ -360,6 +365,11 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
     /// The keys of that mount that failed too often and wait for a change, with how often they failed.
     pub fn parked<'queue>(&'queue self, mount: &M) -> impl Iterator<Item = (&'queue K, u32)> + use<'queue, M, K> {
         self.mounts.get(mount).into_iter().flat_map(Mount::parked)
+    }
+
+    /// How many these are.
+    pub fn parked_len(&self, mount: &M) -> usize {
+        self.mounts.get(mount).map_or(0, Mount::parked_len)
     }
 
     /// Since when the longest run in progress is.

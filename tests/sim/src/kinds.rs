@@ -35,6 +35,8 @@ pub const STRATEGIES: Kind = kind("guests.gyre.dev", "v1", "Strategies", "strate
 pub const READER: Kind = kind("guests.gyre.dev", "v1", "Reader", "readers");
 /// Parents of the probe `versioned`.
 pub const VERSIONED: Kind = kind("guests.gyre.dev", "v1", "Versioned", "versioneds");
+/// Parents of the probe `bare`.
+pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 /// Cluster-scoped.
 pub const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
 /// Children, templates, and what readers read.

@@ -81,6 +81,16 @@ impl People {
         kind.api(&self.client, None).create(&PostParams::default(), &object).await.expect("created");
     }
 
+    /// Creates an object with that name.
+    pub async fn create_in(&self, name: &Name, object: &Value) {
+        let mut object = object.clone();
+        object["apiVersion"] = json!(name.kind.api_version());
+        object["kind"] = json!(name.kind.kind);
+        object["metadata"]["name"] = json!(name.name);
+        let object: DynamicObject = serde_json::from_value(object).expect("an object");
+        self.api(name).create(&PostParams::default(), &object).await.expect("created");
+    }
+
     /// Server-side apply.
     pub async fn put(&self, name: &Name, object: &Value) {
         let mut object = object.clone();

@@ -125,12 +125,18 @@ impl Author {
     pub fn new(seed: u64) -> Self {
         // Not the sequence that the cluster draws from.
         let mut random = Random::new(seed ^ 0x5eed);
-        let mut parents = PARENTS.to_vec();
+        let mut parents = PARENTS.map(|(kind, _)| kind).to_vec();
         while parents.len() > KINDS {
             let index = usize::try_from(random.below(parents.len() as u64)).expect("an index");
             parents.remove(index);
         }
-        Self { random, parents, is_doomed_there: true }
+        Self { random, ..Self::about(seed, &parents) }
+    }
+
+    /// The same, about these kinds of parents.
+    pub fn about(seed: u64, kinds: &[Kind]) -> Self {
+        let parents = PARENTS.into_iter().filter(|(kind, _)| kinds.contains(kind)).collect();
+        Self { random: Random::new(seed ^ 0x5eed), parents, is_doomed_there: true }
     }
 
     /// A generator for what else there is to draw.
@@ -144,7 +150,7 @@ impl Author {
             0 => self.surroundings().0,
             _ => {
                 let (kind, namespace, name) = self.parent();
-                self.about(kind, namespace, &name)
+                self.about_one(kind, namespace, &name)
             }
         }
     }
@@ -161,7 +167,7 @@ impl Author {
             let parent = self.parent();
             if !touched.contains(&parent) {
                 let (kind, namespace, name) = parent.clone();
-                actions.push(self.about(kind, namespace, &name));
+                actions.push(self.about_one(kind, namespace, &name));
                 touched.push(parent);
             }
         }
@@ -216,7 +222,7 @@ impl Author {
     }
 
     /// Something that is done to one parent, or to what exists because of it.
-    fn about(&mut self, kind: Kind, namespace: &str, name: &str) -> Action {
+    fn about_one(&mut self, kind: Kind, namespace: &str, name: &str) -> Action {
         let parent = Name::new(kind, namespace, name);
         let children = children(kind, namespace, name);
         match self.random.below(12) {

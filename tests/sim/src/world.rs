@@ -9,7 +9,7 @@ use gyre::clock::Clock as HostClock;
 use gyre::host::{self, Calls, Options as HostOptions, Programs};
 use gyre::inventory::Place;
 use gyre_devcluster::faults::{Faults, Plan};
-use gyre_devcluster::{Clock, Cluster, Options, Service};
+use gyre_devcluster::{Clock, Cluster, Options, Server, Service};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinHandle;
@@ -36,6 +36,7 @@ pub struct World {
     pub record: Record,
     /// What came of it.
     pub census: Census,
+    cluster: Cluster,
     service: Service,
     clock: HostClock,
     seed: u64,
@@ -59,7 +60,7 @@ impl World {
     pub async fn new(plugins: &Plugins, seed: u64, plan: Plan) -> Self {
         let start: Timestamp = START.parse().expect("a time");
         let cluster = Cluster::start(&Options { seed, ..Options::default() }, Clock::tokio(start));
-        let service = Service::new(cluster);
+        let service = Service::new(cluster.clone());
         let people = People::new(Client::new(service.clone(), "default"));
         for crd in plugins.crds() {
             people.create(kinds::DEFINITION, &crd).await;
@@ -69,6 +70,7 @@ impl World {
             people,
             faults: Faults::new(plan, seed),
             record: Record::new(),
+            cluster,
             service: service.with_audit(census.log()),
             census,
             clock: HostClock::simulated(start),
@@ -105,6 +107,11 @@ impl World {
             }
         });
         Host { life, task }
+    }
+
+    /// The cluster forgets what has happened: watches from before are told 410.
+    pub fn compact(&self) {
+        self.cluster.with_server(Server::compact);
     }
 
     /// Waits until no host has changed anything for that long; whether that came to be.

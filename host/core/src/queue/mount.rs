@@ -346,6 +346,10 @@ impl<K: Clone + Ord> Mount<K> {
         self.parked.iter().map(|key| (key, self.entries.get(key).map_or(0, |entry| entry.failures)))
     }
 
+    pub(super) fn parked_len(&self) -> usize {
+        self.parked.len()
+    }
+
     pub(super) fn oldest_processing_since(&self) -> Option<Time> {
         self.processing.first().map(|(since, _)| *since)
     }

@@ -60,7 +60,7 @@ pub(crate) fn scripted(
                 wrongs.push(format!("no rest after {batch:?}"));
             }
         }
-        let mut judgement = settle(&world).await;
+        let mut judgement = settle(&world, None).await;
         judgement.wrongs.extend(wrongs);
         judgement.wrongs.extend(world.record.wrongs());
         let writes = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
@@ -83,7 +83,7 @@ pub(crate) fn compared(calm: &Run, run: Run) -> Vec<String> {
     wrongs
 }
 
-fn rule(verbs: &[&str], faults: &[(Fault, f64)]) -> Rule {
+pub(crate) fn rule(verbs: &[&str], faults: &[(Fault, f64)]) -> Rule {
     let verbs = verbs.iter().map(ToString::to_string).collect();
     Rule { requests: Requests { verbs, ..Requests::default() }, faults: faults.to_vec() }
 }

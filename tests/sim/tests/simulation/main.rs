@@ -4,7 +4,10 @@
 
 #![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod backlog;
+mod claims;
 mod crashes;
 mod faults;
+mod programs;
 mod seeds;
 mod storms;

@@ -14,7 +14,7 @@ const ACTIONS: u64 = 30;
 /// The probability of each fault, for each request or event.
 const PROBABILITY: f64 = 0.02;
 /// How long the host has to come to rest after the last fault: longer than its longest back-off (1000 s) and than a watch that hangs.
-const TO_REST: Duration = Duration::from_secs(2000);
+pub(crate) const TO_REST: Duration = Duration::from_secs(2000);
 /// How long nothing may be sent after that.
 const SILENCE: Duration = Duration::from_secs(1800);
 
@@ -50,21 +50,21 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
                 host = world.host(plugins);
             }
         }
-        let mut judgement = settle(&world).await;
+        let mut judgement = settle(&world, None).await;
         judgement.wrongs.extend(world.record.wrongs());
         host.kill().await;
         Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
     })
 }
 
-/// Ends the faults, and judges what the host comes to.
-pub(crate) async fn settle(world: &World) -> Judgement {
+/// Ends the faults, and judges what the host comes to; `version` as in [`judge`].
+pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
     world.faults.stop();
     world.people.let_teardowns_end().await;
     tokio::time::sleep(TO_REST).await;
     let mark = world.record.len();
     tokio::time::sleep(SILENCE).await;
-    let mut judgement = judge(&world.people, None).await;
+    let mut judgement = judge(&world.people, version).await;
     // What cannot be made because its namespace is not there is tried again from time to time.
     let is_vain = |sent: &Sent| {
         let is_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));

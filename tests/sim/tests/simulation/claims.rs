@@ -1,0 +1,88 @@
+//! Hosts that lose the claim and get it back, alone and in turns: no write is sent by one that does not hold it, and the end is the same.
+
+use std::time::Duration;
+
+use gyre::claim::Holder;
+use gyre::host;
+use gyre_devcluster::faults::{Fault, Plan};
+use gyre_devcluster::random::Random;
+use gyre_sim::{Plugins, World};
+use tokio::time::{Instant, sleep};
+
+use crate::faults::{QUIET, compared, drawn, rule, scripted};
+use crate::seeds::{Tried, try_seeds};
+
+/// For so long the claim goes from one to the other; then one keeps it.
+const UNREST: Duration = Duration::from_secs(900);
+/// What is as good as for ever.
+const FOR_EVER: Duration = Duration::from_secs(1_000_000);
+/// The longest that nobody holds the claim, and that hosts rest therefore without being at rest.
+const VACANT: Duration = Duration::from_secs(40);
+
+/// Starts so many hosts, of which one at a time holds the claim, or none.
+fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u64) {
+    let holders: Vec<Holder> = (0..hosts)
+        .map(|_| {
+            let (holder, claim) = Holder::new();
+            drop(world.host_with(host::fixed(plugins.programs().to_vec()), claim, None));
+            holder
+        })
+        .collect();
+    tokio::spawn(async move {
+        let mut random = Random::new(seed ^ 0xc1a1);
+        let began = Instant::now();
+        let mut turn = 0;
+        while began.elapsed() < UNREST {
+            turn = usize::try_from(random.below(hosts as u64)).expect("an index");
+            // Renewed now and then, as a lease is, and in the end let go or let lapse. Sometimes so short that a reconcile does not end.
+            for _ in 0..=random.below(3) {
+                let milliseconds = if random.below(2) == 0 { random.below(50) } else { random.below(40_000) };
+                let until = Instant::now() + Duration::from_millis(milliseconds);
+                holders[turn].hold_until(until);
+                let share = random.below(100);
+                sleep(Duration::from_millis(milliseconds * share / 100)).await;
+                if share < 20 {
+                    holders[turn].lose();
+                    break;
+                }
+                if share > 80 {
+                    tokio::time::sleep_until(until).await;
+                }
+            }
+            holders[turn].lose();
+            let vacant = if random.below(2) == 0 { random.below(10) } else { random.below(VACANT.as_millis() as u64) };
+            sleep(Duration::from_millis(vacant)).await;
+        }
+        holders[turn].hold_until(Instant::now() + FOR_EVER);
+        // A holder that is dropped loses the claim.
+        sleep(FOR_EVER).await;
+        drop(holders);
+    });
+}
+
+fn in_turns(name: &str, seeds: u64, hosts: usize) {
+    let plugins = Plugins::all();
+    // Requests take their time, so that the claim is lost between those of one reconcile.
+    let slow = [(Fault::LatencyBefore, 0.5), (Fault::LatencyAfter, 0.5)];
+    let rules = vec![rule(&["get", "create", "update", "patch", "delete"], &slow)];
+    let latency = Duration::from_millis(1)..=Duration::from_secs(3);
+    let plan = Plan { rules, latency, ..Plan::default() };
+    try_seeds(name, seeds, |seed| {
+        let calm = scripted(&plugins, (seed, Plan::default()), drawn(seed), QUIET, |world| drop(world.host(&plugins)));
+        let run = scripted(&plugins, (seed, plan.clone()), drawn(seed), QUIET + VACANT, |world| {
+            take_turns(world, &plugins, hosts, seed);
+        });
+        let writes = run.writes;
+        Tried { wrongs: compared(&calm, run), counts: vec![("writes", writes)] }
+    });
+}
+
+#[test]
+fn a_host_that_loses_the_claim_writes_nothing_and_goes_on_when_it_has_it_back() {
+    in_turns("one host, claim lost", 30, 1);
+}
+
+#[test]
+fn two_hosts_take_turns_and_never_write_both() {
+    in_turns("two hosts in turns", 30, 2);
+}

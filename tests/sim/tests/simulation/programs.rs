@@ -1,0 +1,188 @@
+//! Programs that change while parents do: plugins are replaced, unmounted and mounted again, under every fault and by hosts that are killed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre::claim::Claim;
+use gyre::program::Program;
+use gyre_devcluster::faults::Plan;
+use gyre_devcluster::random::Random;
+use gyre_sim::kinds::{self, Name};
+use gyre_sim::script::{self, Author};
+use gyre_sim::{Action, Cascade, Host, Plugins, Sent, World, finalizers, judge, simulate};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::seeds::{Tried, try_seeds};
+use crate::storms::{TO_REST, settle};
+
+/// How many versions of one plugin there are.
+const VERSIONS: u64 = 6;
+/// The probability of each fault, for each request or event.
+const PROBABILITY: f64 = 0.02;
+/// How many things happen.
+const ACTIONS: u64 = 60;
+/// How long hosts have in the midst of it to come to rest, without faults.
+const IN_BETWEEN: Duration = Duration::from_secs(120);
+
+type Sender = watch::Sender<Arc<[Program]>>;
+
+fn start(world: &World, programs: &Sender) -> Host {
+    world.host_with(programs.subscribe(), Claim::always(), None)
+}
+
+#[test]
+fn a_plugin_that_is_replaced_under_load_leaves_no_parent_behind() {
+    let versions: Vec<Plugins> = (0..VERSIONS).map(Plugins::versioned).collect();
+    try_seeds("hot swaps", 40, |seed| {
+        // Half of the seeds without faults: then it is known when there is rest.
+        let plan = if seed % 2 == 0 { Plan::default() } else { Plan::everything(PROBABILITY) };
+        simulate(swaps(&versions, seed, plan))
+    });
+}
+
+async fn swaps(versions: &[Plugins], seed: u64, plan: Plan) -> Tried {
+    let is_calm = plan.rules.is_empty();
+    let world = World::new(&versions[0], seed, plan).await;
+    world.people.act(&Action::CreateNamespace("team-a")).await;
+    let mut random = Random::new(seed ^ 0x5afe);
+    let programs: Sender = watch::Sender::new(versions[0].programs());
+    let mut host = start(&world, &programs);
+    let mut wrongs = Vec::new();
+    let (mut newest, mut rests) = (0, 0);
+    let mut history = vec![0];
+    for _ in 0..ACTIONS {
+        let namespace = if random.below(2) == 0 { "default" } else { "team-a" };
+        let parent = Name::new(kinds::VERSIONED, namespace, &format!("versioned-{}", random.below(5)));
+        let text = format!("text {}", random.below(4));
+        match random.below(20) {
+            0..=10 => world.people.act(&Action::Put(parent, json!({ "spec": { "text": text } }))).await,
+            11 | 12 => world.people.act(&Action::Delete(parent, Cascade::Background)).await,
+            13 => {
+                let child = Name { kind: kinds::CONFIG_MAP, name: format!("{}-two", parent.name), ..parent };
+                world.people.act(&Action::DeleteChild(child)).await;
+            }
+            14 => {
+                host.kill().await;
+                host = start(&world, &programs);
+            }
+            15 if is_calm => {
+                sleep(IN_BETWEEN).await;
+                let judgement = judge(&world.people, Some(newest)).await;
+                wrongs.extend(judgement.wrongs.iter().map(|wrong| format!("in between: {wrong}")));
+                rests += 1;
+            }
+            // Forwards, and now and then one that is already out of date when the host looks.
+            _ => {
+                newest = (newest + 1 + random.below(2)) % VERSIONS;
+                let index = usize::try_from(newest).expect("an index");
+                programs.send_replace(versions[index].programs());
+                history.push(index);
+            }
+        }
+        if random.below(3) > 0 {
+            sleep(Duration::from_millis(random.below(5000))).await;
+        }
+    }
+    let judgement = settle(&world, Some(newest)).await;
+    wrongs.extend(judgement.wrongs);
+    wrongs.extend(world.record.look(|sent| out_of_order(versions, &history, sent)));
+    let faults = world.faults.trace().len() as u64;
+    let (objects, swaps) = (judgement.end.len() as u64, history.len() as u64);
+    host.kill().await;
+    Tried { wrongs, counts: vec![("swaps", swaps), ("rests", rests), ("faults", faults), ("objects judged", objects)] }
+}
+
+/// Writes about one parent that are not of one version after the other, as they were mounted.
+fn out_of_order(versions: &[Plugins], history: &[usize], sent: &[Sent]) -> Vec<String> {
+    let digests: Vec<String> = versions.iter().map(|version| version.programs()[0].plugin.digest().to_string()).collect();
+    let mut wrongs = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for sent in sent.iter().filter(|sent| sent.is_write()) {
+        let parts: Vec<&str> = sent.path().split('/').collect();
+        let Some(place) = parts.iter().position(|part| matches!(*part, "versioneds" | "configmaps")) else { continue };
+        let (namespace, name) = (parts[place - 1], parts.get(place + 1).copied().unwrap_or_default());
+        if !name.starts_with("versioned-") {
+            continue;
+        }
+        let parent = format!("{namespace}/{}", name.trim_end_matches("-one").trim_end_matches("-two"));
+        let place = places.entry(parent).or_default();
+        let is_of = |version: &usize| sent.agent.contains(&digests[*version]);
+        match history[*place..].iter().position(is_of) {
+            Some(further) => *place += further,
+            None => wrongs.push(format!("of no version, or of one before the last: {sent:?} by {}", sent.agent)),
+        }
+    }
+    wrongs
+}
+
+#[test]
+fn plugins_that_are_unmounted_leave_no_finalizer() {
+    let all = Plugins::all();
+    try_seeds("unmounts", 40, |seed| {
+        let plan = if seed % 2 == 0 { Plan::default() } else { Plan::everything(PROBABILITY) };
+        simulate(unmounts(&all, seed, plan))
+    });
+}
+
+async fn unmounts(plugins: &Plugins, seed: u64, plan: Plan) -> Tried {
+    let world = World::new(plugins, seed, plan).await;
+    for action in script::set_up() {
+        world.people.act(&action).await;
+    }
+    let mut author = Author::about(seed, &[kinds::FINALIZING, kinds::CROSS_NAMESPACE, kinds::STRATEGIES]);
+    let some = |wanted: &[&str]| -> Arc<[Program]> {
+        let programs = plugins.programs();
+        programs.iter().filter(|program| wanted.contains(&&*program.name)).cloned().collect()
+    };
+    let programs: Sender = watch::Sender::new(some(&["finalizing", "cross-namespace", "strategies"]));
+    let mut host = start(&world, &programs);
+    let mut unmounts = 0;
+    for _ in 0..ACTIONS {
+        let action = author.action();
+        world.people.act(&action).await;
+        if author.random().below(6) == 0 {
+            let mut wanted = vec!["strategies"];
+            for name in ["finalizing", "cross-namespace"] {
+                if author.random().below(2) == 0 {
+                    wanted.push(name);
+                } else {
+                    unmounts += 1;
+                }
+            }
+            programs.send_replace(some(&wanted));
+        }
+        if author.random().below(12) == 0 {
+            host.kill().await;
+            host = start(&world, &programs);
+        }
+        if author.random().below(3) > 0 {
+            let pause = Duration::from_millis(author.random().below(5000));
+            sleep(pause).await;
+        }
+    }
+    let held = finalizers(&world.people).await.len() as u64;
+    programs.send_replace(some(&[]));
+    if author.random().below(2) == 0 {
+        // What it was about to do is left to one that has never had them.
+        host.kill().await;
+        host = start(&world, &programs);
+    }
+    sleep(Duration::from_secs(60)).await;
+    world.faults.stop();
+    sleep(TO_REST).await;
+    let mut wrongs = finalizers(&world.people).await;
+    wrongs.extend(going(&world).await);
+    let faults = world.faults.trace().len() as u64;
+    host.kill().await;
+    Tried { wrongs, counts: vec![("unmounts", unmounts), ("finalizers before the last", held), ("faults", faults)] }
+}
+
+/// What is stuck in deletion.
+async fn going(world: &World) -> Vec<String> {
+    let all = world.people.look(kinds::PARENTS.into_iter().chain(kinds::CHILDREN).chain([kinds::NAMESPACE])).await;
+    let going = all.iter().filter(|(_, object)| !object["metadata"]["deletionTimestamp"].is_null());
+    going.map(|(name, object)| format!("{name} is stuck in deletion: {}", object["metadata"])).collect()
+}
