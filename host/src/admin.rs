@@ -40,6 +40,9 @@ impl Shown {
     }
 }
 
+/// Paths that the metrics cannot have.
+pub(crate) const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
@@ -50,19 +53,21 @@ type Check = (&'static str, Result<(), String>);
 /// When the address cannot be bound.
 pub(crate) async fn serve(
     address: SocketAddr,
+    metrics_path: Option<&str>,
     shown: Shown,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<tokio::task::JoinHandle<std::io::Result<()>>> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
-    info!(address = %listener.local_addr()?, "serving /healthz, /readyz, /metrics and /debug/state");
-    let router = Router::new()
-        .route("/healthz", get(health))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
-        .route("/debug/state", get(debug_state))
-        .with_state(shown);
+    let metrics_path_shown = metrics_path.unwrap_or("no metrics");
+    info!(address = %listener.local_addr()?, metrics = metrics_path_shown, "serving /healthz, /readyz and /debug/state");
+    let [healthz, readyz, state] = RESERVED_PATHS;
+    let mut router = Router::new().route(healthz, get(health)).route(readyz, get(ready)).route(state, get(debug_state));
+    if let Some(path) = metrics_path {
+        router = router.route(path, get(metrics));
+    }
+    let router = router.with_state(shown);
     Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::error;
 
+use crate::admin::RESERVED_PATHS;
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::host::{self, Options};
@@ -103,14 +104,48 @@ struct RunArguments {
     /// The kubeconfig to connect with [default: $KUBECONFIG, else the service account that the pod runs as, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Where to serve /healthz, /readyz and /metrics; "off" for nowhere.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:2112")]
-    listen: Listen,
+    #[command(flatten)]
+    admin: AdminArguments,
     /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
     #[command(flatten)]
     log: LogArguments,
+}
+
+/// Where the host is looked at.
+#[derive(Debug, Args)]
+struct AdminArguments {
+    /// Where to serve /healthz, /readyz, /metrics and /debug/state; "off" for nowhere [default: 0.0.0.0 and the port of --metrics-port].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<Listen>,
+    /// The port of all that, where --listen does not say.
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
+    metrics_port: u16,
+    /// The path of the metrics.
+    #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]
+    metrics_path: String,
+    /// Whether to serve the metrics.
+    #[arg(long, value_name = "BOOL", env = "METRICS_ENABLED", action = clap::ArgAction::Set, default_value_t = true)]
+    metrics: bool,
+}
+
+impl AdminArguments {
+    fn address(&self) -> Option<SocketAddr> {
+        match self.listen {
+            Some(Listen(address)) => address,
+            None => Some((std::net::Ipv4Addr::UNSPECIFIED, self.metrics_port).into()),
+        }
+    }
+}
+
+fn path(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
+    if text.starts_with('/') && text.len() > 1 && text.chars().all(is_plain) && !RESERVED_PATHS.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no probe has".to_owned())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -161,7 +196,11 @@ impl FromStr for Listen {
 
 /// Runs the command that the arguments name. Exit codes: 0 all went well, 1 it failed, 2 the arguments are wrong.
 pub fn main() -> ExitCode {
-    let result = match Gyre::parse().command {
+    let command = match Gyre::try_parse() {
+        Ok(Gyre { command }) => command,
+        Err(error) => named_by_variable(error).exit(),
+    };
+    let result = match command {
         Command::Run(arguments) => run(arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Rbac(arguments) => rbac(&arguments),
@@ -179,11 +218,32 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// A value that is refused may come from a variable of the environment, of which clap says nothing.
+fn named_by_variable(mut error: clap::Error) -> clap::Error {
+    let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
+    else {
+        return error;
+    };
+    let mut commands = Gyre::command();
+    commands.build();
+    let arguments = commands.get_subcommands().flat_map(clap::Command::get_arguments);
+    let variable = arguments
+        .filter(|known| known.to_string() == *argument)
+        .filter_map(clap::Arg::get_env)
+        .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
+    if let Some(variable) = variable {
+        let told = format!("it is what the environment variable {} says", variable.display());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told.into()]));
+    }
+    error
+}
+
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
         missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
     }
-    log::start(&arguments.log, &arguments.log.level)?;
+    log::start(&arguments.log, "info")?;
     let source = Source::open(&arguments.mount)?;
     if arguments.check {
         return print(config::Table(&source));
@@ -203,7 +263,14 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                 metrics.reloaded(&reload);
             }));
         }
-        let options = Options { metrics, listen: arguments.listen.0, instance: instance(), inventory, ..Options::default() };
+        let options = Options {
+            metrics,
+            listen: arguments.admin.address(),
+            metrics_path: arguments.admin.metrics.then_some(arguments.admin.metrics_path),
+            instance: instance(),
+            inventory,
+            ..Options::default()
+        };
         host::run(client, programs, options, told_to_stop()?).await
     })
 }

@@ -85,8 +85,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() && !arguments.cluster_only {
         cli::missing("--plugin <FILE> (or --cluster-only)");
     }
-    let filter = if arguments.log.level == "info" { LOG } else { &arguments.log.level };
-    log::start(&arguments.log, filter)?;
+    log::start(&arguments.log, LOG)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
     let runtime = cli::threads(source.as_ref().map_or(1, Source::concurrent_calls))?;
     let result = runtime.block_on(serve(arguments, source));

@@ -46,6 +46,8 @@ pub struct Options {
     pub metrics: Arc<Metrics>,
     /// Where `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: nowhere.
     pub listen: Option<std::net::SocketAddr>,
+    /// Where on it the metrics are; none: nowhere.
+    pub metrics_path: Option<String>,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
     /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
@@ -66,6 +68,7 @@ impl Default for Options {
         Self {
             metrics: Arc::default(),
             listen: None,
+            metrics_path: Some("/metrics".to_owned()),
             instance: "gyre".to_owned(),
             inventory: None,
             claim: Claim::always(),
@@ -113,7 +116,7 @@ pub async fn run(
         Some(address) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let shown = admin::Shown { metrics, mounts, queue, ground: Arc::clone(&shown_ground) };
-            Some(admin::serve(address, shown, stops(stopped.clone())).await?)
+            Some(admin::serve(address, options.metrics_path.as_deref(), shown, stops(stopped.clone())).await?)
         }
         None => None,
     };

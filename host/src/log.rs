@@ -9,12 +9,16 @@ use tracing_subscriber::EnvFilter;
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace".
-    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", default_value = "info")]
-    pub(crate) level: String,
-    /// How to log.
-    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    format: LogFormat,
+    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
+    /// and what plugins log].
+    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL")]
+    level: Option<String>,
+    /// How to log [default: text; JSON where ENV says that this is not "local"].
+    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
+    format: Option<LogFormat>,
+    /// Where this runs, as echoperator has it: "local", "production" or the like.
+    #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
+    environment: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -25,10 +29,13 @@ enum LogFormat {
     Json,
 }
 
-/// Logs to standard error from now on, what `filter` lets through.
+/// Logs to standard error from now on, what the arguments or else `default` let through.
 ///
 /// Errors: a filter that is none.
-pub(crate) fn start(arguments: &LogArguments, filter: &str) -> anyhow::Result<()> {
+pub(crate) fn start(arguments: &LogArguments, default: &str) -> anyhow::Result<()> {
+    let filter = arguments.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
+    let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
+    let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
     let filter = EnvFilter::builder().parse(filter).map_err(|error| {
         anyhow!("--log-level (or LOG_LEVEL) is {filter:?}: {error}; use a level such as info, or info,gyre=debug")
     })?;
@@ -36,7 +43,7 @@ pub(crate) fn start(arguments: &LogArguments, filter: &str) -> anyhow::Result<()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    let result = match arguments.format {
+    let result = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
