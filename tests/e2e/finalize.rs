@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest};
+use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest, with_kind};
 
 const FINALIZER: &str = "gyre.dev/finalizing";
 
@@ -182,8 +182,66 @@ fn a_namespace_full_of_parents_can_be_deleted() {
     }
     assert_eq!(held(&cluster, "full", &["finalizing"]), EACH);
     cluster.kubectl(&["delete", "--wait=false", "namespace", "full"]);
-    cluster.eventually("the namespace to go", || {
-        cluster.kubectl(&["get", "namespace", "full", "--ignore-not-found"]).is_empty().then_some(())
-    });
+    namespaces_are_gone(&cluster, &["full"]);
     cluster.settled(&host);
+}
+
+#[test]
+fn namespaces_with_children_in_each_other_can_be_deleted_at_once() {
+    let Some(cluster) = Cluster::for_test("mutual", &["mutual-a", "mutual-b"]) else { return };
+    let folder = Folder::new();
+    let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "CrossingBorder");
+    let plugin = folder.put("crossing-border.wasm", probe);
+    cluster.install_crds(&[&plugin]);
+    let host = cluster.host(&[&plugin], &["mutual-a", "mutual-b"]);
+    let parents: Vec<Value> = (0..6)
+        .flat_map(|number| {
+            [("mutual-a", "mutual-b"), ("mutual-b", "mutual-a")]
+                .map(|(here, there)| guest("CrossingBorder", here, &format!("p-{number}"), json!({ "namespace": there })))
+        })
+        .collect();
+    cluster.apply_all(&parents);
+    for namespace in ["mutual-a", "mutual-b"] {
+        cluster.all_ready(namespace, "crossingborder", 6);
+        assert_eq!(held(&cluster, namespace, &["crossingborder"]), 6);
+    }
+    cluster.kubectl(&["delete", "--wait=false", "namespace", "mutual-a", "mutual-b"]);
+    namespaces_are_gone(&cluster, &["mutual-a", "mutual-b"]);
+    cluster.settled(&host);
+}
+
+#[test]
+fn a_kind_that_is_deleted_goes_and_may_come_back() {
+    let Some(cluster) = Cluster::for_test("disposable", &["disposable"]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put("disposable.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Disposable"));
+    cluster.install_crds(&[&plugin]);
+    let host = cluster.host(&[&plugin, gyre_artifacts::ECHO], &["disposable"]);
+    let parent = |name: &str| guest("Disposable", "disposable", name, json!({}));
+    cluster.apply_all(&["a", "b", "c"].map(parent));
+    cluster.all_ready("disposable", "disposable", 3);
+    cluster.kubectl(&["delete", "--wait=false", "crd", "disposables.guests.gyre.dev"]);
+    cluster.eventually("the kind to go, and its objects before it", || {
+        cluster.kubectl(&["get", "crd", "disposables.guests.gyre.dev", "--ignore-not-found"]).is_empty().then_some(())
+    });
+    // Its neighbour goes on.
+    cluster.apply(
+        &json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": { "name": "it", "namespace": "disposable" },
+            "spec": { "message": "still here" },
+        })
+        .to_string(),
+    );
+    cluster.eventually("the neighbour's Job", || cluster.get("disposable", "job", "it"));
+    cluster.install_crds(&[&plugin]);
+    cluster.apply(&parent("again").to_string());
+    cluster.ready("disposable", "disposable", "again");
+    cluster.delete("disposable", "disposable", "again");
+    cluster.gone("disposable", "disposable", &["again"]);
+    cluster.eventually("the host to be ready", || (host.http("/readyz").0 == "HTTP/1.0 200 OK").then_some(()));
+}
+
+fn namespaces_are_gone(cluster: &Cluster, namespaces: &[&str]) {
+    let get: Vec<&str> = ["get", "namespace", "--ignore-not-found"].iter().chain(namespaces).copied().collect();
+    cluster.eventually("the namespaces to go", || cluster.kubectl(&get).is_empty().then_some(()));
 }

@@ -385,6 +385,19 @@ pub(crate) fn config_map(namespace: &str, name: &str, data: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "namespace": namespace }, "data": data })
 }
 
+/// A probe that reconciles another kind, whose name is as long, for a test that has to have it for itself: hosts that are confined to no
+/// namespace, or CRDs that go, would meddle with the probe's own kind in the other tests.
+pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
+    assert_eq!(kind.len(), another.len());
+    let mut component = std::fs::read(probe).expect("a plugin");
+    let is_kind = |window: &[u8]| window == kind.as_bytes();
+    let places: Vec<usize> =
+        component.windows(kind.len()).enumerate().filter(|(_, window)| is_kind(window)).map(|(at, _)| at).collect();
+    let [at] = places[..] else { panic!("{kind} is there {} times", places.len()) };
+    component[at..at + kind.len()].copy_from_slice(another.as_bytes());
+    component
+}
+
 /// The finalizers of an object.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()

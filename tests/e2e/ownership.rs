@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest};
+use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest, with_kind};
 
 fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
@@ -37,6 +37,10 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
         assert!(child["metadata"].get("ownerReferences").is_none(), "none is allowed: {child}");
     }
 
+    // Nor is it the garbage collector that knows whose they were.
+    cluster.kubectl(&["delete", "-n", "far-away", "configmap", "far-it"]);
+    cluster.eventually("it to be made again", || cluster.get("far-away", "configmap", "far-it"));
+
     // They are pruned like any other, and the finalizer is there for as long as there is something to see to.
     cluster.apply(&parent(json!({ "namespace": "far-away" })));
     cluster.gone("far", "clusterrole", &["far-it"]);
@@ -65,6 +69,24 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     cluster.gone("far-away", "configmap", &["far-it"]);
     cluster.gone("far", "crossnamespace", &["it"]);
     cluster.gone("far", "configmap", &["it"]);
+}
+
+#[test]
+fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
+    let Some(cluster) = Cluster::for_test("later", &["later"]) else { return };
+    let folder = Folder::new();
+    let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "LaterNamespace");
+    let plugin = folder.put("later-namespace.wasm", probe);
+    cluster.install_crds(&[&plugin]);
+    let _host = cluster.host(&[&plugin], &["later", "later-there"]);
+    cluster.apply(&guest("LaterNamespace", "later", "it", json!({ "namespace": "later-there" })).to_string());
+    let parent = cluster.reason("later", "laternamespace", "it", "Ready", "NotFound");
+    let message = condition(&parent, "Ready").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("later-there"), "{message}");
+    assert!(cluster.get("later", "configmap", "it").is_some(), "what can be done is done");
+    cluster.kubectl(&["create", "namespace", "later-there"]);
+    cluster.ready("later", "laternamespace", "it");
+    assert!(cluster.get("later-there", "configmap", "later-it").is_some());
 }
 
 #[test]

@@ -1,1 +1,151 @@
-//! A plugin that is replaced again and again while its objects change.
+//! A plugin that is replaced every second while its objects change: no change is lost, and no reconcile is of two versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant, SystemTime};
+
+use gyre_controlplane::AuditEvent;
+use gyre_sandbox::Digest;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, guest};
+
+const NAMESPACE: &str = "swap";
+const PARENTS: usize = 500;
+const SWAPS: u64 = 30;
+const EVERY: Duration = Duration::from_secs(1);
+const WORKERS: usize = 4;
+const PLUGIN: &str = "versioned.wasm";
+
+fn name(parent: usize) -> String {
+    format!("it-{parent:03}")
+}
+
+fn parents(text: &str) -> Vec<Value> {
+    (0..PARENTS).map(|parent| guest("Versioned", NAMESPACE, &name(parent), json!({ "text": text }))).collect()
+}
+
+/// The versions of the plugin by their digests, as the host names them to the API server.
+struct Versions(BTreeMap<String, u64>);
+
+impl Versions {
+    /// The version that a write is of. The host names the plugin, its version and its digest.
+    fn of(&self, write: &AuditEvent) -> u64 {
+        let agent = &write.user_agent;
+        let digest = agent.strip_prefix("gyre/").and_then(|agent| agent.rsplit_once("; ")?.1.strip_suffix(')'));
+        assert!(agent.contains("(versioned/"), "{agent}");
+        *digest.and_then(|digest| self.0.get(digest)).unwrap_or_else(|| panic!("no version that was mounted: {agent}"))
+    }
+}
+
+/// When each version took over, as the log has it.
+fn takeovers(log: &str, versions: &Versions) -> Vec<(SystemTime, u64)> {
+    let lines = log.lines().filter(|line| line.contains("the new program has taken over"));
+    let takeover = |line: &str| {
+        let time: jiff::Timestamp = line.split_once(' ')?.0.parse().ok()?;
+        let digest = line.split_once("digest=")?.1.split_once(' ')?.0;
+        Some((time.into(), *versions.0.get(digest)?))
+    };
+    lines.map(|line| takeover(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+/// Replaces the plugin by each next version, one after the other.
+fn swap_all(folder: &Folder, plugins: &[Vec<u8>]) {
+    let start = Instant::now();
+    for (plugin, number) in plugins.iter().zip(0..) {
+        // The pace is what is tested.
+        std::thread::sleep((EVERY * number).saturating_sub(start.elapsed()));
+        folder.put(PLUGIN, plugin);
+    }
+}
+
+#[test]
+fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versions() {
+    let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
+    let folder = Folder::new();
+    let plugins: Vec<Vec<u8>> = (0..=SWAPS).map(|version| gyre_artifacts::versioned(version).unwrap()).collect();
+    let versions = Versions(plugins.iter().map(|plugin| Digest::of(plugin).to_string()).zip(0..).collect());
+    let path = folder.put(PLUGIN, &plugins[0]);
+    let Some(start) = cluster.audit_mark() else { return };
+    let code = Folder::new();
+    let host = cluster.host_with(&[&path], &[NAMESPACE], &["--code-cache", &code.path(), "--workers", &WORKERS.to_string()]);
+    cluster.apply_all(&parents("first"));
+    cluster.all_ready(NAMESPACE, "versioned", PARENTS);
+
+    // All parents change, over and over, while the plugin is replaced under them; and once more when that has ended.
+    let began = Instant::now();
+    let rounds = std::thread::scope(|scope| {
+        let swapping = scope.spawn(|| swap_all(&folder, &plugins[1..]));
+        let mut rounds = 0;
+        while !swapping.is_finished() {
+            rounds += 1;
+            cluster.apply_all(&parents(&format!("round {rounds}")));
+        }
+        rounds
+    });
+    eprintln!("{SWAPS} swaps and {rounds} rounds of {PARENTS} changes in {:?}", began.elapsed());
+    cluster.apply_all(&parents("last"));
+    let newest = format!("{SWAPS:010}");
+    cluster.eventually("the last change in the newest version", || {
+        let children = cluster.list(NAMESPACE, "configmaps");
+        let is_last = |child: &&Value| child["data"]["text"] == "last" && child["data"]["version"] == newest.as_str();
+        (children.iter().filter(is_last).count() == 2 * PARENTS).then_some(())
+    });
+    eprintln!("all had come to rest after {:?}", began.elapsed());
+    cluster.all_ready(NAMESPACE, "versioned", PARENTS);
+    cluster.settled(&host);
+
+    // Nothing failed, but for reconciles whose parent changed before they had written its status, and nothing is held back.
+    let errors = host.metric("controller_runtime_reconcile_errors_total", &[]);
+    let stale = host.metric("gyre_plugin_problems_total", &["\"Stale\""]);
+    assert_eq!((errors, host.metric("gyre_plugin_problems_total", &[])), (stale, stale));
+    eprintln!("{stale} parents changed under a reconcile");
+    let calls = |parts: &[&str]| host.metric("gyre_plugin_calls_total", parts);
+    assert_eq!(calls(&[]), calls(&["\"Success\""]));
+    let state = host.state_of("versioned");
+    assert_eq!(
+        (&state["queue"]["queued"], &state["queue"]["delayed"], &state["queue"]["parkedCount"]),
+        (&json!(0), &json!([]), &json!(0))
+    );
+    assert_eq!(state["digest"], Digest::of(&plugins[SWAPS as usize]).to_string());
+    let reloads = host.metric("gyre_config_reloads_total", &["\"taken\""]);
+    assert_eq!(host.metric("gyre_config_reloads_total", &["\"refused\""]), 0.0);
+
+    // A reconcile of a parent writes one child and then the other, and no other reconcile of that parent comes between.
+    let mut by_parent: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
+    let mut writes = cluster.requests(start);
+    writes.retain(|event| event.is_write() && event.resource == "configmaps");
+    writes.sort_by_key(|event| event.received);
+    for write in &writes {
+        assert!(write.succeeded(), "{write:?}");
+        let (parent, end) = write.name.rsplit_once('-').expect("the name of a child");
+        by_parent.entry(parent.to_owned()).or_default().push((versions.of(write), end.to_owned()));
+    }
+    assert_eq!(by_parent.len(), PARENTS);
+    let mut seen: BTreeMap<u64, usize> = BTreeMap::new();
+    for (parent, writes) in &by_parent {
+        let mut last = 0;
+        for pair in writes.chunks(2) {
+            let [(one, first), (two, second)] = pair else { panic!("{parent}: half a reconcile: {writes:?}") };
+            assert_eq!((first.as_str(), second.as_str()), ("one", "two"), "{parent}: {writes:?}");
+            assert_eq!(one, two, "{parent}: {writes:?}");
+            assert!(*one >= last, "{parent}: an older version after a newer one: {writes:?}");
+            last = *one;
+            *seen.entry(last).or_default() += 1;
+        }
+        assert_eq!(last, SWAPS, "{parent}: {writes:?}");
+    }
+
+    // What is in flight when a version takes over ends in the one that it began in, and is no more than there are workers.
+    let mut finished_late = 0;
+    for (time, version) in takeovers(&host.log(), &versions) {
+        let late = |event: &&AuditEvent| event.received > time && versions.of(event) < version;
+        let parents: BTreeSet<&str> =
+            writes.iter().filter(late).filter_map(|event| Some(event.name.rsplit_once('-')?.0)).collect();
+        assert!(parents.len() <= WORKERS, "after version {version} had taken over: {parents:?}");
+        finished_late += parents.len();
+    }
+    eprintln!("{finished_late} reconciles ended in a version that was replaced meanwhile");
+    eprintln!("{reloads} reloads; reconciles that wrote, by version: {seen:?}");
+    // Swaps that come faster than a version is compiled are skipped, not those that the host has time for.
+    assert!(seen.len() as u64 > SWAPS / 3, "{seen:?}");
+}

@@ -6,6 +6,7 @@ mod discover;
 mod dispatch;
 mod node;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +19,7 @@ use crate::kinds::{Kind, Kinds, Subresource};
 use crate::object;
 use crate::random::Random;
 use crate::request::options::DryRun;
-use crate::store::Store;
+use crate::store::{Key, Resource, Store};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
@@ -68,6 +69,8 @@ pub struct Server {
     controllers: Option<controllers::Controllers>,
     /// The last change of a CustomResourceDefinition that the kinds know of.
     definitions_seen: u64,
+    /// Deleted ones whose objects are not all gone, with what they serve.
+    definitions_that_wait: BTreeMap<Key, Resource>,
 }
 
 impl Server {
@@ -84,6 +87,7 @@ impl Server {
                 Controllers::Absent => None,
             },
             definitions_seen: 0,
+            definitions_that_wait: BTreeMap::new(),
         };
         for object in controllers::bootstrap_objects() {
             let api_version = object::text(&object, "apiVersion").to_owned();

@@ -17,6 +17,7 @@ impl Server {
     /// Serves the kinds that the CustomResourceDefinitions say, and writes their status.
     pub(super) fn follow_definitions(&mut self, now: Timestamp) {
         let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+        self.finalize_definitions_that_wait(&resource, now);
         // A status that is written is itself a change to follow; it settles within a step.
         while self.store.changed(&resource) > self.definitions_seen {
             let changes = match self.store.changes_since(&resource, self.definitions_seen) {
@@ -69,6 +70,19 @@ impl Server {
         }
     }
 
+    /// The last of its objects may go long after a definition was deleted: finalizers hold them.
+    fn finalize_definitions_that_wait(&mut self, resource: &Resource, now: Timestamp) {
+        let is_empty = |(_, served): &(&Key, &Resource)| self.store.count(served, None) == 0;
+        let due: Vec<_> =
+            self.definitions_that_wait.iter().filter(is_empty).map(|(key, served)| (key.clone(), served.clone())).collect();
+        for (key, served) in due {
+            self.definitions_that_wait.remove(&key);
+            if let Some(current) = self.store.get(resource, &key).cloned() {
+                self.finalize_definition(resource, &key, &current.value, &served, now);
+            }
+        }
+    }
+
     /// A definition that is deleted takes its objects along, and goes when they are gone.
     fn finalize_definition(&mut self, resource: &Resource, key: &Key, definition: &Value, served: &Resource, now: Timestamp) {
         if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
@@ -84,6 +98,7 @@ impl Server {
                 }
             }
             if self.store.count(served, None) > 0 {
+                self.definitions_that_wait.insert(key.clone(), served.clone());
                 return;
             }
         }
