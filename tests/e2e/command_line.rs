@@ -18,7 +18,9 @@ fn check(plugin: &Path, expected: &str) {
     assert!(matches!(output.status.code(), Some(1 | 2)), "{shown}: {:?}\n{stderr}", output.status);
     assert!(stderr.contains(expected), "{shown}: expected {expected:?} in:\n{stderr}");
     assert!(stderr.contains(&shown.to_string()), "{shown} is not named:\n{stderr}");
-    assert_eq!(stderr.trim_end().lines().count(), 1, "{shown}: more than a line:\n{stderr}");
+    let lines: Vec<&str> = stderr.trim_end().lines().collect();
+    assert_eq!(lines[0], "gyre: the configuration is refused");
+    assert_eq!(lines.len(), 2, "{shown}: more than a line for the one thing that is wrong:\n{stderr}");
     for word in ["panicked", "RUST_BACKTRACE", "stack backtrace"] {
         assert!(!stderr.contains(word), "{shown}: {stderr}");
     }
@@ -40,7 +42,7 @@ fn files_that_are_no_plugins_are_told_apart() {
     check(&file("module.wasm", b"\0asm\x01\0\0\0"), "core WebAssembly module");
     check(&file("world.wasm", b"\0asm\x0d\0\x01\0"), "gyre:plugin/reconciler@0.1.0");
     check(&folder.path().join("missing.wasm"), "No such file");
-    check(folder.path(), "Is a directory");
+    check(folder.path(), "it is not a file");
     check(Path::new(gyre_artifacts::guests::LIES), "manifest");
     for cut in (0..component.len()).step_by(component.len() / 16 + 1) {
         check(&file("cut.wasm", &component[..cut]), "cannot load the plugin");
@@ -60,9 +62,9 @@ fn wrong_arguments_are_named() {
         (run(&["--listen", "here"]), 2, "expected an address and port"),
         (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
         (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object"),
-        (run(&["--settings", "ecko={}"]), 1, "the plugin ecko, which is not mounted; mounted are: echo"),
+        (run(&["--settings", "ecko={}"]), 1, "--settings ecko: the plugin ecko is not mounted; mounted are echo"),
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
-        (run(&["--plugin", gyre_artifacts::ECHO]), 1, "two of the plugins are called echo"),
+        (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
         (run(&["--kubeconfig", "/nonexistent"]), 1, "/nonexistent"),
         (run(&["--log-level", "gyre=loud"]), 1, "--log-level"),
     ] {

@@ -162,4 +162,13 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     assert!(written.values().all(|names| *names == all), "{written:?}");
     cluster.kubectl(&["delete", "websitedefaults", "everywhere"]);
     serve(&cluster, "plain", "third", 1);
+
+    // Without its template a Website cannot be rendered, and what was rendered goes on serving.
+    cluster.kubectl(&["delete", "-n", "composed", "configmap", "plain"]);
+    for name in made_from("plain") {
+        cluster.reason("composed", "website", &name, "Ready", "TemplateMissing");
+    }
+    cluster.settled(&host);
+    serve(&cluster, "plain", "third", 1);
+    serve(&cluster, "fancy", "second", 1);
 }

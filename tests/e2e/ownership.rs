@@ -187,6 +187,57 @@ fn each_strategy_brings_its_children_to_what_is_wanted_in_its_own_way() {
 }
 
 #[test]
+fn what_children_own_goes_as_the_manifest_says() {
+    let Some(cluster) = Cluster::for_test("propagate", &["propagate"]) else { return };
+    let _host = cluster.host(&[gyre_artifacts::probes::PROPAGATING], &["propagate"]);
+    let parent = |wanted: bool| guest("Propagating", "propagate", "it", json!({ "wanted": wanted })).to_string();
+    cluster.apply(&parent(true));
+    cluster.ready("propagate", "propagating", "it");
+    // Each child owns something that somebody else keeps from going.
+    let kinds = ["ConfigMap", "Secret", "ServiceAccount"];
+    let of_child = |kind: &str| {
+        let uid = uid(&cluster.get("propagate", kind, "it").unwrap()).to_owned();
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "name": format!("of-{}", kind.to_lowercase()), "namespace": "propagate", "finalizers": ["test.gyre.dev/hold"],
+                "ownerReferences": [{
+                    "apiVersion": "v1", "kind": kind, "name": "it", "uid": uid, "controller": true, "blockOwnerDeletion": true,
+                }],
+            },
+        })
+    };
+    let owned = json!({ "apiVersion": "v1", "kind": "List", "items": kinds.map(of_child) });
+    cluster.create(&owned.to_string());
+    let owned = |name: &str| cluster.get("propagate", "configmap", name).unwrap()["metadata"].clone();
+    let is_going = |name: &str| {
+        cluster.eventually(&format!("{name} to be deleted"), || owned(name).get("deletionTimestamp").is_some().then_some(()));
+    };
+
+    cluster.apply(&parent(false));
+    cluster.gone("propagate", "configmap", &["it"]);
+    cluster.eventually("the orphan", || owned("of-configmap").get("ownerReferences").is_none().then_some(()));
+    cluster.gone("propagate", "serviceaccount", &["it"]);
+    is_going("of-serviceaccount");
+    is_going("of-secret");
+    let secret = cluster.get("propagate", "secret", "it").expect("what it owns goes first");
+    assert_eq!(finalizers(&secret), ["foregroundDeletion"]);
+    cluster.kubectl(&[
+        "patch",
+        "-n",
+        "propagate",
+        "configmap",
+        "of-secret",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+    cluster.gone("propagate", "secret", &["it"]);
+    cluster.ready("propagate", "propagating", "it");
+    assert!(owned("of-configmap").get("deletionTimestamp").is_none());
+}
+
+#[test]
 fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
     let Some(cluster) = Cluster::for_test("immutable", &["immutable"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::IMMUTABLE], &["immutable"]);

@@ -188,6 +188,40 @@ fn what_is_not_granted_is_not_read() {
 }
 
 #[test]
+fn what_the_manifest_leaves_out_is_not_read() {
+    let Some(cluster) = Cluster::for_test("confined", &["confined", "confined-source"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::CONFINED], &["confined", "confined-source"]);
+    let shared = |namespace: &str, name: &str, share: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": name, "namespace": namespace, "labels": { "share": share } },
+        })
+    };
+    cluster.apply_all(&[
+        shared("confined-source", "a", "yes"),
+        shared("confined-source", "b", "no"),
+        shared("confined", "c", "yes"),
+        guest("Confined", "confined", "of-a", json!({ "get": "a" })),
+        guest("Confined", "confined", "of-b", json!({ "get": "b" })),
+    ]);
+    let sees = |name: &str, there: &str, list: &str| {
+        let expected = json!({ "there": there, "here": "NotGranted", "list": list });
+        cluster.eventually(&format!("{name} to see {expected}"), || {
+            (cluster.get("confined", "configmap", name)?["data"] == expected).then_some(())
+        });
+    };
+    sees("of-a", "seen", "a");
+    sees("of-b", "absent", "a");
+    // It appears when it comes to match, though it was there all the time, and disappears when it matches no more.
+    cluster.apply(&shared("confined-source", "b", "yes").to_string());
+    sees("of-b", "seen", "a b");
+    cluster.apply(&shared("confined-source", "b", "no").to_string());
+    sees("of-b", "absent", "a");
+    sees("of-a", "seen", "a");
+    cluster.settled(&host);
+}
+
+#[test]
 fn a_kind_that_comes_to_be_served_calls_those_who_asked_for_it() {
     let Some(cluster) = Cluster::for_test("hopeful", &["hopeful"]) else { return };
     let host = cluster.host(&[gyre_artifacts::probes::HOPEFUL], &["hopeful"]);

@@ -153,6 +153,23 @@ fn module_names_are_found() {
     }
 }
 
+/// `tests/README.md` says which test shows what: `file.rs::name`, by its path from that folder or from the root.
+#[test]
+fn the_tests_that_are_said_to_show_something_exist() {
+    let readme = fs::read_to_string(root().join("tests/README.md")).unwrap();
+    let spans = readme.split('`').skip(1).step_by(2);
+    let named: BTreeSet<(String, &str)> =
+        spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect();
+    let is_missing = |(file, test): &&(String, &str)| {
+        let text =
+            [root().join("tests"), root().to_path_buf()].iter().find_map(|from| fs::read_to_string(from.join(file)).ok());
+        !text.is_some_and(|text| text.contains(&format!("fn {test}(")))
+    };
+    let missing: Vec<String> = named.iter().filter(is_missing).map(|(file, test)| format!("{file}::{test}")).collect();
+    assert!(missing.is_empty(), "tests/README.md names tests that are not there: {missing:#?}");
+    assert!(named.len() > 50, "tests/README.md names {} tests", named.len());
+}
+
 /// A released folder of the plugin contract never changes: plugins that were built against it are out of our hands.
 ///
 /// `wit.released` has a line for each, `folder sha256`. Releasing a version is adding its line, which this test prints.
