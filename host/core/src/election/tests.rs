@@ -1,0 +1,1 @@
+//! What an elector does, request by request.
