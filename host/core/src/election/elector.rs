@@ -259,13 +259,15 @@ impl Elector {
         };
         self.settled = now;
         match (state, answer) {
-            (State::Claiming { sent }, Answer::Lease(lease)) => {
+            (State::Claiming { sent }, Answer::Lease(lease)) if lease.record.holder == self.identity => {
                 self.wrote(lease, now);
                 if self.goal == Goal::Lead {
                     self.claim = Some(sent + self.timing.renew_deadline());
                 }
             }
-            (State::Claiming { .. } | State::Releasing, Answer::Conflict | Answer::NotFound) => {
+            (State::Releasing, Answer::Lease(lease)) if lease.record.holder != self.identity => self.wrote(lease, now),
+            // Done, but not as it was asked for: an admission webhook can do that.
+            (State::Claiming { .. } | State::Releasing, Answer::Lease(_) | Answer::Conflict | Answer::NotFound) => {
                 self.conflicts = self.conflicts.saturating_add(1);
                 // What others write without pause, or has no namespace, is not run after.
                 self.view.source = if self.conflicts == 1 { Source::Outdated } else { Source::Doubtful };
@@ -274,7 +276,6 @@ impl Elector {
                 self.is_claim_in_doubt = true;
                 self.view.source = Source::Doubtful;
             }
-            (State::Releasing, Answer::Lease(lease)) => self.wrote(lease, now),
             (State::Releasing, Answer::Unknown) => self.view.source = Source::Doubtful,
             (_, Answer::Lease(lease)) => self.read(Some(lease), now),
             (_, Answer::NotFound) => self.read(None, now),

@@ -1,6 +1,5 @@
 //! Elections under simulation: processes with clocks of their own, and between them and the API server a network that loses, delays and
 //! cuts off. All of it follows from a seed.
-#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may")]
 
 mod single;
 mod world;

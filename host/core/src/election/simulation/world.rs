@@ -221,7 +221,9 @@ impl<P: Process> World<P> {
         for what in effects.calls {
             let call = self.next;
             self.next += 1;
-            self.running.entry(id).and_modify(|running| drop(running.open.insert(call)));
+            self.running.entry(id).and_modify(|running| {
+                running.open.insert(call);
+            });
             let copy = what.clone();
             self.push(times_out, |_| Event::TimedOut { process: id, call, what: copy });
             self.travels(is_cut_off, Event::Arrives { process: id, call, what });
