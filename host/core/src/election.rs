@@ -32,11 +32,32 @@
 //! and finds its claim gone when it asks. A virtual machine that is halted together with its clock is beyond what anything here can
 //! see.
 //!
-//! Two limits. A claim says when a request may be *sent*: one that is on its way for longer than the difference of lease duration and
+//! Two limits, both also of client-go. A claim says when a request may be *sent*: one that is on its way for longer than the difference of lease duration and
 //! renew deadline may arrive when another has the claim. And the lease must not be deleted: who has seen it before waits its duration
 //! all the same, but a process that starts just then finds nothing, and creates it.
+//!
+//! # One for all mounts, or one for each
+//!
+//! A host has one lease for all that it does, or a [`Share`](share::Share) in what several replicas do, with a lease for each mount:
+//!
+//! ```text
+//!   alive replicas, and what each can lead ──▶ assignments ──▶ which of my electors take, leave alone, or give back
+//! ```
+//!
+//! Each replica renews a Lease that says that it is there. All compute the same [`assignments`] from those that are, and the leases of
+//! the mounts see to it that no mount has two leaders while they do not agree. Three rules, beside that each takes what is its own:
+//!
+//! - Who leads a mount that is to be another's gives it back, once that other has been there for a lease duration: first nobody writes
+//!   for it any more, then it is free.
+//! - A mount that nobody has had for a lease duration is taken by whoever sees it, and kept for a while.
+//! - A replica that ends says so before it gives back what it leads.
+//!
+//! The two ways exclude each other only within a deployment: before a change from one to the other, all its replicas have to stop.
 
+mod assignment;
 mod elector;
+mod peers;
+pub mod share;
 mod timing;
 
 #[cfg(test)]
@@ -44,6 +65,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use assignment::assignments;
 pub use elector::{Action, Answer, Elector, Goal, Input, NoIdentity, Request};
 pub use timing::{Error, Timing};
 

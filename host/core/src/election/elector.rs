@@ -214,6 +214,11 @@ impl Elector {
         Some(holder.as_str()).filter(|holder| !holder.is_empty())
     }
 
+    /// The lease as last seen; none: it is not known to exist.
+    pub(super) fn lease(&self) -> Option<&Lease> {
+        self.view.lease()
+    }
+
     /// Since when nobody has had the lease, as far as is known.
     pub fn free_since(&self, now: Time) -> Option<Time> {
         match self.standing(now)? {
@@ -233,7 +238,7 @@ impl Elector {
         self.goal
     }
 
-    fn aim(&mut self, goal: Goal, now: Time) {
+    pub(super) fn aim(&mut self, goal: Goal, now: Time) {
         if self.goal == Goal::Leave || goal == self.goal {
             return;
         }
@@ -250,7 +255,7 @@ impl Elector {
         }
     }
 
-    fn answered(&mut self, answer: Answer, now: Time) {
+    pub(super) fn answered(&mut self, answer: Answer, now: Time) {
         let state = match self.state {
             State::Idle | State::Left => return,
             State::Reading { .. } | State::Claiming { .. } | State::Releasing => {

@@ -1,5 +1,6 @@
 //! One lease, and several processes that want it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::super::{Action, Elector, Goal, Input, Timing};
@@ -22,7 +23,9 @@ impl Single {
 
     fn act(&mut self, input: Input, now: Time) -> Effects {
         match self.elector.step(input, now) {
-            Action::Send(request) => Effects { calls: vec![Call::Send { name: NAME.to_owned(), request }], wake: None },
+            Action::Send(request) => {
+                Effects { calls: vec![Call::Send { name: NAME.to_owned(), request, offers: BTreeSet::new() }], wake: None }
+            }
             Action::Wait(until) => Effects { calls: Vec::new(), wake: Some(until) },
             Action::Pending | Action::Left => Effects::default(),
         }
@@ -35,12 +38,12 @@ impl Process for Single {
     }
 
     fn answered(&mut self, reply: Reply, now: Time) -> Effects {
-        let Reply::Answer { answer, .. } = reply;
+        let Reply::Answer { answer, .. } = reply else { return Effects::default() };
         self.act(Input::Answer(answer), now)
     }
 
-    fn claims(&self) -> Vec<(String, Time)> {
-        self.elector.claim().map(|until| (NAME.to_owned(), until)).into_iter().collect()
+    fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
+        self.elector.claim().map(|until| (NAME, until)).into_iter()
     }
 
     fn request_timeout(&self) -> Duration {
@@ -129,7 +132,7 @@ impl Election {
     }
 
     fn holder(&self) -> Option<usize> {
-        let holders = self.world.who_may_write(NAME);
+        let holders = self.world.who_may_write().remove(NAME).unwrap_or_default();
         assert!(holders.len() <= 1, "seed {}: {holders:?}", self.seed);
         holders.first().copied()
     }

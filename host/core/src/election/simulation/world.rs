@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::super::{Answer, Lease, Request};
+use super::super::share::Found;
+use super::super::{Answer, Lease, Record, Request};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
@@ -66,13 +67,17 @@ impl Clock {
 /// What a process asks the API server for.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
-    Send { name: String, request: Request },
+    Send { name: String, request: Request, offers: BTreeSet<String> },
+    List,
+    Delete { name: String, resource_version: String },
 }
 
 /// What the API server says.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
     Answer { name: String, answer: Answer },
+    Listed(Option<Vec<Found>>),
+    Deleted,
 }
 
 /// What a process does after a step.
@@ -87,7 +92,7 @@ pub(super) trait Process {
     fn wake(&mut self, now: Time) -> Effects;
     fn answered(&mut self, reply: Reply, now: Time) -> Effects;
     /// What it may write to, and until when.
-    fn claims(&self) -> Vec<(String, Time)>;
+    fn claims(&self) -> impl Iterator<Item = (&str, Time)>;
     fn request_timeout(&self) -> Duration;
 }
 
@@ -138,7 +143,8 @@ pub(super) struct World<P> {
     rates: Rates,
     events: BTreeMap<(Moment, u64), Event>,
     next: u64,
-    leases: BTreeMap<String, Vec<Option<Lease>>>,
+    /// All versions that there ever were; none: it was deleted.
+    leases: BTreeMap<String, Vec<Option<Found>>>,
     resource_version: u64,
     running: BTreeMap<usize, Running<P>>,
     pub(super) violations: Vec<String>,
@@ -212,6 +218,7 @@ impl<P: Process> World<P> {
         let clock = running.clock;
         let times_out = clock.when(now + running.process.request_timeout());
         let is_cut_off = self.now < running.cut_off_until;
+        self.check(id);
         if let Some(wake) = effects.wake {
             assert!(wake > now, "the process would run without pause");
             self.push(clock.when(wake), |alarm| Event::Wake { process: id, alarm });
@@ -236,19 +243,20 @@ impl<P: Process> World<P> {
             let ((now, _), event) = entry.remove_entry();
             self.now = now;
             self.happens(event);
-            self.check();
         }
         self.now = end;
-        self.check();
     }
 
-    /// Who has a claim to this now.
-    pub(super) fn who_may_write(&self, name: &str) -> Vec<usize> {
-        let may_write = |running: &Running<P>| {
+    /// Who has a claim to what now.
+    pub(super) fn who_may_write(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (id, running) in &self.running {
             let now = running.clock.at(self.now);
-            running.process.claims().iter().any(|(claimed, until)| claimed == name && now < *until)
-        };
-        self.running.iter().filter(|(_, running)| may_write(running)).map(|(id, _)| *id).collect()
+            for (name, _) in running.process.claims().filter(|(_, until)| now < *until) {
+                held.entry(name).or_default().push(*id);
+            }
+        }
+        held
     }
 
     pub(super) fn process(&self, id: usize) -> &P {
@@ -257,24 +265,25 @@ impl<P: Process> World<P> {
 
     /// The lease as it is.
     pub(super) fn lease(&self, name: &str) -> Option<&Lease> {
-        self.leases.get(name)?.last()?.as_ref()
+        Some(&self.leases.get(name)?.last()?.as_ref()?.lease)
     }
 
     /// Somebody changes something about the lease that has nothing to do with its holder.
     pub(super) fn touch(&mut self, name: &str) {
-        if let Some(lease) = self.lease(name).cloned() {
-            self.write(name, lease.record);
+        if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
+            self.write(name, found.lease.record, found.offers);
         }
     }
 
-    /// The law: at no moment have two processes a claim to the same.
-    fn check(&mut self) {
-        let mut held: BTreeMap<String, usize> = BTreeMap::new();
-        for (id, running) in &self.running {
-            let now = running.clock.at(self.now);
-            for (name, _) in running.process.claims().into_iter().filter(|(_, until)| now < *until) {
-                if let Some(other) = held.insert(name.clone(), *id) {
-                    self.violations.push(format!("at {} µs, {other} and {id} both have a claim to {name}", self.now));
+    /// The law: at no moment have two processes a claim to the same. Claims end by themselves and begin with a step, so it is enough to
+    /// look at who has made one.
+    fn check(&mut self, id: usize) {
+        let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
+        let Some(stepped) = self.running.get(&id) else { return };
+        for (name, _) in stepped.process.claims().filter(|(_, until)| valid(stepped, *until)) {
+            for (other, running) in self.running.iter().filter(|(other, _)| **other != id) {
+                if running.process.claims().any(|(claimed, until)| claimed == name && valid(running, until)) {
+                    self.violations.push(format!("at {} µs, {id} and {other} both have a claim to {name}", self.now));
                 }
             }
         }
@@ -343,42 +352,55 @@ impl<P: Process> World<P> {
             return call.unanswered();
         }
         let reply = match &call {
-            Call::Send { name, request } => {
-                Reply::Answer { name: name.clone(), answer: self.serve_lease(name, request.clone()) }
+            Call::Send { name, request, offers } => {
+                Reply::Answer { name: name.clone(), answer: self.serve_lease(name, request.clone(), offers.clone()) }
+            }
+            Call::List => {
+                let names: Vec<String> = self.leases.keys().cloned().collect();
+                Reply::Listed(Some(names.iter().filter_map(|name| self.read(name)).collect()))
+            }
+            Call::Delete { name, resource_version } => {
+                if self.lease(name).is_some_and(|lease| lease.resource_version == *resource_version) {
+                    self.leases.entry(name.clone()).or_default().push(None);
+                }
+                Reply::Deleted
             }
         };
         if fails_after { call.unanswered() } else { reply }
     }
 
-    fn serve_lease(&mut self, name: &str, request: Request) -> Answer {
+    fn serve_lease(&mut self, name: &str, request: Request, offers: BTreeSet<String>) -> Answer {
         match request {
-            Request::Read => {
-                let versions = self.leases.entry(name.to_owned()).or_default();
-                let mut age = 0;
-                // Nothing rests on reads being of the newest version.
-                while self.network == Network::Chaos && age + 1 < versions.len() && self.random.percent(10) {
-                    age += 1;
-                }
-                versions.iter().rev().nth(age).cloned().flatten().map_or(Answer::NotFound, Answer::Lease)
-            }
+            Request::Read => self.read(name).map_or(Answer::NotFound, |found| Answer::Lease(found.lease)),
             Request::Create(record) => match self.lease(name) {
                 Some(_) => Answer::Conflict,
-                None => self.write(name, record),
+                None => self.write(name, record, offers),
             },
             Request::Replace { resource_version, record, .. } => match self.lease(name) {
-                Some(lease) if lease.resource_version == resource_version => self.write(name, record),
+                Some(lease) if lease.resource_version == resource_version => self.write(name, record, offers),
                 Some(_) => Answer::Conflict,
                 None => Answer::NotFound,
             },
         }
     }
 
-    fn write(&mut self, name: &str, record: super::super::Record) -> Answer {
+    /// Nothing rests on reads being of the newest version.
+    fn read(&mut self, name: &str) -> Option<Found> {
+        let versions = self.leases.entry(name.to_owned()).or_default();
+        let mut age = 0;
+        while self.network == Network::Chaos && age + 1 < versions.len() && self.random.percent(10) {
+            age += 1;
+        }
+        versions.iter().rev().nth(age)?.clone()
+    }
+
+    fn write(&mut self, name: &str, record: Record, offers: BTreeSet<String>) -> Answer {
         assert!(record.duration_seconds > 0 && record.transitions >= 0, "the API server refuses {record:?}");
         self.resource_version += 1;
         self.writes += 1;
         let lease = Lease { resource_version: self.resource_version.to_string(), record };
-        self.leases.entry(name.to_owned()).or_default().push(Some(lease.clone()));
+        let found = Found { name: name.to_owned(), lease: lease.clone(), offers };
+        self.leases.entry(name.to_owned()).or_default().push(Some(found));
         Answer::Lease(lease)
     }
 }
@@ -387,6 +409,8 @@ impl Call {
     fn unanswered(&self) -> Reply {
         match self {
             Self::Send { name, .. } => Reply::Answer { name: name.clone(), answer: Answer::Unknown },
+            Self::List => Reply::Listed(None),
+            Self::Delete { .. } => Reply::Deleted,
         }
     }
 }
