@@ -233,6 +233,11 @@ impl Elector {
         may_become || self.is_claim_in_doubt || self.holder() == Some(&self.identity)
     }
 
+    /// Who this is.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
     /// What it is to do.
     pub fn goal(&self) -> Goal {
         self.goal

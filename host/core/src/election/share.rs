@@ -1,5 +1,8 @@
 //! The mounts that one of several replicas leads.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,6 +18,9 @@ use crate::random::splitmix64;
 /// Who took a mount that its replica did not take keeps it for so many lease durations: if that replica cannot, the mount would
 /// otherwise go to and fro, and have no leader half of the time.
 const FALLBACK_KEEPS: u32 = 10;
+
+/// The API server takes no longer value of a label.
+const LONGEST_LABEL: usize = 63;
 
 /// A Lease that was found when all were listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,16 +115,29 @@ impl Names {
 
     /// The Lease by which a replica says that it is there. The identity is in it as far as it may be in a name.
     pub fn replica(&self, identity: &str) -> String {
-        let digest = Sha256::digest(identity.as_bytes());
-        let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest(identity);
         let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
         let readable: String = identity.chars().map(letter).skip_while(|letter| *letter == '-').take(50).collect();
         format!("{}{readable}{}{digest}", self.replicas(), if readable.is_empty() { "" } else { "-" })
     }
 
+    /// The value of the label by which all are found: the deployment's name, if a label can say it.
+    pub fn label(&self) -> String {
+        if self.0.len() <= LONGEST_LABEL {
+            return self.0.clone();
+        }
+        let readable: String = self.0.chars().take(LONGEST_LABEL - 9).collect();
+        format!("{readable}-{}", digest(&self.0))
+    }
+
     fn replicas(&self) -> String {
         format!("{}.replica.", self.0)
     }
+}
+
+/// Tells names apart that look the same when they are cut.
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +279,11 @@ impl Share {
     /// The mounts that this replica may write for, each with until when.
     pub fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
         self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))
+    }
+
+    /// Who this is.
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// All mounts with the replica that they are to have, as far as this one knows.
