@@ -27,6 +27,16 @@ impl Holder {
         (Self(sender), Claim(Some(receiver)))
     }
 
+    /// The claim, for one more who writes.
+    pub fn claim(&self) -> Claim {
+        Claim(Some(self.0.subscribe()))
+    }
+
+    /// Whether there is anybody who asks for the claim.
+    pub fn is_asked(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     /// The claim is good until then.
     pub fn hold_until(&self, until: Instant) {
         self.0.send_replace(Some(until));

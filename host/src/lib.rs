@@ -35,6 +35,7 @@ mod client;
 pub mod clock;
 pub mod config;
 mod dev;
+pub mod election;
 mod events;
 mod finalizers;
 pub mod health;

@@ -74,6 +74,11 @@ struct Watch {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseName {
+    name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Outcome {
     result: &'static str,
 }
@@ -117,6 +122,7 @@ pub struct Metrics {
     watch_up: Family<Watch, Gauge>,
     config_reloads: Family<Outcome, Counter>,
     config_refused: Gauge,
+    leads: Family<LeaseName, Gauge>,
 }
 
 impl Default for Metrics {
@@ -148,6 +154,7 @@ impl Default for Metrics {
             watch_up: Family::default(),
             config_reloads: Family::default(),
             config_refused: Gauge::default(),
+            leads: Family::default(),
         };
         metrics.register();
         metrics
@@ -169,6 +176,7 @@ impl Metrics {
         registry.register("retries", "Keys that were queued again after an error", self.queue_retries.clone());
         registry.register_with_unit("queue_duration", "How long a key waited", Unit::Seconds, self.queue_seconds.clone());
         registry.register_with_unit("work_duration", "How long a key was worked on", Unit::Seconds, self.work_seconds.clone());
+        self.registry.register("leader_election_master_status", "Whether this host leads (1), by lease", self.leads.clone());
         let registry = self.registry.sub_registry_with_prefix("gyre");
         registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
         registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
@@ -331,6 +339,16 @@ impl Metrics {
             self.watch_silence.get_or_create(&watch(target)).set(health.silent_for().as_secs() as i64);
             self.watch_up.get_or_create(&watch(target)).set(i64::from(health.down().is_none()));
         }
+    }
+
+    /// Whether this host has that lease.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.leads.get_or_create(&LeaseName { name: lease.to_owned() }).set(i64::from(leads));
+    }
+
+    /// This host does not stand for that lease any more.
+    pub fn stands_no_more(&self, lease: &str) {
+        self.leads.remove(&LeaseName { name: lease.to_owned() });
     }
 
     /// So many objects are cached.

@@ -12,6 +12,7 @@
 
 pub mod conflict;
 pub mod contains;
+pub mod election;
 pub mod grants;
 pub mod manifest;
 pub mod names;
@@ -20,6 +21,7 @@ pub mod outcome;
 pub mod plan;
 pub mod quarantine;
 pub mod queue;
+mod random;
 pub mod reads;
 pub mod response;
 pub mod selector;

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use super::Options;
+use crate::random::{scale, splitmix64};
 
 /// How long a key waits after that many failures in a row: somewhere in the upper half of [`limit`], so that keys which failed
 /// together do not come back together.
@@ -27,30 +28,9 @@ pub(super) fn limit(options: &Options, failures: u32) -> Duration {
     Duration::from_nanos_u128(nanoseconds.min(options.max_delay.as_nanos()))
 }
 
-/// The fraction `random / 2^64` of `span`. 32 bits of it are enough: a fraction of a microsecond in 1000 s.
-fn scale(span: Duration, random: u64) -> Duration {
-    Duration::from_nanos_u128((span.as_nanos() * u128::from(random >> 32)) >> 32)
-}
-
-/// The finalizer of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): every bit of the input
-/// changes half of the output's.
-fn splitmix64(input: u64) -> u64 {
-    let mut mixed = input.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The first outputs of the reference implementation (<https://prng.di.unimi.it/splitmix64.c>) seeded with 0.
-    #[test]
-    fn the_mixer_is_the_published_one() {
-        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(splitmix64(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
-    }
 
     #[test]
     fn the_limit_doubles_up_to_the_cap() {

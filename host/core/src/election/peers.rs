@@ -1,0 +1,89 @@
+//! The other replicas, by the Leases that say that they are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::share::Found;
+use super::{Lease, Timing};
+use crate::queue::Time;
+
+/// After so many lease durations the Lease of a replica that is gone is deleted. Long enough that nobody takes it for alive, or
+/// itself comes back to it.
+const SWEPT_AFTER: u32 = 4;
+
+/// What is known of the other replicas.
+#[derive(Clone, Debug)]
+pub(super) struct Peers {
+    timing: Timing,
+    /// By the name of the Lease.
+    known: BTreeMap<String, Peer>,
+}
+
+#[derive(Clone, Debug)]
+struct Peer {
+    lease: Lease,
+    offers: BTreeSet<String>,
+    /// Since when the lease is unchanged.
+    since: Time,
+    /// Since when it has been renewed in time.
+    alive_since: Time,
+    /// When it is deleted if nothing happens.
+    sweep_at: Time,
+}
+
+impl Peer {
+    fn alive_until(&self, timing: &Timing) -> Time {
+        if self.lease.record.holder.is_empty() {
+            return self.since;
+        }
+        self.since + timing.patience(self.lease.record.duration_seconds)
+    }
+}
+
+impl Peers {
+    pub(super) fn new(timing: Timing) -> Self {
+        Self { timing, known: BTreeMap::new() }
+    }
+
+    /// Takes in the Leases of all other replicas.
+    pub(super) fn see(&mut self, found: impl IntoIterator<Item = Found>, now: Time) {
+        let mut before = std::mem::take(&mut self.known);
+        let sweep_at = now + self.timing.lease_duration() * SWEPT_AFTER;
+        for Found { name, lease, offers } in found {
+            let peer = match before.remove(&name) {
+                Some(peer) if peer.lease == lease => Peer { offers, ..peer },
+                Some(peer) if now < peer.alive_until(&self.timing) => Peer { lease, offers, since: now, sweep_at, ..peer },
+                _ => Peer { lease, offers, since: now, alive_since: now, sweep_at },
+            };
+            self.known.insert(name, peer);
+        }
+    }
+
+    /// The replicas that are alive, each with the mounts that it can lead.
+    pub(super) fn alive(&self, now: Time) -> impl Iterator<Item = (&str, &BTreeSet<String>)> {
+        let alive = self.known.values().filter(move |peer| now < peer.alive_until(&self.timing));
+        alive.map(|peer| (peer.lease.record.holder.as_str(), &peer.offers))
+    }
+
+    /// Since when that replica has been alive; none: it is not.
+    pub(super) fn alive_since(&self, identity: &str, now: Time) -> Option<Time> {
+        let peer = self.known.values().find(|peer| peer.lease.record.holder == identity)?;
+        (now < peer.alive_until(&self.timing)).then_some(peer.alive_since)
+    }
+
+    /// When the next of those that are alive is not any more, if it does not say so again.
+    pub(super) fn next_end(&self, now: Time) -> Option<Time> {
+        self.known.values().map(|peer| peer.alive_until(&self.timing)).filter(|until| now < *until).min()
+    }
+
+    /// The Leases that are to be deleted, each with its version: of replicas that are long gone. One that cannot be is tried
+    /// again later.
+    pub(super) fn sweep(&mut self, now: Time) -> Vec<(String, String)> {
+        let again = now + self.timing.lease_duration() * SWEPT_AFTER;
+        let mut swept = Vec::new();
+        for (name, peer) in self.known.iter_mut().filter(|(_, peer)| peer.sweep_at <= now) {
+            peer.sweep_at = again;
+            swept.push((name.clone(), peer.lease.resource_version.clone()));
+        }
+        swept
+    }
+}

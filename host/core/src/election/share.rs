@@ -1,0 +1,513 @@
+//! The mounts that one of several replicas leads.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::assignment::assignments;
+use super::elector::{self, Answer, Elector, Goal, NoIdentity, Request};
+use super::peers::Peers;
+use super::{Lease, Timing};
+use crate::queue::Time;
+use crate::random::splitmix64;
+
+/// Who took a mount that its replica did not take keeps it for so many lease durations: if that replica cannot, the mount would
+/// otherwise go to and fro, and have no leader half of the time.
+const FALLBACK_KEEPS: u32 = 10;
+
+/// The API server takes no longer value of a label.
+const LONGEST_LABEL: usize = 63;
+
+/// A Lease that was found when all were listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub lease: Lease,
+    /// Of a replica: which mounts it can lead.
+    pub offers: BTreeSet<String>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Time passed.
+    Tick,
+    /// These Leases there are; none: the list could not be had.
+    Listed(Option<Vec<Found>>),
+    /// The request about the Lease of that name ended like this.
+    Answered(String, Answer),
+    /// Nobody writes for that mount any more.
+    Drained(String),
+    /// These are the mounts that this replica can lead.
+    Mounts(BTreeSet<String>),
+    /// The process is about to end, and nobody writes for any mount any more.
+    Leave,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// List all Leases of this deployment, those of the replicas and of the mounts, as they are now.
+    List,
+    /// Send this about the Lease of that name. It never is a read.
+    Send {
+        /// Which Lease.
+        name: String,
+        /// What to do with it.
+        request: Request,
+        /// Of the Lease of this replica: the mounts that it can lead.
+        offers: Option<BTreeSet<String>>,
+    },
+    /// Delete just this version of that Lease. How it ends need not be told.
+    Delete {
+        /// Which Lease.
+        name: String,
+        /// The version that must still be there.
+        resource_version: String,
+    },
+    /// Begin no more work for that mount, and say when what is in progress has ended.
+    Drain(String),
+    /// All is given back: nothing else will be asked for.
+    Left,
+}
+
+/// Decides which mounts this replica leads, each by a lease of its own. See [the module's documentation](super).
+#[derive(Clone, Debug)]
+pub struct Share {
+    names: Names,
+    /// The Lease by which this replica says that it is there.
+    own: String,
+    identity: String,
+    timing: Timing,
+    random: u64,
+    presence: Member,
+    mounts: BTreeMap<String, Mount>,
+    /// The mounts that this replica can lead.
+    offers: BTreeSet<String>,
+    peers: Peers,
+    listing: Listing,
+    stage: Stage,
+    /// Which replica each mount is to have, of those that were alive, with what they can lead, when it was last asked.
+    assigned: BTreeMap<String, String>,
+    assigned_among: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// How the Leases are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(String);
+
+impl Names {
+    /// Of the deployment of that name.
+    pub fn new(deployment: &str) -> Self {
+        Self(deployment.to_owned())
+    }
+
+    /// The Lease of a mount. With a dot, since mounts have none in their names: no two deployments have one in common.
+    pub fn mount(&self, mount: &str) -> String {
+        format!("{}.{mount}", self.0)
+    }
+
+    /// The Lease by which a replica says that it is there. The identity is in it as far as it may be in a name.
+    pub fn replica(&self, identity: &str) -> String {
+        let digest = digest(identity);
+        let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
+        let readable: String = identity.chars().map(letter).skip_while(|letter| *letter == '-').take(50).collect();
+        format!("{}{readable}{}{digest}", self.replicas(), if readable.is_empty() { "" } else { "-" })
+    }
+
+    /// The value of the label by which all are found: the deployment's name, if a label can say it.
+    pub fn label(&self) -> String {
+        if self.0.len() <= LONGEST_LABEL {
+            return self.0.clone();
+        }
+        let readable: String = self.0.chars().take(LONGEST_LABEL - 9).collect();
+        format!("{readable}-{}", digest(&self.0))
+    }
+
+    fn replicas(&self) -> String {
+        format!("{}.replica.", self.0)
+    }
+}
+
+/// Tells names apart that look the same when they are cut.
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// The others are told first that this replica goes, so that they know whose its mounts are when they are free.
+    Retiring {
+        until: Time,
+    },
+    Leaving,
+    Left,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Listing {
+    /// When the list that is under way was asked for.
+    asked: Option<Time>,
+    due: Time,
+    /// Whether there ever was one.
+    is_known: bool,
+}
+
+/// An elector, and what it waits for.
+#[derive(Clone, Debug)]
+struct Member {
+    elector: Elector,
+    /// When it wanted to read its lease.
+    reads: Option<Time>,
+    wake: Option<Time>,
+    has_left: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Mount {
+    /// Of its Lease.
+    name: String,
+    member: Member,
+    turn: Turn,
+    /// As a fallback.
+    kept_until: Option<Time>,
+}
+
+/// How this replica stands to a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// It leads it or not.
+    Settled,
+    /// It leads it until nobody writes for it any more.
+    Draining,
+    /// It does not lead it any more, and has not given it back yet.
+    GivingBack,
+}
+
+impl Share {
+    /// The share of a replica that can lead these mounts, in the deployment of that name. As for [`Elector::new`], two processes
+    /// never have the same identity.
+    ///
+    /// # Errors
+    ///
+    /// Without an identity.
+    pub fn new(
+        names: Names,
+        identity: String,
+        timing: Timing,
+        offers: BTreeSet<String>,
+        seed: u64,
+    ) -> Result<Self, NoIdentity> {
+        let presence = Member::new(Elector::new(identity.clone(), timing, Goal::Lead, seed)?);
+        Ok(Self {
+            own: names.replica(&identity),
+            names,
+            identity,
+            timing,
+            random: splitmix64(seed),
+            presence,
+            mounts: BTreeMap::new(),
+            offers,
+            peers: Peers::new(timing),
+            listing: Listing { asked: None, due: Time::default(), is_known: false },
+            stage: Stage::Running,
+            assigned: BTreeMap::new(),
+            assigned_among: BTreeMap::new(),
+        })
+    }
+
+    /// Takes in what happened, and says what to do.
+    ///
+    /// # Assumptions
+    ///
+    /// As for [`Elector::step`]: `now` is read before requests are sent and after answers have come; each request but
+    /// [`Action::Delete`] is answered once. So is [`Action::Drain`], with [`Input::Drained`].
+    ///
+    /// # Guarantees
+    ///
+    /// There is at most one list, and one request about each Lease, at a time.
+    pub fn step(&mut self, input: Input, now: Time) -> Vec<Action> {
+        if self.stage == Stage::Left {
+            return Vec::new();
+        }
+        let mut actions = Vec::new();
+        match input {
+            Input::Tick => {}
+            Input::Listed(found) => self.listed(found, now, &mut actions),
+            Input::Answered(name, answer) => self.answered(&name, answer, now, &mut actions),
+            Input::Drained(mount) => {
+                if let Some(mount) = self.mounts.get_mut(&mount).filter(|mount| mount.turn == Turn::Draining) {
+                    mount.turn = Turn::GivingBack;
+                }
+            }
+            Input::Mounts(mounts) => self.offers = mounts,
+            Input::Leave if self.stage == Stage::Running => {
+                self.stage = Stage::Retiring { until: now + self.timing.retry_period() };
+            }
+            Input::Leave => {}
+        }
+        self.proceed(now, &mut actions);
+        self.list(now, &mut actions);
+        actions
+    }
+
+    /// When to say that time passed, if nothing else happens. It is after the step before.
+    pub fn wakeup(&self, now: Time) -> Option<Time> {
+        let members = self.mounts.values().map(|mount| &mount.member).chain([&self.presence]);
+        let retires = match self.stage {
+            Stage::Running => self.peers.next_end(now),
+            Stage::Retiring { until } => Some(until),
+            Stage::Leaving => None,
+            Stage::Left => return None,
+        };
+        let lists = self.listing.asked.is_none().then_some(self.listing.due);
+        members.filter_map(|member| member.wake).chain(retires).chain(lists).min()
+    }
+
+    /// Until when this replica may write for that mount; none: it may not.
+    pub fn claim(&self, mount: &str) -> Option<Time> {
+        self.mounts.get(mount)?.member.elector.claim()
+    }
+
+    /// The mounts that this replica may write for, each with until when.
+    pub fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
+        self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))
+    }
+
+    /// Who this is.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// All mounts with the replica that they are to have, as far as this one knows.
+    pub fn assigned(&self) -> &BTreeMap<String, String> {
+        &self.assigned
+    }
+
+    fn listed(&mut self, found: Option<Vec<Found>>, now: Time, actions: &mut Vec<Action>) {
+        let Some(asked) = self.listing.asked.take() else { return };
+        let Some(found) = found else {
+            let members = self.mounts.values_mut().map(|mount| &mut mount.member).chain([&mut self.presence]);
+            for member in members.filter(|member| member.reads.is_some_and(|reads| reads <= asked)) {
+                member.reads = None;
+                member.elector.answered(Answer::Unknown, now);
+            }
+            return;
+        };
+        self.listing.is_known = true;
+        let (prefix, own) = (self.names.replicas(), self.own.clone());
+        let (replicas, others): (Vec<Found>, Vec<Found>) =
+            found.into_iter().partition(|found| found.name.starts_with(&prefix) && found.name != own);
+        self.peers.see(replicas, now);
+        for (name, resource_version) in self.peers.sweep(now) {
+            actions.push(Action::Delete { name, resource_version });
+        }
+        // Who is to lead what comes first, so that nobody takes on the way what it is to leave to another.
+        self.aim(now, actions);
+        let mut leases: BTreeMap<String, Lease> = others.into_iter().map(|found| (found.name, found.lease)).collect();
+        let presence = leases.remove(&own);
+        let offers = &self.offers;
+        self.presence.step(
+            elector::Input::Seen(asked, presence),
+            now,
+            |request| Action::presence(&own, request, offers),
+            actions,
+        );
+        for Mount { name, member, .. } in self.mounts.values_mut() {
+            let seen = elector::Input::Seen(asked, leases.remove(name));
+            member.step(seen, now, |request| Action::mount(name, request), actions);
+        }
+    }
+
+    fn answered(&mut self, name: &str, answer: Answer, now: Time, actions: &mut Vec<Action>) {
+        let input = elector::Input::Answer(answer);
+        if name == self.own {
+            let offers = &self.offers;
+            self.presence.step(input, now, |request| Action::presence(name, request, offers), actions);
+        } else if let Some((_, mount)) = self.mounts.iter_mut().find(|(_, mount)| mount.name == name) {
+            mount.member.step(input, now, |request| Action::mount(name, request), actions);
+        }
+    }
+
+    /// Goes on with whatever time or goals make due.
+    fn proceed(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.aim(now, actions);
+        let (own, offers) = (&self.own, &self.offers);
+        self.presence.step(elector::Input::Tick, now, |request| Action::presence(own, request, offers), actions);
+        for Mount { name, member, .. } in self.mounts.values_mut() {
+            member.step(elector::Input::Tick, now, |request| Action::mount(name, request), actions);
+        }
+        self.mounts.retain(|_, mount| !mount.member.has_left);
+        match self.stage {
+            Stage::Retiring { until } if self.presence.has_left || until <= now => {
+                self.stage = Stage::Leaving;
+                self.proceed(now, actions);
+            }
+            Stage::Leaving if self.presence.has_left && self.mounts.is_empty() => {
+                self.stage = Stage::Left;
+                if let Some(Lease { resource_version, .. }) = self.presence.elector.lease() {
+                    actions.push(Action::Delete { name: self.own.clone(), resource_version: resource_version.clone() });
+                }
+                actions.push(Action::Left);
+            }
+            _ => {}
+        }
+    }
+
+    fn list(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let reads = self.mounts.values().any(|mount| mount.member.reads.is_some()) || self.presence.reads.is_some();
+        if self.stage != Stage::Left && self.listing.asked.is_none() && (reads || self.listing.due <= now) {
+            self.random = splitmix64(self.random);
+            self.listing.asked = Some(now);
+            self.listing.due = now + self.timing.pause(self.random);
+            actions.push(Action::List);
+        }
+    }
+
+    /// Sets the goals: what this replica is to lead, and what to leave to others.
+    fn aim(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.stage != Stage::Running {
+            self.presence.aim(Goal::Leave, now);
+            if self.stage == Stage::Leaving {
+                self.mounts.values_mut().for_each(|mount| mount.member.aim(Goal::Leave, now));
+            }
+            return;
+        }
+        if !self.listing.is_known {
+            return;
+        }
+        self.assign(now);
+        for name in &self.offers {
+            if !self.mounts.contains_key(name) {
+                let elector = Elector::new(self.identity.clone(), self.timing, Goal::Follow, self.random ^ seed_of(name));
+                // An identity there is: this share has it.
+                let Ok(elector) = elector else { continue };
+                let (lease, member) = (self.names.mount(name), Member::new(elector));
+                self.mounts.insert(name.clone(), Mount { name: lease, member, turn: Turn::Settled, kept_until: None });
+            }
+        }
+        let hysteresis = self.timing.lease_duration();
+        for (name, mount) in &mut self.mounts {
+            let assigned = self.assigned.get(name).map(String::as_str);
+            let is_offered = self.offers.contains(name);
+            let wants_it_back = |peer| self.peers.alive_since(peer, now).is_some_and(|since| since + hysteresis <= now);
+            let is_wanted = !is_offered || assigned.is_some_and(|peer| peer != self.identity && wants_it_back(peer));
+            match mount.regard(Regard { is_mine: assigned == Some(&self.identity), is_offered, is_wanted, hysteresis }, now) {
+                Course::Drain => actions.push(Action::Drain(name.clone())),
+                Course::Aim(goal) => mount.member.aim(goal, now),
+            }
+        }
+    }
+
+    fn assign(&mut self, now: Time) {
+        let me = (self.identity.as_str(), &self.offers);
+        let among: BTreeMap<&str, &BTreeSet<String>> = self.peers.alive(now).chain([me]).collect();
+        let known = self.assigned_among.iter().map(|(replica, offers)| (replica.as_str(), offers));
+        if known.eq(among.iter().map(|(replica, offers)| (*replica, *offers))) {
+            return;
+        }
+        let assigned = assignments(among.iter().map(|(replica, offers)| (*replica, *offers)));
+        let assigned = assigned.into_iter().map(|(mount, replica)| (mount.to_owned(), replica.to_owned())).collect();
+        let among = among.into_iter().map(|(replica, offers)| (replica.to_owned(), offers.clone())).collect();
+        (self.assigned, self.assigned_among) = (assigned, among);
+    }
+}
+
+/// What a replica's standing to a mount follows from.
+#[derive(Clone, Copy)]
+struct Regard {
+    is_mine: bool,
+    is_offered: bool,
+    is_wanted: bool,
+    hysteresis: Duration,
+}
+
+enum Course {
+    Drain,
+    Aim(Goal),
+}
+
+impl Mount {
+    fn regard(&mut self, regard: Regard, now: Time) -> Course {
+        let may_hold = self.member.elector.may_hold();
+        if self.turn == Turn::GivingBack && !may_hold {
+            self.turn = Turn::Settled;
+        }
+        match self.turn {
+            Turn::Draining => Course::Aim(Goal::Lead),
+            Turn::GivingBack => Course::Aim(if regard.is_offered { Goal::Follow } else { Goal::Leave }),
+            Turn::Settled if regard.is_mine && regard.is_offered => {
+                self.kept_until = None;
+                Course::Aim(Goal::Lead)
+            }
+            Turn::Settled if may_hold => {
+                let is_kept = regard.is_offered && self.kept_until.is_some_and(|until| now < until);
+                if !regard.is_wanted || is_kept {
+                    return Course::Aim(Goal::Lead);
+                }
+                self.kept_until = None;
+                self.turn = Turn::Draining;
+                Course::Drain
+            }
+            Turn::Settled if !regard.is_offered => Course::Aim(Goal::Leave),
+            // The replica that is to have it does not take it.
+            Turn::Settled if self.member.elector.free_since(now).is_some_and(|since| since + regard.hysteresis <= now) => {
+                self.kept_until = Some(now + regard.hysteresis * FALLBACK_KEEPS);
+                Course::Aim(Goal::Lead)
+            }
+            Turn::Settled => Course::Aim(Goal::Follow),
+        }
+    }
+}
+
+impl Member {
+    fn new(elector: Elector) -> Self {
+        Self { elector, reads: None, wake: None, has_left: false }
+    }
+
+    /// What it does about it, it is asked for in the same step.
+    fn aim(&mut self, goal: Goal, now: Time) {
+        self.elector.aim(goal, now);
+    }
+
+    fn step(&mut self, input: elector::Input, now: Time, action: impl FnOnce(Request) -> Action, actions: &mut Vec<Action>) {
+        match self.elector.step(input, now) {
+            elector::Action::Send(Request::Read) => {
+                self.wake = None;
+                self.reads = Some(now);
+            }
+            elector::Action::Send(request) => {
+                (self.wake, self.reads) = (None, None);
+                actions.push(action(request));
+            }
+            elector::Action::Wait(until) => (self.wake, self.reads) = (Some(until), None),
+            elector::Action::Pending => self.wake = None,
+            elector::Action::Left => {
+                (self.wake, self.reads) = (None, None);
+                self.has_left = true;
+            }
+        }
+    }
+}
+
+impl Action {
+    fn mount(name: &str, request: Request) -> Self {
+        Self::Send { name: name.to_owned(), request, offers: None }
+    }
+
+    fn presence(name: &str, request: Request, offers: &BTreeSet<String>) -> Self {
+        Self::Send { name: name.to_owned(), request, offers: Some(offers.clone()) }
+    }
+}
+
+/// Mounts do not go on in step.
+fn seed_of(name: &str) -> u64 {
+    name.bytes().fold(0, |seed, byte| splitmix64(seed ^ u64::from(byte)))
+}

@@ -1,0 +1,193 @@
+//! What a replica does about mounts, step by step.
+
+use super::super::{Record, Term};
+use super::*;
+
+fn at(seconds: u64) -> Time {
+    Time::from_duration(Duration::from_secs(seconds))
+}
+
+fn mounts(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// An API server that answers at once, and a replica called "me" that can lead mount "a" and "b".
+struct Told {
+    share: Share,
+    leases: BTreeMap<String, Found>,
+    version: u32,
+    drained: Vec<String>,
+    deleted: Vec<String>,
+    has_left: bool,
+}
+
+impl Told {
+    fn new() -> Self {
+        let share = Share::new(names(), "me".to_owned(), Timing::default(), mounts(&["a", "b"]), 1).unwrap();
+        Self { share, leases: BTreeMap::new(), version: 0, drained: Vec::new(), deleted: Vec::new(), has_left: false }
+    }
+
+    fn write(&mut self, name: &str, record: Record, offers: BTreeSet<String>) -> Lease {
+        self.version += 1;
+        let lease = Lease { resource_version: self.version.to_string(), record };
+        let found = Found { name: name.to_owned(), lease: lease.clone(), offers };
+        self.leases.insert(name.to_owned(), found);
+        lease
+    }
+
+    /// Another process renews a lease.
+    fn another(&mut self, name: &str, holder: &str, offers: &[&str]) {
+        let record = Record { holder: holder.to_owned(), duration_seconds: 15, transitions: 0 };
+        self.write(name, record, mounts(offers));
+    }
+
+    fn told(&mut self, input: Input, now: Time) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            for action in self.share.step(input, now) {
+                match action {
+                    Action::List => inputs.push(Input::Listed(Some(self.leases.values().cloned().collect()))),
+                    Action::Send { name, request, offers } => {
+                        let (Request::Create(record) | Request::Replace { record, .. }) = request else { unreachable!() };
+                        let lease = self.write(&name, record, offers.unwrap_or_default());
+                        inputs.push(Input::Answered(name, Answer::Lease(lease)));
+                    }
+                    Action::Delete { name, .. } => {
+                        self.leases.remove(&name);
+                        self.deleted.push(name);
+                    }
+                    Action::Drain(mount) => self.drained.push(mount),
+                    Action::Left => self.has_left = true,
+                }
+            }
+        }
+    }
+
+    /// Time passes, in steps of a second, and `each` says what else happens.
+    fn pass(&mut self, from: u64, to: u64, mut each: impl FnMut(&mut Self)) {
+        for second in from..=to {
+            each(self);
+            self.told(Input::Tick, at(second));
+        }
+    }
+
+    fn leads(&self) -> Vec<&str> {
+        self.share.claims().map(|(mount, _)| mount).collect()
+    }
+
+    /// The mount that the other replica, "peer", is to have: each has one.
+    fn of_peer(&self) -> String {
+        let of = self.share.assigned().iter().find(|(_, replica)| *replica == "peer");
+        of.unwrap().0.clone()
+    }
+}
+
+fn names() -> Names {
+    Names::new("gyre")
+}
+
+/// There is a peer, and says so.
+fn with_peer(told: &mut Told) {
+    told.another(&names().replica("peer"), "peer", &["a", "b"]);
+}
+
+#[test]
+fn who_is_alone_leads_all() {
+    let mut told = Told::new();
+    told.told(Input::Tick, at(0));
+    assert_eq!(told.leads(), ["a", "b"]);
+    assert_eq!(told.leases[&names().replica("me")].offers, mounts(&["a", "b"]));
+}
+
+#[test]
+fn what_is_anothers_is_given_back_when_that_one_has_been_there_for_a_lease_duration() {
+    let mut told = Told::new();
+    told.told(Input::Tick, at(0));
+    told.pass(1, 14, with_peer);
+    assert!(told.drained.is_empty() && told.leads().len() == 2, "it might go again at once");
+    told.pass(15, 18, with_peer);
+    assert_eq!(told.drained, [told.of_peer()]);
+    assert_eq!(told.leads().len(), 2, "until nobody writes any more");
+    let given = told.of_peer();
+    told.told(Input::Drained(given.clone()), at(19));
+    assert_eq!(told.leads().len(), 1);
+    let record = &told.leases[&names().mount(&given)].lease.record;
+    assert_eq!((record.holder.as_str(), record.duration_seconds), ("", 1));
+    told.pass(20, 30, with_peer);
+    assert_eq!((told.leads().len(), told.drained.len()), (1, 1), "it waits for the other to take it");
+}
+
+#[test]
+fn what_another_does_not_take_is_taken_after_a_lease_duration_and_kept_for_a_while() {
+    let mut told = Told::new();
+    with_peer(&mut told);
+    told.pass(0, 14, with_peer);
+    assert_eq!(told.leads().len(), 1);
+    told.pass(15, 100, with_peer);
+    assert_eq!((told.leads().len(), told.drained.len()), (2, 0));
+    told.pass(101, 175, with_peer);
+    assert_eq!(told.drained, [told.of_peer()]);
+}
+
+#[test]
+fn what_a_dead_replica_led_is_taken_when_both_of_its_leases_have_expired() {
+    let mut told = Told::new();
+    with_peer(&mut told);
+    for mount in ["a", "b"] {
+        told.another(&names().mount(mount), "peer", &[]);
+    }
+    told.pass(0, 14, |_| ());
+    assert_eq!(told.leads(), [""; 0]);
+    told.pass(15, 15, |_| ());
+    assert_eq!(told.leads(), ["a", "b"]);
+    told.pass(16, 59, |_| ());
+    assert!(told.deleted.is_empty());
+    told.pass(60, 64, |_| ());
+    assert_eq!(told.deleted, [names().replica("peer")], "it is long gone");
+}
+
+#[test]
+fn a_mount_that_is_not_led_any_more_is_drained_and_given_back() {
+    let mut told = Told::new();
+    told.told(Input::Tick, at(0));
+    told.told(Input::Mounts(mounts(&["a"])), at(1));
+    assert_eq!(told.drained, ["b"]);
+    told.told(Input::Drained("b".to_owned()), at(2));
+    assert_eq!(told.leads(), ["a"]);
+    assert_eq!(told.leases[&names().mount("b")].lease.record.holder, "");
+    told.pass(3, 5, |_| ());
+    assert_eq!(told.leases[&names().replica("me")].offers, mounts(&["a"]));
+    told.told(Input::Mounts(mounts(&["a", "b"])), at(6));
+    told.pass(7, 9, |_| ());
+    assert_eq!(told.leads(), ["a", "b"]);
+}
+
+#[test]
+fn who_ends_says_so_before_it_gives_back_and_leaves_nothing_behind() {
+    let mut told = Told::new();
+    told.told(Input::Tick, at(0));
+    let actions = told.share.step(Input::Leave, at(1));
+    let [Action::Send { name, request: Request::Replace { record, term: Term::Begins, .. }, .. }] = actions.as_slice() else {
+        panic!("{actions:?}");
+    };
+    assert_eq!((name, record.holder.as_str()), (&names().replica("me"), ""));
+    assert_eq!(told.leads().len(), 2);
+    let lease = told.write(name, record.clone(), mounts(&[]));
+    told.told(Input::Answered(name.clone(), Answer::Lease(lease)), at(1));
+    assert!(told.has_left && told.leads().is_empty());
+    assert_eq!(told.deleted, [names().replica("me")]);
+    assert!(told.leases.values().all(|found| found.lease.record.holder.is_empty()));
+    assert_eq!(told.share.wakeup(at(2)), None);
+}
+
+#[test]
+fn names_are_what_the_api_server_accepts_and_differ() {
+    let odd = ["gyre-7d9f_01ab", "Host.Example_1", "___", "ü", &"x".repeat(300)];
+    let all: BTreeSet<String> = odd.iter().map(|identity| names().replica(identity)).collect();
+    assert_eq!(all.len(), odd.len());
+    assert!(all.iter().all(|name| crate::names::is_dns_subdomain(name)), "{all:?}");
+    assert_eq!(names().mount("echo"), "gyre.echo");
+    assert!(names().replica("gyre-7d9f_01ab").starts_with("gyre.replica.gyre-7d9f-01ab-"));
+    assert_eq!(names().label(), "gyre");
+    assert_eq!(Names::new(&"x".repeat(64)).label().len(), 63);
+}

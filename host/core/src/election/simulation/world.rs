@@ -1,0 +1,416 @@
+//! The world that elections are simulated in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::super::share::Found;
+use super::super::{Answer, Lease, Record, Request};
+use crate::queue::Time;
+use crate::random::splitmix64;
+
+/// Real time, in microseconds. Nobody in the simulation knows it.
+pub(super) type Moment = u64;
+
+pub(super) const SECOND: Moment = 1_000_000;
+/// What is sent during the chaos has arrived, or never will, so long after it.
+pub(super) const LONGEST_DELAY: Moment = 30 * SECOND;
+
+/// Random numbers that follow from a seed.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(splitmix64(seed))
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        splitmix64(self.0)
+    }
+
+    pub(super) fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.next() % (most - least + 1)
+    }
+
+    pub(super) fn percent(&mut self, chance: u64) -> bool {
+        self.next() % 100 < chance
+    }
+}
+
+/// A clock of one process: it shows something arbitrary, and runs at a rate of its own.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    real: Moment,
+    shown: u64,
+    /// Microseconds in a million real ones.
+    rate: u64,
+}
+
+impl Clock {
+    fn at(&self, real: Moment) -> Time {
+        let passed = u128::from(real - self.real) * u128::from(self.rate) / 1_000_000;
+        Time::from_duration(Duration::from_micros(self.shown + passed as u64))
+    }
+
+    /// When it shows this.
+    fn when(&self, time: Time) -> Moment {
+        let shown = time.as_duration().as_nanos().div_ceil(1000);
+        let ahead = shown.saturating_sub(u128::from(self.shown));
+        self.real + u64::try_from((ahead * 1_000_000).div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX / 2)
+    }
+
+    fn set_rate(&mut self, real: Moment, rate: u64) {
+        *self = Self { real, shown: self.at(real).as_duration().as_micros() as u64, rate };
+    }
+}
+
+/// What a process asks the API server for.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    Send { name: String, request: Request, offers: BTreeSet<String> },
+    List,
+    Delete { name: String, resource_version: String },
+}
+
+/// What the API server says.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Answer { name: String, answer: Answer },
+    Listed(Option<Vec<Found>>),
+    Deleted,
+}
+
+/// What a process does after a step.
+#[derive(Default)]
+pub(super) struct Effects {
+    pub(super) calls: Vec<Call>,
+    pub(super) wake: Option<Time>,
+}
+
+/// A process: it elects, and may write while it has a claim.
+pub(super) trait Process {
+    fn wake(&mut self, now: Time) -> Effects;
+    fn answered(&mut self, reply: Reply, now: Time) -> Effects;
+    /// What it may write to, and until when.
+    fn claims(&self) -> impl Iterator<Item = (&str, Time)>;
+    fn request_timeout(&self) -> Duration;
+}
+
+enum Event {
+    Wake { process: usize, alarm: u64 },
+    Arrives { process: usize, call: u64, what: Call },
+    Replied { process: usize, call: u64, reply: Reply },
+    TimedOut { process: usize, call: u64, what: Call },
+}
+
+struct Running<P> {
+    process: P,
+    clock: Clock,
+    /// The calls without an answer yet.
+    open: BTreeSet<u64>,
+    alarm: u64,
+    paused_until: Moment,
+    cut_off_until: Moment,
+}
+
+/// What the network does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Network {
+    Chaos,
+    Calm,
+}
+
+/// How far the rates of clocks may be apart: between the two, in microseconds to a million real ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    pub(super) slowest: u64,
+    pub(super) fastest: u64,
+}
+
+impl Rates {
+    /// The slowest is slower than the fastest by this.
+    pub(super) fn apart(slowness: f64) -> Self {
+        let root = (1.0 - slowness).sqrt();
+        Self { slowest: (1e6 * root).ceil() as u64, fastest: (1e6 / root).floor() as u64 }
+    }
+}
+
+/// The API server, the network and the processes.
+pub(super) struct World<P> {
+    pub(super) now: Moment,
+    pub(super) random: Random,
+    pub(super) network: Network,
+    rates: Rates,
+    events: BTreeMap<(Moment, u64), Event>,
+    next: u64,
+    /// All versions that there ever were; none: it was deleted.
+    leases: BTreeMap<String, Vec<Option<Found>>>,
+    resource_version: u64,
+    running: BTreeMap<usize, Running<P>>,
+    pub(super) violations: Vec<String>,
+    /// How many writes the API server did.
+    pub(super) writes: u64,
+}
+
+impl<P: Process> World<P> {
+    pub(super) fn new(seed: u64, rates: Rates) -> Self {
+        Self {
+            now: 0,
+            random: Random::new(seed),
+            network: Network::Calm,
+            rates,
+            events: BTreeMap::new(),
+            next: 0,
+            leases: BTreeMap::new(),
+            resource_version: 0,
+            running: BTreeMap::new(),
+            violations: Vec::new(),
+            writes: 0,
+        }
+    }
+
+    /// Starts a process. Its clock may show anything.
+    pub(super) fn start(&mut self, id: usize, process: P) {
+        let clock = Clock {
+            real: self.now,
+            shown: self.random.between(0, 1_000_000 * SECOND),
+            rate: self.random.between(self.rates.slowest, self.rates.fastest),
+        };
+        let running = Running { process, clock, open: BTreeSet::new(), alarm: 0, paused_until: 0, cut_off_until: 0 };
+        self.running.insert(id, running);
+        self.step(id, |process, now| process.wake(now));
+    }
+
+    /// What it has sent may arrive all the same.
+    pub(super) fn kill(&mut self, id: usize) {
+        self.running.remove(&id);
+    }
+
+    pub(super) fn ids(&self) -> Vec<usize> {
+        self.running.keys().copied().collect()
+    }
+
+    pub(super) fn pause(&mut self, id: usize, lasts: Moment) {
+        let until = self.now + lasts;
+        self.running.entry(id).and_modify(|running| running.paused_until = until);
+    }
+
+    pub(super) fn cut_off(&mut self, id: usize, lasts: Moment) {
+        let until = self.now + lasts;
+        self.running.entry(id).and_modify(|running| running.cut_off_until = until);
+    }
+
+    pub(super) fn change_rate(&mut self, id: usize) {
+        let rate = self.random.between(self.rates.slowest, self.rates.fastest);
+        let now = self.now;
+        self.running.entry(id).and_modify(|running| running.clock.set_rate(now, rate));
+        // Timers follow the clock.
+        self.push(now, |alarm| Event::Wake { process: id, alarm });
+        let alarm = self.next - 1;
+        self.running.entry(id).and_modify(|running| running.alarm = alarm);
+    }
+
+    /// Lets a process do something.
+    pub(super) fn step(&mut self, id: usize, act: impl FnOnce(&mut P, Time) -> Effects) {
+        let Some(running) = self.running.get_mut(&id) else { return };
+        let now = running.clock.at(self.now);
+        let effects = act(&mut running.process, now);
+        let clock = running.clock;
+        let times_out = clock.when(now + running.process.request_timeout());
+        let is_cut_off = self.now < running.cut_off_until;
+        self.check(id);
+        if let Some(wake) = effects.wake {
+            assert!(wake > now, "the process would run without pause");
+            self.push(clock.when(wake), |alarm| Event::Wake { process: id, alarm });
+            let alarm = self.next - 1;
+            self.running.entry(id).and_modify(|running| running.alarm = alarm);
+        }
+        for what in effects.calls {
+            let call = self.next;
+            self.next += 1;
+            self.running.entry(id).and_modify(|running| {
+                running.open.insert(call);
+            });
+            let copy = what.clone();
+            self.push(times_out, |_| Event::TimedOut { process: id, call, what: copy });
+            self.travels(is_cut_off, Event::Arrives { process: id, call, what });
+        }
+    }
+
+    /// Goes on until then.
+    pub(super) fn run_until(&mut self, end: Moment) {
+        while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
+            let ((now, _), event) = entry.remove_entry();
+            self.now = now;
+            self.happens(event);
+        }
+        self.now = end;
+    }
+
+    /// Who has a claim to what now.
+    pub(super) fn who_may_write(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut held: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (id, running) in &self.running {
+            let now = running.clock.at(self.now);
+            for (name, _) in running.process.claims().filter(|(_, until)| now < *until) {
+                held.entry(name).or_default().push(*id);
+            }
+        }
+        held
+    }
+
+    pub(super) fn process(&self, id: usize) -> &P {
+        &self.running[&id].process
+    }
+
+    /// The lease as it is.
+    pub(super) fn lease(&self, name: &str) -> Option<&Lease> {
+        Some(&self.leases.get(name)?.last()?.as_ref()?.lease)
+    }
+
+    /// Somebody changes something about the lease that has nothing to do with its holder.
+    pub(super) fn touch(&mut self, name: &str) {
+        if let Some(found) = self.leases.get(name).and_then(|versions| versions.last()?.clone()) {
+            self.write(name, found.lease.record, found.offers);
+        }
+    }
+
+    /// The law: at no moment have two processes a claim to the same. Claims end by themselves and begin with a step, so it is enough to
+    /// look at who has made one.
+    fn check(&mut self, id: usize) {
+        let valid = |running: &Running<P>, until| running.clock.at(self.now) < until;
+        let Some(stepped) = self.running.get(&id) else { return };
+        for (name, _) in stepped.process.claims().filter(|(_, until)| valid(stepped, *until)) {
+            for (other, running) in self.running.iter().filter(|(other, _)| **other != id) {
+                if running.process.claims().any(|(claimed, until)| claimed == name && valid(running, until)) {
+                    self.violations.push(format!("at {} µs, {id} and {other} both have a claim to {name}", self.now));
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, at: Moment, event: impl FnOnce(u64) -> Event) {
+        let number = self.next;
+        self.next += 1;
+        self.events.insert((at, number), event(number));
+    }
+
+    /// Something is sent, and arrives some time, or never.
+    fn travels(&mut self, is_cut_off: bool, event: Event) {
+        let delay = match self.network {
+            Network::Calm => self.random.between(500, 20_000),
+            Network::Chaos => match self.random.between(0, 99) {
+                0..10 => return,
+                10..15 => self.random.between(0, LONGEST_DELAY),
+                15..30 => self.random.between(0, 3 * SECOND),
+                _ => self.random.between(0, 50_000),
+            },
+        };
+        if !is_cut_off {
+            self.push(self.now + delay, |_| event);
+        }
+    }
+
+    fn happens(&mut self, event: Event) {
+        let (Event::Wake { process: id, .. }
+        | Event::Arrives { process: id, .. }
+        | Event::Replied { process: id, .. }
+        | Event::TimedOut { process: id, .. }) = event;
+        if let Event::Arrives { process, call, what } = event {
+            let is_cut_off = self.running.get(&process).is_some_and(|running| self.now < running.cut_off_until);
+            let reply = self.serve(what);
+            self.travels(is_cut_off, Event::Replied { process, call, reply });
+            return;
+        }
+        let Some(running) = self.running.get_mut(&id) else { return };
+        if self.now < running.paused_until {
+            // When it goes on, it comes upon what happened meanwhile in any order.
+            let resumes = running.paused_until + self.random.between(0, 3);
+            self.push(resumes, |_| event);
+            return;
+        }
+        match event {
+            // Pushed events get new numbers, so an alarm is known by the one that it was set with.
+            Event::Wake { alarm, .. } if alarm == running.alarm => self.step(id, |process, now| process.wake(now)),
+            Event::Replied { call, reply, .. } if running.open.remove(&call) => {
+                self.step(id, |process, now| process.answered(reply, now));
+            }
+            Event::TimedOut { call, what, .. } if running.open.remove(&call) => {
+                self.step(id, |process, now| process.answered(what.unanswered(), now));
+            }
+            _ => {}
+        }
+    }
+
+    fn serve(&mut self, call: Call) -> Reply {
+        // An overloaded server fails before, or after it has done what was asked.
+        let (fails_before, fails_after) = match self.network {
+            Network::Calm => (false, false),
+            Network::Chaos => (self.random.percent(5), self.random.percent(5)),
+        };
+        if fails_before {
+            return call.unanswered();
+        }
+        let reply = match &call {
+            Call::Send { name, request, offers } => {
+                Reply::Answer { name: name.clone(), answer: self.serve_lease(name, request.clone(), offers.clone()) }
+            }
+            Call::List => {
+                let names: Vec<String> = self.leases.keys().cloned().collect();
+                Reply::Listed(Some(names.iter().filter_map(|name| self.read(name)).collect()))
+            }
+            Call::Delete { name, resource_version } => {
+                if self.lease(name).is_some_and(|lease| lease.resource_version == *resource_version) {
+                    self.leases.entry(name.clone()).or_default().push(None);
+                }
+                Reply::Deleted
+            }
+        };
+        if fails_after { call.unanswered() } else { reply }
+    }
+
+    fn serve_lease(&mut self, name: &str, request: Request, offers: BTreeSet<String>) -> Answer {
+        match request {
+            Request::Read => self.read(name).map_or(Answer::NotFound, |found| Answer::Lease(found.lease)),
+            Request::Create(record) => match self.lease(name) {
+                Some(_) => Answer::Conflict,
+                None => self.write(name, record, offers),
+            },
+            Request::Replace { resource_version, record, .. } => match self.lease(name) {
+                Some(lease) if lease.resource_version == resource_version => self.write(name, record, offers),
+                Some(_) => Answer::Conflict,
+                None => Answer::NotFound,
+            },
+        }
+    }
+
+    /// Nothing rests on reads being of the newest version.
+    fn read(&mut self, name: &str) -> Option<Found> {
+        let versions = self.leases.entry(name.to_owned()).or_default();
+        let mut age = 0;
+        while self.network == Network::Chaos && age + 1 < versions.len() && self.random.percent(10) {
+            age += 1;
+        }
+        versions.iter().rev().nth(age)?.clone()
+    }
+
+    fn write(&mut self, name: &str, record: Record, offers: BTreeSet<String>) -> Answer {
+        assert!(record.duration_seconds > 0 && record.transitions >= 0, "the API server refuses {record:?}");
+        self.resource_version += 1;
+        self.writes += 1;
+        let lease = Lease { resource_version: self.resource_version.to_string(), record };
+        let found = Found { name: name.to_owned(), lease: lease.clone(), offers };
+        self.leases.entry(name.to_owned()).or_default().push(Some(found));
+        Answer::Lease(lease)
+    }
+}
+
+impl Call {
+    fn unanswered(&self) -> Reply {
+        match self {
+            Self::Send { name, .. } => Reply::Answer { name: name.clone(), answer: Answer::Unknown },
+            Self::List => Reply::Listed(None),
+            Self::Delete { .. } => Reply::Deleted,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! What an elector does, request by request, and what holds whatever it is told.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::queue::Time;
+
+/// In milliseconds.
+fn at(milliseconds: u64) -> Time {
+    Time::from_duration(Duration::from_millis(milliseconds))
+}
+
+fn lease(version: u32, holder: &str, transitions: i32) -> Lease {
+    let record = Record { holder: holder.to_owned(), duration_seconds: 15, transitions };
+    Lease { resource_version: version.to_string(), record }
+}
+
+fn replace(version: u32, holder: &str, transitions: i32, term: Term) -> Action {
+    let record = lease(version, holder, transitions).record;
+    Action::Send(Request::Replace { resource_version: version.to_string(), record, term })
+}
+
+fn released(version: u32, transitions: i32) -> Action {
+    let record = Record { holder: String::new(), duration_seconds: 1, transitions };
+    Action::Send(Request::Replace { resource_version: version.to_string(), record, term: Term::Begins })
+}
+
+const READ: Action = Action::Send(Request::Read);
+
+/// An elector that is called "me".
+struct Told(Elector);
+
+impl Told {
+    fn new(goal: Goal) -> Self {
+        Self(Elector::new("me".to_owned(), Timing::default(), goal, 1).unwrap())
+    }
+
+    /// One that has the lease since the first second, at version 1.
+    fn holder() -> Self {
+        let mut told = Self::new(Goal::Lead);
+        told.check(1000, Input::Tick, READ);
+        told.check(1000, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+        told.waits(1010, Input::Answer(Answer::Lease(lease(1, "me", 0))));
+        assert_eq!(told.0.claim(), Some(at(11_000)), "from when it was sent");
+        told
+    }
+
+    fn check(&mut self, now: u64, input: Input, expected: Action) {
+        assert_eq!(self.0.step(input, at(now)), expected, "at {now} ms");
+    }
+
+    /// Goes on until another round begins, in milliseconds.
+    fn waits(&mut self, now: u64, input: Input) -> u64 {
+        let Action::Wait(until) = self.0.step(input, at(now)) else { panic!("does not wait") };
+        u64::try_from(until.as_duration().as_millis()).unwrap() + 1
+    }
+}
+
+#[test]
+fn who_finds_no_lease_creates_it_and_renews_it() {
+    let mut told = Told::holder();
+    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    let due = told.waits(2950, Input::Answer(Answer::Lease(lease(2, "me", 0))));
+    assert_eq!(told.0.claim(), Some(at(12_900)));
+    assert!((4300..=4701).contains(&due), "0.7 to 0.9 retry periods after it was sent: {due}");
+}
+
+#[test]
+fn who_finds_another_holder_waits_until_it_has_not_renewed_for_its_duration() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    let mut now = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+    let mut reads = 0;
+    loop {
+        match told.0.step(Input::Tick, at(now)) {
+            READ => {
+                reads += 1;
+                now = told.waits(now + 5, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+            }
+            action => {
+                assert_eq!(action, replace(7, "me", 4, Term::Begins));
+                break;
+            }
+        }
+    }
+    assert!((15_100..=15_101).contains(&now), "15 s after the answer that showed it: {now}");
+    assert!((8..=11).contains(&reads), "{reads}");
+    assert_eq!((told.0.claim(), told.0.holder()), (None, Some("other")));
+}
+
+#[test]
+fn a_lease_that_was_given_back_is_taken_at_once() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+}
+
+#[test]
+fn a_renewal_whose_answer_is_lost_is_looked_for_and_made_again() {
+    for found in [1, 2] {
+        let mut told = Told::holder();
+        told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+        told.check(7900, Input::Answer(Answer::Unknown), READ);
+        assert_eq!(told.0.claim(), Some(at(11_000)), "as it was");
+        told.check(7910, Input::Answer(Answer::Lease(lease(found, "me", 0))), replace(found, "me", 0, Term::GoesOn));
+        told.waits(7920, Input::Answer(Answer::Lease(lease(3, "me", 0))));
+        assert_eq!(told.0.claim(), Some(at(17_910)));
+    }
+}
+
+#[test]
+fn an_answer_that_comes_after_the_deadline_is_no_claim() {
+    let mut told = Told::holder();
+    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    let renews = replace(2, "me", 0, Term::GoesOn);
+    told.check(12_900, Input::Answer(Answer::Lease(lease(2, "me", 0))), renews);
+    assert_eq!(told.0.claim(), None);
+}
+
+#[test]
+fn who_does_not_come_to_renew_loses_the_claim_and_goes_on_as_a_candidate() {
+    let mut told = Told::holder();
+    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    told.check(7900, Input::Answer(Answer::Unknown), READ);
+    told.waits(12_900, Input::Answer(Answer::Unknown));
+    assert_eq!(told.0.claim(), None);
+    told.check(15_000, Input::Tick, READ);
+    told.waits(15_010, Input::Answer(Answer::Lease(lease(9, "other", 1))));
+    assert_eq!(told.0.holder(), Some("other"));
+}
+
+#[test]
+fn a_lease_that_was_deleted_is_still_the_others_for_its_duration() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    let due = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
+    told.check(due, Input::Tick, READ);
+    told.waits(due, Input::Answer(Answer::NotFound));
+    assert_eq!(told.0.holder(), None);
+    told.check(15_200, Input::Tick, READ);
+    told.check(15_201, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+}
+
+#[test]
+fn the_holder_creates_a_lease_again_that_was_deleted() {
+    let mut told = Told::holder();
+    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    told.check(2901, Input::Answer(Answer::NotFound), READ);
+    told.check(2902, Input::Answer(Answer::NotFound), Action::Send(Request::Create(lease(0, "me", 0).record)));
+}
+
+#[test]
+fn what_others_write_without_pause_is_not_run_after() {
+    let mut told = Told::holder();
+    told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+    told.check(2901, Input::Answer(Answer::Conflict), READ);
+    told.check(2902, Input::Answer(Answer::Lease(lease(5, "me", 0))), replace(5, "me", 0, Term::GoesOn));
+    let due = told.waits(2903, Input::Answer(Answer::Conflict));
+    assert!(due > 4000);
+    told.check(due, Input::Tick, READ);
+}
+
+#[test]
+fn who_leaves_gives_the_lease_back() {
+    let mut told = Told::holder();
+    told.check(1500, Input::Goal(Goal::Leave), released(1, 0));
+    assert_eq!(told.0.claim(), None, "before it is sent");
+    told.check(1510, Input::Answer(Answer::Lease(lease(2, "", 0))), Action::Left);
+    told.check(9999, Input::Goal(Goal::Lead), Action::Left);
+}
+
+#[test]
+fn who_leaves_while_a_renewal_is_under_way_gives_back_what_comes_of_it() {
+    let renewing = || {
+        let mut told = Told::holder();
+        told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
+        told.check(2901, Input::Goal(Goal::Leave), Action::Pending);
+        told
+    };
+    renewing().check(2902, Input::Answer(Answer::Lease(lease(2, "me", 0))), released(2, 0));
+
+    let mut told = renewing();
+    let due = told.waits(2902, Input::Answer(Answer::Unknown));
+    told.check(due, Input::Tick, READ);
+    told.check(due, Input::Answer(Answer::Lease(lease(2, "me", 0))), released(2, 0));
+
+    let mut told = renewing();
+    told.check(7900, Input::Answer(Answer::Unknown), READ);
+    told.check(12_902, Input::Answer(Answer::Unknown), Action::Left);
+}
+
+#[test]
+fn who_leaves_after_a_takeover_without_an_answer_looks_whether_it_was_one() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.waits(6, Input::Answer(Answer::Unknown));
+    assert!(told.0.may_hold());
+    told.check(7, Input::Goal(Goal::Leave), READ);
+    told.check(8, Input::Answer(Answer::Lease(lease(8, "me", 4))), released(8, 4));
+}
+
+#[test]
+fn who_has_nothing_to_give_back_leaves_at_once() {
+    Told::new(Goal::Lead).check(0, Input::Goal(Goal::Leave), Action::Left);
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    told.waits(5, Input::Answer(Answer::Unknown));
+    told.check(6, Input::Goal(Goal::Leave), Action::Left);
+}
+
+#[test]
+fn who_follows_takes_nothing_and_gives_back() {
+    let mut told = Told::new(Goal::Follow);
+    told.check(0, Input::Tick, READ);
+    let due = told.waits(5, Input::Answer(Answer::Lease(lease(7, "", 3))));
+    assert_eq!(told.0.free_since(at(due)), Some(at(5)));
+    told.check(due, Input::Goal(Goal::Lead), READ);
+    told.check(due + 1, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.waits(due + 2, Input::Answer(Answer::Lease(lease(8, "me", 4))));
+    told.check(due + 3, Input::Goal(Goal::Follow), released(8, 4));
+}
+
+#[test]
+fn what_others_have_seen_spares_a_read_unless_it_is_outdated() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+    told.check(6, Input::Seen(at(5), Some(lease(7, "", 3))), Action::Pending);
+    told.waits(10, Input::Answer(Answer::Lease(lease(8, "me", 4))));
+    told.waits(11, Input::Seen(at(5), Some(lease(7, "", 3))));
+    assert_eq!(told.0.claim(), Some(at(10_005)), "what was asked before the answer says nothing");
+    told.waits(12, Input::Seen(at(11), Some(lease(9, "other", 5))));
+    assert_eq!(told.0.claim(), None, "written by hand");
+
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    told.check(1, Input::Seen(at(0), Some(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
+}
+
+#[test]
+fn a_lease_that_says_no_duration_has_ones_own() {
+    let mut told = Told::new(Goal::Lead);
+    told.check(0, Input::Tick, READ);
+    let mut other = lease(7, "other", i32::MAX);
+    other.record.duration_seconds = 0;
+    told.waits(0, Input::Answer(Answer::Lease(other.clone())));
+    told.check(15_000, Input::Tick, READ);
+    told.check(15_000, Input::Answer(Answer::Lease(other)), replace(7, "me", i32::MAX, Term::Begins));
+}
+
+#[test]
+fn an_elector_without_an_identity_would_hold_what_is_free() {
+    assert_eq!(Elector::new(String::new(), Timing::default(), Goal::Lead, 0).unwrap_err(), NoIdentity);
+}
+
+fn any_lease() -> impl Strategy<Value = Lease> {
+    let holder = prop_oneof![Just("me"), Just("other"), Just("")];
+    (0..4_u32, holder, any::<i32>(), any::<i32>()).prop_map(|(version, holder, transitions, duration_seconds)| Lease {
+        resource_version: version.to_string(),
+        record: Record { holder: holder.to_owned(), duration_seconds, transitions },
+    })
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let answer = prop_oneof![
+        3 => any_lease().prop_map(Answer::Lease),
+        1 => Just(Answer::NotFound),
+        1 => Just(Answer::Conflict),
+        1 => Just(Answer::Unknown)
+    ];
+    let goal = prop_oneof![8 => Just(Goal::Lead), 4 => Just(Goal::Follow), 1 => Just(Goal::Leave)];
+    prop_oneof![
+        2 => Just(Input::Tick),
+        10 => answer.prop_map(Input::Answer),
+        1 => goal.prop_map(Input::Goal),
+        1 => (0..100_000_u64, proptest::option::of(any_lease())).prop_map(|(asked, lease)| Input::Seen(at(asked), lease)),
+    ]
+}
+
+proptest! {
+    /// Whatever an API server says.
+    #[test]
+    fn it_waits_for_the_future_writes_what_is_valid_and_has_a_claim_by_its_own_renewals_alone(
+        inputs in vec((0..3_000_u64, any_input()), 1..60)
+    ) {
+        let mut told = Told::new(Goal::Lead);
+        let (mut now, mut sent) = (0, None);
+        for (passed, input) in inputs {
+            now += passed;
+            let before = told.0.claim();
+            let says_so = |input: &Input| matches!(input, Input::Answer(Answer::Lease(lease)) if lease.record.holder == "me");
+            let is_renewed = says_so(&input) && sent.is_some();
+            let action = told.0.step(input, at(now));
+            if let Some(until) = told.0.claim() {
+                prop_assert!(at(now) < until);
+                prop_assert!(before == Some(until) || (is_renewed && Some(until) == sent.map(|sent| at(sent + 10_000))));
+                prop_assert_eq!(told.0.goal(), Goal::Lead);
+            }
+            match action {
+                Action::Wait(until) => prop_assert!(until > at(now)),
+                Action::Send(Request::Create(record) | Request::Replace { record, .. }) => {
+                    prop_assert!(record.duration_seconds > 0 && record.transitions >= 0);
+                    sent = (record.holder == "me").then_some(now);
+                }
+                Action::Send(Request::Read) => sent = None,
+                Action::Pending | Action::Left => {}
+            }
+        }
+    }
+
+    /// Answers come at once, and say anything.
+    #[test]
+    fn it_sends_no_more_than_four_requests_in_a_round(answers in vec(any_input(), 1..60)) {
+        let mut told = Told::new(Goal::Lead);
+        let (mut now, mut requests) = (at(0), Vec::new());
+        let mut action = told.0.step(Input::Tick, now);
+        for input in answers {
+            let Input::Answer(answer) = input else { continue };
+            let input = match action {
+                Action::Wait(until) => {
+                    now = until;
+                    Input::Tick
+                }
+                _ => {
+                    requests.push(now);
+                    Input::Answer(answer)
+                }
+            };
+            action = told.0.step(input, now);
+        }
+        for (first, fifth) in requests.iter().zip(requests.iter().skip(4)) {
+            prop_assert!(fifth.saturating_since(*first) >= Duration::from_millis(1400), "{:?}", requests);
+        }
+    }
+}
