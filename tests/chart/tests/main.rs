@@ -1,0 +1,10 @@
+//! See the documentation of the library.
+
+#[cfg(test)]
+mod dashboard;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod render;
+#[cfg(test)]
+mod values;
