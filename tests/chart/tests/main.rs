@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod image;
+#[cfg(test)]
 mod laws;
+#[cfg(test)]
+mod programs;
 #[cfg(test)]
 mod render;
 #[cfg(test)]
