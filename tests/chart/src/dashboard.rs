@@ -46,7 +46,9 @@ pub fn metrics(expression: &str) -> BTreeSet<String> {
             "{" => at += closing(&words, at - 1, "{", "}") - 1,
             "[" => at += closing(&words, at - 1, "[", "]") - 1,
             // The last argument of label_values is a label.
-            "," if words.get(at + 1).is_some_and(|word| word == ")") && words.first().is_some_and(|first| first == "label_values") => {
+            "," if words.get(at + 1).is_some_and(|word| word == ")")
+                && words.first().is_some_and(|first| first == "label_values") =>
+            {
                 at += 1;
             }
             "and" | "or" | "unless" | "bool" | "offset" | "inf" | "nan" => {}

@@ -155,7 +155,8 @@ impl Ignore {
     /// Whether a path, relative to the root, is left out.
     pub fn ignores(&self, path: &Path) -> bool {
         let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
-        let covers = |pattern: &[String]| (1..=parts.len()).any(|end| parts.get(..end).is_some_and(|head| matches(pattern, head)));
+        let covers =
+            |pattern: &[String]| (1..=parts.len()).any(|end| parts.get(..end).is_some_and(|head| matches(pattern, head)));
         let last = self.0.iter().rev().find(|(_, pattern)| covers(pattern));
         last.is_some_and(|(verdict, _)| *verdict == Verdict::Out)
     }

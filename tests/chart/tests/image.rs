@@ -15,8 +15,15 @@ use crate::programs::{gyre_or_skip, on_path, target, write_script};
 
 /// What the image that ours begins with has besides the program, and of what Debian it is.
 const BASE: (&str, &str) = ("gcr.io/distroless/cc-debian12:nonroot", "bookworm");
-const BASE_LIBRARIES: [&str; 7] =
-    ["libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
+const BASE_LIBRARIES: [&str; 7] = [
+    "libc.so.6",
+    "libm.so.6",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+];
 
 fn dockerfile() -> Dockerfile {
     Dockerfile::parse(&fs::read_to_string(root().join("Dockerfile")).unwrap()).unwrap()
@@ -309,7 +316,13 @@ fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
 
     // What the image runs, with its own environment: everything that it mounts by default is right, and compiled already.
     let mut command = Command::new(image.join("gyre"));
-    command.arg("run").arg("--check").arg("--plugin-dir").arg(image.join("plugins")).arg("--code-cache").arg(image.join("var/cache/gyre"));
+    command
+        .arg("run")
+        .arg("--check")
+        .arg("--plugin-dir")
+        .arg(image.join("plugins"))
+        .arg("--code-cache")
+        .arg(image.join("var/cache/gyre"));
     let output = command.env_clear().output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{said}");

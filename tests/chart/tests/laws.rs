@@ -52,7 +52,12 @@ fn named(object: &Value, note: &mut impl FnMut(&str)) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     let is_label = !name.contains('.') && name.len() <= 63;
-    if name.is_empty() || name.len() > 253 || !name.chars().all(is_part) || name.starts_with(['-', '.']) || name.ends_with(['-', '.']) {
+    if name.is_empty()
+        || name.len() > 253
+        || !name.chars().all(is_part)
+        || name.starts_with(['-', '.'])
+        || name.ends_with(['-', '.'])
+    {
         note("has a name that is none");
     }
     if object["kind"] == "Service" && !is_label {
@@ -84,7 +89,8 @@ fn labelled(object: &Value, note: &mut impl FnMut(&str)) {
             let value = value.as_str().unwrap_or("?");
             let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
             let is_end = |c: char| c.is_ascii_alphanumeric();
-            let is_value = value.len() <= 63 && value.chars().all(is_part) && value.starts_with(is_end) && value.ends_with(is_end);
+            let is_value =
+                value.len() <= 63 && value.chars().all(is_part) && value.starts_with(is_end) && value.ends_with(is_end);
             if !is_value && !value.is_empty() {
                 note(&format!("has the label {label} with the value {value:?}, which is none"));
             }
@@ -154,8 +160,11 @@ fn selects(selector: &Value, objects: &[Value], note: &mut impl FnMut(&str)) {
 fn mounted(deployment: &Value, objects: &[Value], note: &mut impl FnMut(&str)) {
     let own = deployment["metadata"]["name"].as_str().unwrap();
     let spec = &deployment["spec"]["template"]["spec"];
-    let mut named: Vec<&str> = spec["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["configMap"]["name"].as_str()).collect();
-    named.extend(spec["containers"][0]["envFrom"].as_array().unwrap().iter().filter_map(|from| from["configMapRef"]["name"].as_str()));
+    let mut named: Vec<&str> =
+        spec["volumes"].as_array().unwrap().iter().filter_map(|volume| volume["configMap"]["name"].as_str()).collect();
+    named.extend(
+        spec["containers"][0]["envFrom"].as_array().unwrap().iter().filter_map(|from| from["configMapRef"]["name"].as_str()),
+    );
     for name in named.into_iter().filter(|name| name.starts_with(own)) {
         if !objects.iter().any(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name) {
             note(&format!("names the ConfigMap {name}, which is not there"));

@@ -1,6 +1,8 @@
 //! See the documentation of the library.
 
 #[cfg(test)]
+mod cluster;
+#[cfg(test)]
 mod dashboard;
 #[cfg(test)]
 mod image;

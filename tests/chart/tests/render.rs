@@ -1,5 +1,5 @@
-use std::path::{Path, PathBuf};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use gyre_chart_tests::helm::{self, Helm, Release};
 use gyre_chart_tests::{blessing, chart, root};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::laws;
 
 /// The folders of test data, by name.
-fn folders(of: &str) -> Vec<PathBuf> {
+pub(crate) fn folders(of: &str) -> Vec<PathBuf> {
     let folder = root().join("tests/chart").join(of);
     let mut folders: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
@@ -57,7 +57,11 @@ fn difference(rendered: &[Value], expected: &[Value]) -> Option<String> {
     for index in 0..rendered.len().max(expected.len()) {
         let (rendered, expected) = (rendered.get(index), expected.get(index));
         if rendered != expected {
-            return Some(format!("rendered {:#}\nexpected {:#}", rendered.unwrap_or(&Value::Null), expected.unwrap_or(&Value::Null)));
+            return Some(format!(
+                "rendered {:#}\nexpected {:#}",
+                rendered.unwrap_or(&Value::Null),
+                expected.unwrap_or(&Value::Null)
+            ));
         }
     }
     None

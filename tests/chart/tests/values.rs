@@ -93,7 +93,8 @@ fn the_schema_refuses_what_it_does_not_know() {
     fn closed(path: &str, schema: &Tree, findings: &mut Vec<String>) {
         for (key, schema) in schema.get("properties").map(Tree::entries).unwrap_or_default() {
             let path = format!("{path}.{key}");
-            if schema.get("properties").is_some() && schema.get("additionalProperties") != Some(&Tree::Leaf(Value::Bool(false))) {
+            if schema.get("properties").is_some() && schema.get("additionalProperties") != Some(&Tree::Leaf(Value::Bool(false)))
+            {
                 findings.push(path.clone());
             }
             closed(&path, schema, findings);
