@@ -114,6 +114,19 @@ fn write_predecessor(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A CustomResourceDefinition as echoperator has it: without status and columns.
+fn predecessor_of(crd: &str) -> anyhow::Result<String> {
+    let mut crd: Value = serde_json::from_str(crd)?;
+    let version = crd.pointer_mut("/spec/versions/0").and_then(Value::as_object_mut).context("no version")?;
+    version.retain(|key, _| ["name", "served", "storage", "schema"].contains(&key.as_str()));
+    let schema =
+        crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").and_then(Value::as_object_mut).context("no schema")?;
+    schema.remove("required");
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut).context("no properties")?;
+    properties.retain(|key, _| key == "spec");
+    Ok(crd.to_string())
+}
+
 /// As README.md says to, with CustomResourceDefinitions that somebody applied by hand; and back out of the cluster.
 #[test]
 fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
@@ -122,11 +135,14 @@ fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
     write_predecessor(old.path())?;
     cluster.kubectl_stdout(&["create", "namespace", "old"])?;
     for plugin in ["echo", "scheduled-echo"] {
-        cluster.apply(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?;
+        let file = old.path().join(format!("{plugin}.json"));
+        fs::write(&file, predecessor_of(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?)?;
+        said_by(cluster.kubectl().args(["apply", "--filename"]).arg(&file))?;
     }
     let helm = |arguments: &[&str]| said_by(cluster.helm()?.args(["--namespace", "old"]).args(arguments));
     let (old, new) = (old.path().display().to_string(), chart().display().to_string());
-    helm(&["install", "echoperator", &old])?;
+    // As the Helm of that time did it.
+    helm(&["install", "echoperator", &old, "--server-side=false"])?;
     let refused = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator"]).unwrap_err();
     assert!(format!("{refused:#}").contains("invalid ownership metadata"), "{refused:#}");
     let said = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator", "--take-ownership"])?;
@@ -139,6 +155,9 @@ fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
     let names: Vec<_> = containers.iter().map(|container| &container["name"]).collect();
     assert_eq!(names, ["gyre"], "the old one is gone");
     assert_eq!(deployment["spec"]["template"]["spec"]["serviceAccountName"], "echoperator");
+
+    let crd: Value = serde_json::from_str(&cluster.kubectl_stdout(&["get", "crd", "echos.mmontes.io", "-o", "json"])?)?;
+    assert_eq!(crd["spec"]["versions"][0]["subresources"], json!({"status": {}}), "{crd:#}");
 
     helm(&["uninstall", "echoperator"])?;
     let left = cluster.kubectl_stdout(&["get", "customresourcedefinitions", "--output", "name"])?;

@@ -38,3 +38,14 @@ pub(crate) fn write_script(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+/// The folder of the plugins, as the tests of the host have them built. Or none, after having skipped the test that calls it.
+#[track_caller]
+pub(crate) fn plugins_or_skip() -> anyhow::Result<Option<PathBuf>> {
+    let folder = target().join("wasm/wasm32-wasip2/plugin");
+    let is_there = ["echo.wasm", "scheduled_echo.wasm"].iter().all(|file| folder.join(file).is_file());
+    if !is_there {
+        skip("the plugins echo and scheduled-echo are not built: `cargo test --workspace` does")?;
+    }
+    Ok(is_there.then_some(folder))
+}
