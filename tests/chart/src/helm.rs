@@ -54,7 +54,10 @@ impl Helm {
     #[track_caller]
     pub fn or_skip() -> anyhow::Result<Option<Self>> {
         let Some(tools) = gyre_controlplane::tools_or_skip()? else { return Ok(None) };
-        Ok(Some(Self { program: tools.helm()?.to_owned() }))
+        match tools.helm() {
+            Ok(program) => Ok(Some(Self { program: program.to_owned() })),
+            Err(error) => gyre_controlplane::skip(&error.to_string()).map(|()| None),
+        }
     }
 
     /// A helm command that reads no configuration of whoever runs it.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::helm::{self, Helm, NAMESPACE, Release};
 use gyre_chart_tests::{chart, root};
-use gyre_controlplane::{ControlPlane, shared_or_skip};
+use gyre_controlplane::{ControlPlane, Options, shared_or_skip, start_or_skip};
 use serde_json::{Value, json};
 
 use crate::render::folders;
@@ -21,7 +21,7 @@ fn said_by(command: &mut Command) -> anyhow::Result<String> {
     Ok(said)
 }
 
-fn namespace(cluster: &ControlPlane, name: &str) -> anyhow::Result<()> {
+pub(crate) fn namespace(cluster: &ControlPlane, name: &str) -> anyhow::Result<()> {
     let object = json!({
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -36,8 +36,8 @@ fn namespace(cluster: &ControlPlane, name: &str) -> anyhow::Result<()> {
 /// With strict validation, so that no field is misspelt; and in a namespace that takes restricted pods only.
 #[test]
 fn a_real_server_takes_all_that_is_rendered() -> anyhow::Result<()> {
-    let Some(cluster) = shared_or_skip()? else { return Ok(()) };
     let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let Some(cluster) = shared_or_skip()? else { return Ok(()) };
     for name in [NAMESPACE, "grafana", "team-a", "team-b", "team-c"] {
         namespace(cluster, name)?;
     }
@@ -130,10 +130,13 @@ fn predecessor_of(crd: &str) -> anyhow::Result<String> {
 /// As README.md says to, with CustomResourceDefinitions that somebody applied by hand; and back out of the cluster.
 #[test]
 fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
-    let Some(cluster) = shared_or_skip()? else { return Ok(()) };
+    let Some(_) = Helm::or_skip()? else { return Ok(()) };
+    // Its own: CustomResourceDefinitions are everybody's.
+    let Some(cluster) = start_or_skip(Options::default())? else { return Ok(()) };
+    let cluster = &cluster;
     let old = tempfile::tempdir()?;
     write_predecessor(old.path())?;
-    cluster.kubectl_stdout(&["create", "namespace", "old"])?;
+    namespace(cluster, "old")?;
     for plugin in ["echo", "scheduled-echo"] {
         let file = old.path().join(format!("{plugin}.json"));
         fs::write(&file, predecessor_of(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?)?;
@@ -171,9 +174,10 @@ fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
 /// What the account of a release may do, and what it may not.
 #[test]
 fn the_account_may_do_what_it_has_to_and_nothing_else() -> anyhow::Result<()> {
+    let Some(_) = Helm::or_skip()? else { return Ok(()) };
     let Some(cluster) = shared_or_skip()? else { return Ok(()) };
     for name in ["confined", "elsewhere"] {
-        cluster.kubectl_stdout(&["create", "namespace", name])?;
+        namespace(cluster, name)?;
     }
     let helm = |arguments: &[&str]| said_by(cluster.helm()?.args(["--namespace", "confined"]).args(arguments));
     let chart = chart().display().to_string();

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::chart;
+use gyre_chart_tests::helm::Helm;
 use gyre_controlplane::{ControlPlane, Guarded, Options, start_or_skip};
 use serde_json::{Value, json};
 
+use crate::cluster::namespace;
 use crate::programs::{gyre_or_skip, plugins_or_skip};
 
 /// Of a machine that is busy with other things.
@@ -64,11 +66,12 @@ fn is_ready(cluster: &ControlPlane, resource: &str) -> anyhow::Result<()> {
 #[test]
 fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let Some(_) = Helm::or_skip()? else { return Ok(()) };
     let Some(plugins) = plugins_or_skip()? else { return Ok(()) };
     // Its own: other tests replace the CustomResourceDefinitions.
     let Some(cluster) = start_or_skip(Options::default())? else { return Ok(()) };
     let cluster = &cluster;
-    cluster.kubectl_stdout(&["create", "namespace", NAMESPACE])?;
+    namespace(cluster, NAMESPACE)?;
     let mut install = cluster.helm()?;
     install.args(["install", "gyre", "--namespace", NAMESPACE, "--take-ownership"]).arg(chart()).stdin(Stdio::null());
     let output = install.output()?;
