@@ -15,4 +15,6 @@ mod programs;
 #[cfg(test)]
 mod render;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod values;
