@@ -1,0 +1,81 @@
+# syntax=docker/dockerfile:1
+#
+# The image of gyre, for amd64 and arm64:
+#
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag gyre .
+#
+#   source ──▶ plugins ────────────────▶ code ──▶ the image: /gyre, /plugins, /var/cache/gyre
+#          ──▶ toolchain ──▶ host ──▶───────┘
+#
+# The program links to the C library as the tested one does, so the image brings that of the Debian that it is compiled on, and nothing
+# else: no shell, no package manager, and a user who is not root. It runs with a read-only root file system.
+
+# As in rust-toolchain.toml, which would have formatters and linters installed here as well.
+ARG RUST_VERSION=1.95.0
+
+# Compilers run on the machine's own architecture, whatever they compile for.
+FROM --platform=$BUILDPLATFORM rust:${RUST_VERSION}-bookworm AS source
+ARG RUST_VERSION
+ENV RUSTUP_TOOLCHAIN=${RUST_VERSION} CARGO_TERM_COLOR=never
+SHELL ["/bin/sh", "-euc"]
+WORKDIR /src
+COPY . .
+
+FROM source AS plugins
+ENV CARGO_TARGET_DIR=/build
+RUN rustup target add wasm32-wasip2
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-plugins,target=/build \
+    for plugin in echo scheduled-echo; do \
+        cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package "$plugin"; \
+    done; \
+    mkdir -p /out/plugins; \
+    cp /build/wasm32-wasip2/plugin/echo.wasm /build/wasm32-wasip2/plugin/scheduled_echo.wasm /out/plugins/
+
+FROM source AS host
+ARG TARGETARCH
+ENV CARGO_TARGET_DIR=/build \
+    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=x86_64-linux-gnu-gcc \
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+RUN case "$TARGETARCH" in \
+        amd64) cpu=x86_64; gcc=gcc-x86-64-linux-gnu ;; \
+        arm64) cpu=aarch64; gcc=gcc-aarch64-linux-gnu ;; \
+        *) echo "there is no image for $TARGETARCH" >&2; exit 1 ;; \
+    esac; \
+    rustup target add "$cpu-unknown-linux-gnu"; \
+    echo "$cpu-unknown-linux-gnu" > /target; \
+    if [ "$TARGETARCH" != "$(dpkg --print-architecture)" ]; then \
+        apt-get update; \
+        apt-get install --yes --no-install-recommends "$gcc" "libc6-dev-$TARGETARCH-cross"; \
+    fi
+RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-host-$TARGETARCH,target=/build \
+    target="$(cat /target)"; \
+    cargo build --locked --release --package gyre --bin gyre --target "$target"; \
+    mkdir -p /out; \
+    cp "/build/$target/release/gyre" /out/gyre
+
+# Compiles the plugins to machine code, so this runs on the image's own architecture. An emulator may not have the address space that it
+# takes: with PRECOMPILE=no the host compiles them when it starts, which takes a second.
+FROM debian:bookworm-slim AS code
+ARG PRECOMPILE=yes
+SHELL ["/bin/sh", "-euc"]
+COPY --from=host /out/gyre /gyre
+COPY --from=plugins /out/plugins /plugins
+RUN mkdir -p /var/cache/gyre; \
+    if [ "$PRECOMPILE" = yes ]; then \
+        /gyre compile --code-cache /var/cache/gyre /plugins/echo.wasm /plugins/scheduled_echo.wasm; \
+    fi
+
+FROM gcr.io/distroless/cc-debian12:nonroot
+LABEL org.opencontainers.image.title="gyre" \
+    org.opencontainers.image.description="Kubernetes reconcilers as sandboxed WebAssembly plugins" \
+    org.opencontainers.image.licenses="Apache-2.0"
+COPY LICENSE /LICENSE
+COPY --from=host /out/gyre /gyre
+COPY --from=plugins /out/plugins /plugins
+# The host loads compiled code only from files of its own user.
+COPY --from=code --chown=65532:65532 /var/cache/gyre /var/cache/gyre
+ENV GYRE_CODE_CACHE=/var/cache/gyre
+USER 65532:65532
+EXPOSE 2112
+ENTRYPOINT ["/gyre"]
+CMD ["run", "--plugin-dir", "/plugins"]

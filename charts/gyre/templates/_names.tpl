@@ -1,0 +1,61 @@
+{{/* The name of the application: what the label app.kubernetes.io/name says. */}}
+{{- define "gyre.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* What the objects are called. As in every chart, a release that bears the name of the application is not called so twice. */}}
+{{- define "gyre.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The deployment's name in the configuration: a DNS label, where a release may have dots. */}}
+{{- define "gyre.deployment" -}}
+{{- (.Values.config).name | default (include "gyre.fullname" . | replace "." "-") -}}
+{{- end -}}
+
+{{/* A Service has at most 63 characters. */}}
+{{- define "gyre.service" -}}
+{{- printf "%s-metrics" (include "gyre.fullname" . | replace "." "-" | trunc 55 | trimSuffix "-") -}}
+{{- end -}}
+
+{{- define "gyre.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "gyre.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gyre.image" -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+
+{{- define "gyre.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "gyre.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "gyre.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "gyre.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | toString | replace "+" "_" | replace ":" "_" | replace "@" "_" | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* name and namespace of an object of the release, and its labels. Takes a list: the root, the name. */}}
+{{- define "gyre.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+namespace: {{ $root.Release.Namespace }}
+labels:
+  {{- include "gyre.labels" $root | nindent 2 }}
+{{- end -}}

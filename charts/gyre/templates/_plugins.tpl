@@ -1,0 +1,110 @@
+{{/* Where the files of a source of plugins are. */}}
+{{- define "gyre.folder" -}}
+/plugins/{{ .name }}
+{{- end -}}
+
+{{/* Which of the sources a plugin names: exactly one. */}}
+{{- define "gyre.source" -}}
+{{- $found := list -}}
+{{- range $source := list "binary" "configMap" "persistentVolumeClaim" "initContainer" "image" -}}
+{{- if get $ $source -}}{{- $found = append $found $source -}}{{- end -}}
+{{- end -}}
+{{- if ne (len $found) 1 -}}
+{{- fail (printf "plugins: %q has %d sources; give it one of binary, configMap, persistentVolumeClaim, initContainer and image" $.name (len $found)) -}}
+{{- end -}}
+{{- first $found -}}
+{{- end -}}
+
+{{/* The text of a plugin that is given as base64, without the line ends that base64 writes. */}}
+{{- define "gyre.binary" -}}
+{{- $text := regexReplaceAll "\\s" .binary "" -}}
+{{- if gt (len $text) 1398104 -}}
+{{- fail (printf "plugins: the binary of %q is larger than the 1 MiB that a ConfigMap holds; use persistentVolumeClaim, initContainer or image" .name) -}}
+{{- end -}}
+{{- if not (hasPrefix "AGFzb" $text) -}}
+{{- fail (printf "plugins: the binary of %q is not a WebAssembly component in base64; try --set-file 'plugins[0].binary=FILE' with a file that `base64 -w0` wrote" .name) -}}
+{{- end -}}
+{{- $text -}}
+{{- end -}}
+
+{{/* The configuration of the host: `config`, with what other values say of it. */}}
+{{- define "gyre.config" -}}
+{{- $config := deepCopy (.Values.config | default dict) -}}
+{{- $_ := set $config "name" (include "gyre.deployment" .) -}}
+{{- $defaults := $config.defaults | default dict -}}
+{{- if hasKey $defaults "workers" -}}
+{{- fail "config.defaults.workers: say numWorkers, which goes before it" -}}
+{{- end -}}
+{{- if .Values.namespaces -}}
+{{- if hasKey $defaults "namespaces" -}}
+{{- fail "config.defaults.namespaces: namespaces says so already; remove one of them" -}}
+{{- end -}}
+{{- $_ := set $defaults "namespaces" .Values.namespaces -}}
+{{- end -}}
+{{- if $defaults -}}{{- $_ := set $config "defaults" $defaults -}}{{- else -}}{{- $_ := unset $config "defaults" -}}{{- end -}}
+{{- $mounts := $config.mounts | default list -}}
+{{- $names := dict -}}
+{{- range $plugin := .Values.plugins -}}
+{{- if hasKey $names $plugin.name -}}
+{{- fail (printf "plugins: two are called %q" $plugin.name) -}}
+{{- end -}}
+{{- $_ := set $names $plugin.name true -}}
+{{- $wanted := list dict -}}
+{{- if hasKey $plugin "mounts" -}}{{- $wanted = $plugin.mounts -}}{{- end -}}
+{{- range $mount := $wanted -}}
+{{- $file := get $mount "plugin" | default (printf "%s.wasm" $plugin.name) -}}
+{{- $mounts = append $mounts (merge (dict "plugin" (printf "%s/%s" (include "gyre.folder" $plugin) $file)) $mount) -}}
+{{- end -}}
+{{- end -}}
+{{- if $mounts -}}{{- $_ := set $config "mounts" $mounts -}}{{- else -}}{{- $_ := unset $config "mounts" -}}{{- end -}}
+{{- if not (or $mounts $config.pluginDirectory) -}}
+{{- fail "nothing is mounted: give config.mounts, config.pluginDirectory or plugins" -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end -}}
+
+{{/* The volumes that plugins come in. */}}
+{{- define "gyre.pluginVolumes" -}}
+{{- $root := . -}}
+{{- range $plugin := .Values.plugins }}
+{{- $source := include "gyre.source" $plugin }}
+- name: plugin-{{ $plugin.name }}
+  {{- if eq $source "binary" }}
+  configMap:
+    name: {{ include "gyre.fullname" $root }}-plugin-{{ $plugin.name }}
+  {{- else if eq $source "configMap" }}
+  configMap:
+    name: {{ $plugin.configMap.name }}
+  {{- else if eq $source "persistentVolumeClaim" }}
+  persistentVolumeClaim:
+    claimName: {{ $plugin.persistentVolumeClaim.claimName }}
+    readOnly: true
+  {{- else if eq $source "initContainer" }}
+  emptyDir: {}
+  {{- else }}
+  {{- if semverCompare "<1.33.0-0" $root.Capabilities.KubeVersion.Version }}
+  {{- fail (printf "plugins: %q comes in an image volume, which needs Kubernetes 1.33 or later, and this is %s; use initContainer" $plugin.name $root.Capabilities.KubeVersion.Version) }}
+  {{- end }}
+  image:
+    reference: {{ $plugin.image.reference }}
+    {{- with $plugin.image.pullPolicy }}
+    pullPolicy: {{ . }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "gyre.pluginVolumeMounts" -}}
+{{- range $plugin := .Values.plugins }}
+- name: plugin-{{ $plugin.name }}
+  mountPath: {{ include "gyre.folder" $plugin }}
+  {{- with (get $plugin (include "gyre.source" $plugin)) }}
+  {{- if kindIs "map" . }}
+  {{- with .subPath }}
+  subPath: {{ . }}
+  {{- end }}
+  {{- end }}
+  {{- end }}
+  readOnly: true
+{{- end }}
+{{- end -}}

@@ -1,0 +1,101 @@
+//! Running helm on the chart.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// The namespace that releases are rendered for.
+pub const NAMESPACE: &str = "team";
+/// The version of Kubernetes that they are rendered for.
+const KUBERNETES: &str = "1.36.3";
+
+/// The helm of this machine.
+#[derive(Clone, Debug)]
+pub struct Helm {
+    program: PathBuf,
+}
+
+/// A values file, and what its first lines say of how to render it: `# release: NAME`, `# helm: FLAGS`.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// What the release is called; `gyre`, if it is not said.
+    pub name: String,
+    /// Further flags.
+    pub flags: Vec<String>,
+    /// The values.
+    pub values: PathBuf,
+}
+
+impl Release {
+    /// Of a values file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn of(values: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(values).with_context(|| format!("cannot read {}", values.display()))?;
+        let said = |what: &str| text.lines().take_while(|line| line.starts_with('#')).find_map(|line| line.strip_prefix(what));
+        Ok(Self {
+            name: said("# release: ").unwrap_or("gyre").to_owned(),
+            flags: said("# helm: ").unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
+            values: values.to_owned(),
+        })
+    }
+}
+
+impl Helm {
+    /// Or none, after having skipped the test that calls it.
+    ///
+    /// # Errors
+    ///
+    /// As `gyre_controlplane::tools_or_skip`.
+    #[track_caller]
+    pub fn or_skip() -> anyhow::Result<Option<Self>> {
+        let Some(tools) = gyre_controlplane::tools_or_skip()? else { return Ok(None) };
+        match tools.helm() {
+            Ok(program) => Ok(Some(Self { program: program.to_owned() })),
+            Err(error) => gyre_controlplane::skip(&error.to_string()).map(|()| None),
+        }
+    }
+
+    /// A helm command that reads no configuration of whoever runs it.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("HELM_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(arguments);
+        command
+    }
+
+    /// What `helm template` prints; or what it says is wrong.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be run.
+    pub fn template(&self, release: &Release) -> anyhow::Result<Result<String, String>> {
+        let mut command = self.command(&["template", &release.name]);
+        command.arg(crate::chart()).args(["--namespace", NAMESPACE, "--kube-version", KUBERNETES]);
+        command.args(&release.flags).arg("--values").arg(&release.values);
+        let Output { status, stdout, stderr } = command.output().context("cannot run helm")?;
+        if status.success() { Ok(Ok(text(&stdout))) } else { Ok(Err(text(&stderr))) }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The documents of a YAML stream, without those that are empty.
+///
+/// # Errors
+///
+/// When it is none.
+pub fn documents(yaml: &str) -> anyhow::Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).context("not YAML")?;
+    Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}

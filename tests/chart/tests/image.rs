@@ -1,0 +1,355 @@
+//! The Dockerfile, without an engine: what it says, and its steps run in folders instead of containers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use gyre_chart_tests::dockerfile::{Dockerfile, Ignore, Instruction, Stage};
+use gyre_chart_tests::{chart, root};
+use gyre_controlplane::skip;
+use serde_json::Value;
+
+use crate::programs::{gyre_or_skip, on_path, target, write_script};
+
+/// What the image that ours begins with has besides the program, and of what Debian it is.
+const BASE: (&str, &str) = ("gcr.io/distroless/cc-debian12:nonroot", "bookworm");
+const BASE_LIBRARIES: [&str; 7] = [
+    "libc.so.6",
+    "libm.so.6",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+];
+
+fn dockerfile() -> Dockerfile {
+    Dockerfile::parse(&fs::read_to_string(root().join("Dockerfile")).unwrap()).unwrap()
+}
+
+fn ignore() -> Ignore {
+    Ignore::parse(&fs::read_to_string(root().join(".dockerignore")).unwrap())
+}
+
+fn all<'a>(stage: &'a Stage, keyword: &'a str) -> impl Iterator<Item = &'a Instruction> {
+    stage.instructions.iter().filter(move |instruction| instruction.keyword == keyword)
+}
+
+fn text_of<'a>(stage: &'a Stage, keyword: &'a str) -> &'a str {
+    let mut found = all(stage, keyword);
+    let (Some(one), None) = (found.next(), found.next()) else { panic!("not one {keyword}") };
+    &one.text
+}
+
+/// The files that the engine is given, relative to the root.
+fn context() -> BTreeSet<PathBuf> {
+    fn walk(folder: &Path, ignore: &Ignore, found: &mut BTreeSet<PathBuf>) {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if ignore.ignores(&path) {
+                continue;
+            }
+            if entry.file_type().unwrap().is_dir() {
+                walk(&path, ignore, found);
+            } else {
+                found.insert(path);
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    walk(Path::new(""), &ignore(), &mut found);
+    found
+}
+
+#[test]
+fn the_build_is_given_what_it_needs_and_nothing_else() {
+    let context = context();
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, members) = manifest.split_once("members = [").unwrap();
+    let (members, _) = members.split_once(']').unwrap();
+    for member in members.split('"').skip(1).step_by(2) {
+        assert!(context.contains(&Path::new(member).join("Cargo.toml")), "Cargo wants all members, and {member} is left out");
+    }
+    for path in ["Cargo.lock", "rust-toolchain.toml", "host/src/main.rs", "wit/v0.1.0/plugin.wit", "plugins/echo/crd.json"] {
+        assert!(context.contains(Path::new(path)), "{path}");
+    }
+    for path in ["target/x", ".git/config", "host/target/x", "charts/gyre/Chart.yaml", "README.md"] {
+        assert!(ignore().ignores(Path::new(path)), "{path}");
+    }
+}
+
+#[test]
+fn what_is_copied_is_there() {
+    let (dockerfile, context) = (dockerfile(), context());
+    for (index, stage) in dockerfile.stages.iter().enumerate() {
+        for copy in all(stage, "COPY") {
+            let words: Vec<&str> = copy.text.split_whitespace().collect();
+            let (_, sources) = words.split_last().unwrap();
+            for source in sources {
+                match copy.flag("from") {
+                    None => {
+                        let is_there = *source == "." || context.iter().any(|path| path.starts_with(source));
+                        assert!(is_there, "line {}: {source}", copy.line);
+                    }
+                    Some(from) => {
+                        let earlier = dockerfile.stages[..index].iter().find(|stage| stage.name.as_deref() == Some(from));
+                        let earlier = earlier.unwrap_or_else(|| panic!("line {}: no stage {from} before", copy.line));
+                        let is_made = all(earlier, "RUN").any(|run| run.text.contains(source));
+                        assert!(is_made, "line {}: nothing in {from} makes {source}", copy.line);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn versions_are_those_of_the_workspace() {
+    let dockerfile = dockerfile();
+    let toolchain = fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
+    let (_, version) = dockerfile.arguments.iter().find(|(name, _)| name == "RUST_VERSION").unwrap();
+    assert!(toolchain.contains(&format!("channel = \"{version}\"")), "{version}");
+    let source = dockerfile.stage("source").unwrap();
+    assert_eq!(source.from, format!("rust:${{RUST_VERSION}}-{}", BASE.1), "the C library must be that of the image");
+    assert_eq!(dockerfile.stage("code").unwrap().from, format!("debian:{}-slim", BASE.1));
+    assert_eq!(dockerfile.stages.last().unwrap().from, BASE.0);
+}
+
+#[test]
+fn image_and_chart_agree() {
+    let dockerfile = dockerfile();
+    let image = dockerfile.stages.last().unwrap();
+    let values: Value = serde_saphyr::from_str(&fs::read_to_string(chart().join("values.yaml")).unwrap()).unwrap();
+    let security = &values["podSecurityContext"];
+    assert_eq!(text_of(image, "USER"), format!("{}:{}", security["runAsUser"], security["runAsGroup"]));
+    assert_eq!(text_of(image, "EXPOSE"), values["monitoring"]["port"].to_string());
+    assert_eq!(all(image, "RUN").count(), 0, "there is no shell");
+    assert_eq!(all(image, "ENTRYPOINT").next().unwrap().list().unwrap(), ["/gyre"]);
+    assert_eq!(all(image, "CMD").next().unwrap().list().unwrap(), ["run", "--plugin-dir", "/plugins"]);
+
+    let deployment = fs::read_to_string(chart().join("templates/deployment.yaml")).unwrap();
+    for (name, value) in all(image, "ENV").flat_map(Instruction::pairs) {
+        assert!(deployment.contains(&format!("- name: {name}\n              value: {value}\n")), "{name}={value}");
+    }
+    let plugins = text_of(dockerfile.stage("code").unwrap(), "RUN");
+    for mount in values["config"]["mounts"].as_array().unwrap() {
+        assert!(plugins.contains(mount["plugin"].as_str().unwrap()), "{mount}");
+    }
+}
+
+/// A base image has few libraries; what else the program wants would be found out when it starts.
+#[test]
+fn the_image_has_the_libraries_that_the_host_needs() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let Some(readelf) = on_path("readelf") else { return skip("there is no readelf") };
+    let output = Command::new(readelf).arg("--dynamic").arg(&gyre).output()?;
+    let dynamic = String::from_utf8(output.stdout)?;
+    let named = dynamic.lines().filter(|line| line.contains("(NEEDED)")).filter_map(|line| line.split(['[', ']']).nth(1));
+    let needed: BTreeSet<&str> = named.collect();
+    assert!(needed.contains("libc.so.6"), "{dynamic}");
+    let missing: Vec<_> = needed.iter().filter(|name| !BASE_LIBRARIES.contains(name)).collect();
+    assert!(missing.is_empty(), "{} has no {missing:?}", BASE.0);
+    Ok(())
+}
+
+/// Runs the stages for one architecture, each in a folder that stands for the root of its file system.
+struct Engine {
+    folder: tempfile::TempDir,
+    arguments: BTreeMap<String, String>,
+    /// Programs that stand for those of the images that stages begin with.
+    stand_ins: PathBuf,
+    log: PathBuf,
+}
+
+impl Engine {
+    fn new(architecture: &str, gyre: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (stand_ins, log) = (folder.path().join("bin"), folder.path().join("log"));
+        fs::create_dir(&stand_ins).unwrap();
+        fs::write(&log, "").unwrap();
+        let note = format!("#!/bin/sh\necho \"${{0##*/}} $*\" >>'{}'\n", log.display());
+        for program in ["apt-get", "rustup"] {
+            write_script(&stand_ins.join(program), &note);
+        }
+        write_script(&stand_ins.join("dpkg"), "#!/bin/sh\necho amd64\n");
+        write_script(&stand_ins.join("cargo"), &format!("{note}{}", cargo(gyre)));
+        let mut arguments: BTreeMap<String, String> = dockerfile().arguments.into_iter().collect();
+        arguments.insert("TARGETARCH".to_owned(), architecture.to_owned());
+        Self { folder, arguments, stand_ins, log }
+    }
+
+    fn root_of(&self, stage: &str) -> PathBuf {
+        self.folder.path().join("stages").join(stage)
+    }
+
+    /// Up to and with one of the stages. The environment of a stage is that of the one before it as well.
+    fn run(&self, dockerfile: &Dockerfile) -> anyhow::Result<()> {
+        let mut environments: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+        for stage in &dockerfile.stages {
+            let name = stage.name.as_deref().unwrap_or("image");
+            let root = self.root_of(name);
+            fs::create_dir_all(&root)?;
+            let mut environment = environments.get(stage.from.as_str()).cloned().unwrap_or_default();
+            for instruction in &stage.instructions {
+                self.step(instruction, &root, &mut environment).with_context(|| format!("line {}", instruction.line))?;
+            }
+            environments.insert(name, environment);
+        }
+        Ok(())
+    }
+
+    fn step(&self, instruction: &Instruction, root: &Path, environment: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
+        match instruction.keyword.as_str() {
+            "ARG" => {
+                for (name, default) in instruction.pairs() {
+                    let value = self.arguments.get(&name).cloned().unwrap_or(default);
+                    environment.insert(name, value);
+                }
+            }
+            "ENV" => {
+                for (name, value) in instruction.pairs() {
+                    let value = if value.starts_with('/') { inside(root, &value) } else { value };
+                    environment.insert(name, value);
+                }
+            }
+            "COPY" => self.copy(instruction, root)?,
+            "RUN" => {
+                let mut command = Command::new("sh");
+                command.arg("-euc").arg(inside(root, &instruction.text)).current_dir(root).envs(environment);
+                let path = std::env::var_os("PATH").unwrap_or_default();
+                let folders = std::iter::once(self.stand_ins.clone()).chain(std::env::split_paths(&path));
+                let output = command.env("PATH", std::env::join_paths(folders)?).output()?;
+                let said = String::from_utf8_lossy(&output.stderr);
+                ensure!(output.status.success(), "{}: {}", output.status, said.trim());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn copy(&self, copy: &Instruction, root: &Path) -> anyhow::Result<()> {
+        let words: Vec<&str> = copy.text.split_whitespace().collect();
+        // Of the context, what is compiled is compiled where it is.
+        let ([source, place], false) = (&words[..], copy.text == ". .") else { return Ok(()) };
+        let from = match copy.flag("from") {
+            Some(stage) => self.root_of(stage).join(source.trim_start_matches('/')),
+            None => gyre_chart_tests::root().join(source),
+        };
+        let to = root.join(place.trim_start_matches('/'));
+        fs::create_dir_all(to.parent().context("no folder")?)?;
+        let output = Command::new("cp").arg("-a").arg(&from).arg(&to).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    }
+
+    fn log(&self) -> Vec<String> {
+        fs::read_to_string(&self.log).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+/// A script in which absolute paths lead into a folder.
+fn inside(root: &Path, script: &str) -> String {
+    let mut moved = String::new();
+    let mut before = ' ';
+    for character in script.chars() {
+        if character == '/' && matches!(before, ' ' | '"' | '(') {
+            moved.push_str(&root.display().to_string());
+        }
+        moved.push(character);
+        before = character;
+    }
+    moved
+}
+
+/// A Cargo that compiles plugins as the tests do, in the checkout, and takes the host to be compiled.
+fn cargo(gyre: &Path) -> String {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    format!(
+        r#"set -eu
+case "$1" in
+build)
+    while [ "$1" != --target ]; do shift; done
+    mkdir -p "$CARGO_TARGET_DIR/$2/release"
+    cp '{gyre}' "$CARGO_TARGET_DIR/$2/release/gyre"
+    ;;
+rustc)
+    cd '{root}'
+    CARGO_TARGET_DIR='{wasm}' RUSTUP_TOOLCHAIN= '{cargo}' "$@"
+    mkdir -p "$CARGO_TARGET_DIR/wasm32-wasip2/plugin"
+    cp '{wasm}'/wasm32-wasip2/plugin/*.wasm "$CARGO_TARGET_DIR/wasm32-wasip2/plugin/"
+    ;;
+esac
+"#,
+        gyre = gyre.display(),
+        root = root().display(),
+        wasm = target().join("wasm").display(),
+    )
+}
+
+#[test]
+fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let engine = Engine::new("amd64", &gyre);
+    engine.run(&dockerfile())?;
+    assert_eq!(
+        engine.log(),
+        [
+            "rustup target add wasm32-wasip2",
+            "cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package echo",
+            "cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package scheduled-echo",
+            "rustup target add x86_64-unknown-linux-gnu",
+            "cargo build --locked --release --package gyre --bin gyre --target x86_64-unknown-linux-gnu",
+        ]
+    );
+
+    let image = engine.root_of("image");
+    let listed = |folder: &str| -> BTreeSet<String> {
+        let entries = fs::read_dir(image.join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    };
+    assert_eq!(listed("plugins"), ["echo.wasm", "scheduled_echo.wasm"].map(str::to_owned).into());
+    let compiled = listed("var/cache/gyre/compiled");
+    assert_eq!(compiled.iter().filter(|name| name.ends_with(".cwasm")).count(), 2, "{compiled:?}");
+
+    // What the image runs, with its own environment: everything that it mounts by default is right, and compiled already.
+    let mut command = Command::new(image.join("gyre"));
+    command
+        .arg("run")
+        .arg("--check")
+        .arg("--plugin-dir")
+        .arg(image.join("plugins"))
+        .arg("--code-cache")
+        .arg(image.join("var/cache/gyre"));
+    let output = command.env_clear().output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    let checked = String::from_utf8(output.stdout)?;
+    assert!(checked.contains("echo") && checked.contains("scheduled-echo"), "{checked}");
+    assert_eq!(said.matches("compiled=Cache").count(), 2, "{said}");
+    assert_eq!(listed("var/cache/gyre/compiled"), compiled);
+    Ok(())
+}
+
+#[test]
+fn another_architecture_takes_a_compiler_for_it() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let mut dockerfile = dockerfile();
+    dockerfile.stages.retain(|stage| ["source", "host"].contains(&stage.name.as_deref().unwrap_or_default()));
+    let engine = Engine::new("arm64", &gyre);
+    engine.run(&dockerfile)?;
+    assert_eq!(
+        engine.log(),
+        [
+            "rustup target add aarch64-unknown-linux-gnu",
+            "apt-get update",
+            "apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "cargo build --locked --release --package gyre --bin gyre --target aarch64-unknown-linux-gnu",
+        ]
+    );
+    let error = Engine::new("s390x", &gyre).run(&dockerfile).unwrap_err();
+    assert!(format!("{error:#}").contains("there is no image for s390x"), "{error:#}");
+    Ok(())
+}

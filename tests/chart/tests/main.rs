@@ -1,0 +1,20 @@
+//! See the documentation of the library.
+
+#[cfg(test)]
+mod cluster;
+#[cfg(test)]
+mod dashboard;
+#[cfg(test)]
+mod host;
+#[cfg(test)]
+mod image;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod render;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod values;

@@ -1,0 +1,171 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gyre_chart_tests::helm::{self, Helm, Release};
+use gyre_chart_tests::{blessing, chart, root};
+use serde_json::Value;
+
+use crate::laws;
+
+/// The folders of test data, by name.
+pub(crate) fn folders(of: &str) -> Vec<PathBuf> {
+    let folder = root().join("tests/chart").join(of);
+    let mut folders: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    assert!(folders.len() > 5, "{folders:?}");
+    folders
+}
+
+/// What a case renders to.
+pub(crate) fn render(helm: &Helm, case: &Path) -> String {
+    let release = Release::of(&case.join("values.yaml")).unwrap();
+    helm.template(&release).unwrap().unwrap_or_else(|error| panic!("{}: {error}", case.display()))
+}
+
+#[test]
+fn the_chart_is_without_lint() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let output = helm.command(&["lint", "--strict", "--quiet"]).arg(chart()).output()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("[WARNING]") && !said.contains("[ERROR]"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn values_render_to_what_is_expected() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let mut wrong = Vec::new();
+    for case in folders("cases") {
+        let rendered = render(&helm, &case);
+        let path = case.join("expected.yaml");
+        if blessing() {
+            fs::write(&path, without_trailing_space(&rendered))?;
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        let (rendered, expected) = (helm::documents(&rendered)?, helm::documents(&expected)?);
+        if let Some(difference) = difference(&rendered, &expected) {
+            wrong.push(format!("{}: {difference}", case.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "GYRE_BLESS=1 writes down what comes out:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// The first document that is not as it was expected.
+fn difference(rendered: &[Value], expected: &[Value]) -> Option<String> {
+    for index in 0..rendered.len().max(expected.len()) {
+        let (rendered, expected) = (rendered.get(index), expected.get(index));
+        if rendered != expected {
+            return Some(format!(
+                "rendered {:#}\nexpected {:#}",
+                rendered.unwrap_or(&Value::Null),
+                expected.unwrap_or(&Value::Null)
+            ));
+        }
+    }
+    None
+}
+
+#[test]
+fn wrong_values_are_refused_with_a_reason() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let mut wrong = Vec::new();
+    for case in folders("wrong") {
+        let release = Release::of(&case.join("values.yaml"))?;
+        let error = match helm.template(&release)? {
+            Ok(_) => {
+                wrong.push(format!("{}: is rendered", case.display()));
+                continue;
+            }
+            Err(error) => reason(&error),
+        };
+        let path = case.join("expected.txt");
+        if blessing() {
+            fs::write(&path, &error)?;
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        if error != expected {
+            wrong.push(format!("{}: refused with\n{error}expected\n{expected}", case.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "GYRE_BLESS=1 writes down what comes out:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// Of what helm says, what is about the values: without places in templates, and sorted, as it lists them in any order.
+fn reason(error: &str) -> String {
+    let error = error.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with("Use --debug"));
+    let mut lines: Vec<&str> = error.map(|line| line.split_once("): ").map_or(line, |(_, reason)| reason)).collect();
+    lines.sort_unstable();
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn without_trailing_space(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[test]
+fn everything_that_is_rendered_keeps_the_laws() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    for case in folders("cases") {
+        let objects = helm::documents(&render(&helm, &case))?;
+        let broken = laws::broken(&objects);
+        assert!(broken.is_empty(), "{}:\n{}", case.display(), broken.join("\n"));
+    }
+    Ok(())
+}
+
+/// A Deployment's selector cannot be changed, and the Lease tells old and new apart while both run.
+#[test]
+fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let objects = helm::documents(&render(&helm, &root().join("tests/chart/cases/echoperator-upgrade")))?;
+    let find = |kind: &str, name: &str| {
+        let found = objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("no {kind} {name}"))
+    };
+    let selector = serde_json::json!({"app.kubernetes.io/name": "echoperator", "app.kubernetes.io/instance": "echoperator"});
+    assert_eq!(find("Deployment", "echoperator")["spec"]["selector"]["matchLabels"], selector);
+    assert_eq!(find("Deployment", "echoperator")["spec"]["replicas"], 5);
+    assert_eq!(find("Service", "echoperator-metrics")["spec"]["selector"], selector);
+    assert_eq!(find("Service", "echoperator-metrics")["spec"]["ports"][0]["name"], "metrics");
+    assert_eq!(find("ServiceMonitor", "echoperator")["metadata"]["namespace"], "observability");
+    assert_eq!(find("ServiceMonitor", "echoperator")["metadata"]["labels"]["release"], "prometheus");
+    find("ServiceAccount", "echoperator");
+    find("ClusterRole", "echoperator");
+    let environment = serde_json::json!({
+        "NAMESPACE": helm::NAMESPACE,
+        "NUM_WORKERS": "8",
+        "HA_ENABLED": "true",
+        "HA_LEASE_LOCK_NAME": "echoperator",
+        "HA_LEASE_DURATION_SECONDS": "30",
+        "HA_RENEW_DEADLINE_SECONDS": "20",
+        "HA_RETRY_PERIOD_SECONDS": "4",
+        "HA_LEASE_SCOPE": "host",
+        "METRICS_ENABLED": "true",
+        "METRICS_PATH": "/prometheus",
+        "METRICS_PORT": "9100",
+        "ENV": "staging",
+        "LOG_LEVEL": "debug",
+    });
+    assert_eq!(find("ConfigMap", "echoperator")["data"], environment);
+    Ok(())
+}
+
+/// The chart adds to `config`; helm has the schema of the host's configuration, and holds what comes out to it.
+#[test]
+fn the_configuration_that_comes_out_is_one() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    for case in folders("cases") {
+        let objects = helm::documents(&render(&helm, &case))?;
+        let files: Vec<&str> = objects.iter().filter_map(|object| object["data"]["gyre.yaml"].as_str()).collect();
+        let [file] = files[..] else { panic!("{}: {} configurations", case.display(), files.len()) };
+        let indented: String = file.lines().map(|line| format!("  {line}\n")).collect();
+        let values = tempfile::NamedTempFile::new()?;
+        fs::write(values.path(), format!("config:\n{indented}"))?;
+        let result = helm.template(&Release::of(values.path())?)?;
+        assert!(result.is_ok(), "{}: {result:?}\n{file}", case.display());
+    }
+    Ok(())
+}
