@@ -179,6 +179,10 @@ fn the_account_may_do_what_it_has_to_and_nothing_else() -> anyhow::Result<()> {
     for name in ["confined", "elsewhere"] {
         namespace(cluster, name)?;
     }
+    // kubectl asks about resources that are served.
+    for plugin in ["echo", "scheduled-echo"] {
+        cluster.apply(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?;
+    }
     let helm = |arguments: &[&str]| said_by(cluster.helm()?.args(["--namespace", "confined"]).args(arguments));
     let chart = chart().display().to_string();
     // A resource, `resource/name` or `resource//subresource`.

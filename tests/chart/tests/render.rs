@@ -142,7 +142,7 @@ fn an_upgrade_from_echoperator_replaces_its_objects() -> anyhow::Result<()> {
         "HA_LEASE_DURATION_SECONDS": "30",
         "HA_RENEW_DEADLINE_SECONDS": "20",
         "HA_RETRY_PERIOD_SECONDS": "4",
-        "HA_LEASE_SCOPE": "host",
+        "HA_SCOPE": "host",
         "METRICS_ENABLED": "true",
         "METRICS_PATH": "/prometheus",
         "METRICS_PORT": "9100",

@@ -85,7 +85,7 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             granted.retain(|line| !line.contains(extra));
             assert!(granted.len() < before, "{case}");
         }
-        if environment["data"]["HA_LEASE_SCOPE"] == "host" {
+        if environment["data"]["HA_SCOPE"] == "host" {
             // `gyre rbac` does not know whether there is one Lease or one for each mount. For one, its name will do.
             needed.retain(|line| !line.contains("\"leases\""));
             granted.retain(|line| !line.contains("\"leases\""));
