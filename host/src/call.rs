@@ -64,8 +64,8 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
             }
         }
     }
-    if let Some(share) = live.probation.new_share() {
-        mount.share_workers(live, share, &context.queue);
+    if live.probation.has_new_share() {
+        mount.share_workers(live, &context.queue);
     }
     mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
     Called { result: result.map_err(problem), clock: usage.clock, answers }

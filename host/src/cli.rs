@@ -20,13 +20,14 @@ use tracing::error;
 use crate::admin::RESERVED_PATHS;
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
+use crate::election::ElectionArguments;
 use crate::host::{self, Options};
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Known, Permissions};
+use crate::rbac::{Deployment, Known, Leases, Permissions};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -106,6 +107,8 @@ struct RunArguments {
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
     admin: AdminArguments,
+    #[command(flatten)]
+    election: ElectionArguments,
     /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
@@ -158,9 +161,8 @@ struct RbacArguments {
     /// Roles alone, no ClusterRole: it is an error if they are not enough.
     #[arg(long)]
     namespaced: bool,
-    /// For several replicas, of which one leads: with access to leases.
-    #[arg(long, env = "HA_ENABLED", action = clap::ArgAction::Set, num_args = 0..=1, default_value = "false", default_missing_value = "true")]
-    ha: bool,
+    #[command(flatten)]
+    election: ElectionArguments,
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
@@ -252,6 +254,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
         let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
+        let source_name = &source.name().to_owned();
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
         if !arguments.mount.no_reload {
@@ -267,6 +270,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             metrics,
             listen: arguments.admin.address(),
             metrics_path: arguments.admin.metrics.then_some(arguments.admin.metrics_path),
+            election: arguments.election.options(&arguments.home_namespace, source_name, &instance())?,
             instance: instance(),
             inventory,
             ..Options::default()
@@ -289,9 +293,10 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let brought = programs.iter().flat_map(|program| &program.manifest().crds);
     let known = Known::new(brought.chain(&definitions));
     let home = &arguments.home_namespace;
+    let election = arguments.election.options(home, source.name(), "any")?;
     let deployment = Deployment {
         inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
-        leases: arguments.ha.then(|| home.clone()),
+        leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

@@ -143,7 +143,6 @@ impl Asked {
 }
 
 /// Tells those who write, who read logs and who look at metrics how the host stands to one lease.
-#[derive(Debug)]
 struct Standing {
     name: String,
     holder: Holder,

@@ -19,10 +19,12 @@ use crate::admin;
 use crate::claim::Claim;
 use crate::client;
 use crate::clock::Clock;
+use crate::election::{self, Scope};
 use crate::events::Recorder;
 use crate::informer::{Informers, list_strategy};
 use crate::inventory::{Inventory, Place};
 use crate::kinds::error_chain;
+use crate::leadership::{Drained, Leadership, Offers};
 use crate::live::Ground;
 use crate::metrics::{End, Metrics};
 use crate::mount::Mount;
@@ -52,8 +54,10 @@ pub struct Options {
     pub instance: String,
     /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
     pub inventory: Option<Place>,
-    /// Whether this host may write.
+    /// Whether this host may write, if it does not stand for election.
     pub claim: Claim,
+    /// What it stands for election for; none: it does not.
+    pub election: Option<(Scope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
     /// Where plugins are called.
@@ -72,6 +76,7 @@ impl Default for Options {
             instance: "gyre".to_owned(),
             inventory: None,
             claim: Claim::always(),
+            election: None,
             clock: Clock::default(),
             calls: Calls::default(),
             retries: queue::Options::default(),
@@ -109,8 +114,12 @@ pub async fn run(
     let metrics = options.metrics;
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
-    let inventory = Arc::new(Inventory::new(client::fenced(&client, &options.claim), options.inventory));
+    let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
+    let claims = leadership.claims.clone();
+    let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::default());
+    drained.set(&mounts, &queue);
     let shown_ground = Arc::new(OnceLock::new());
     let admin = match options.listen {
         Some(address) => {
@@ -129,7 +138,8 @@ pub async fn run(
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
     let ground = Arc::new(Ground {
         client,
-        claim: options.claim,
+        claims,
+        offers,
         informers,
         queue: Arc::clone(&queue),
         inventory: Arc::clone(&inventory),
@@ -155,6 +165,7 @@ pub async fn run(
         warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
         reconciles.abort_all();
     }
+    leadership.give_back().await;
     if let Some(admin) = admin {
         admin.abort();
     }
@@ -190,16 +201,16 @@ fn seed_of(instance: &str) -> u64 {
 
 /// Takes keys and has them reconciled, each in a task of its own: how many there are at once is the queue's to say. Ends never.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, ground: &Arc<Ground>, reconciles: &mut JoinSet<()>) {
+    let claim = ground.claims.of_inventory();
     loop {
-        ground.claim.held().await;
-        // What is mounted has to be known to a later start before anything is written on its behalf.
-        ground.inventory.keep().await;
         let taken = tokio::select! {
             biased;
-            () = ground.claim.lost() => continue,
-            () = ground.inventory.changed() => continue,
-            taken = context.queue.take() => taken,
+            () = ground.inventory.can_be_kept(&claim) => None,
+            taken = context.queue.take() => Some(taken),
         };
+        // What is mounted has to be known to a later start before anything is written on its behalf.
+        ground.inventory.keep(&claim).await;
+        let Some(taken) = taken else { continue };
         while reconciles.try_join_next().is_some() {}
         let Some(mount) = mounts.get(&taken.mount) else {
             context.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tracing::warn;
 
+use crate::claim::Claim;
 use crate::kinds::{answered, error_chain};
 use crate::program::Program;
 use crate::work::MountName;
@@ -236,16 +237,18 @@ impl Inventory {
         }
     }
 
-    /// Waits until there is something to keep.
-    pub(crate) async fn changed(&self) {
+    /// Waits until there is something to keep, and it may be written.
+    pub(crate) async fn can_be_kept(&self, claim: &Claim) {
         while self.unkept().is_empty() {
             self.noted.notified().await;
         }
+        claim.held().await;
     }
 
-    /// Writes what has changed, before anything is written on behalf of new mounts. Waits until that is done, unless it is forbidden.
-    pub(crate) async fn keep(&self) {
-        loop {
+    /// Writes what has changed, before anything is written on behalf of new mounts. Waits until that is done, unless it is forbidden, or
+    /// the claim is lost: then nothing else is written either.
+    pub(crate) async fn keep(&self, claim: &Claim) {
+        while claim.check().is_ok() {
             // All at once, so that what a mount has left behind is never forgotten in between.
             let changes: BTreeMap<String, Option<Entry>> = {
                 let (unkept, entries) = (self.unkept(), self.entries());

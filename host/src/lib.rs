@@ -43,6 +43,7 @@ pub mod host;
 pub mod informer;
 pub mod inventory;
 pub mod kinds;
+mod leadership;
 mod live;
 mod log;
 mod lookup;

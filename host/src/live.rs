@@ -14,11 +14,11 @@ use kube::Client;
 use tokio::task::AbortHandle;
 use tracing::debug;
 
-use crate::claim::Claim;
 use crate::client;
 use crate::informer::{Informers, Interest, Notice, Origin, Subscription};
 use crate::inventory::Inventory;
 use crate::kinds::{self, Resource, StatusSubresource};
+use crate::leadership::{Claims, Offers};
 use crate::lookup::{Lookup, Served};
 use crate::metrics::Metrics;
 use crate::mount::Mount;
@@ -31,11 +31,21 @@ use crate::work::WorkQueue;
 /// What all mounts share to see and change the cluster.
 pub(crate) struct Ground {
     pub(crate) client: Client,
-    pub(crate) claim: Claim,
+    pub(crate) claims: Claims,
+    pub(crate) offers: Offers,
     pub(crate) informers: Informers,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Ground {
+    /// A client to write for a mount with, once this host has the claim to.
+    pub(crate) async fn writer(&self, mount: &str) -> Client {
+        let claim = self.claims.of(mount);
+        claim.held().await;
+        client::fenced(&self.client, &claim)
+    }
 }
 
 /// See the module's documentation.
@@ -82,7 +92,7 @@ impl Live {
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
-            client: client::for_program(&ground.client, &ground.claim, &program),
+            client: client::for_program(&ground.client, &ground.claims.of(&program.name), &program),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
             lookup: Lookup::new(Arc::clone(&program)),
             probation: Probation::new(program.quarantine_after),

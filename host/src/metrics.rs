@@ -224,6 +224,11 @@ impl Metrics {
         self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
     }
 
+    /// So many objects of a mount may be worked on at once.
+    pub fn workers(&self, mount: &str, workers: usize) {
+        self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
+    }
+
     /// A mount is gone: its gauges would stand still for ever.
     pub fn unmounted(&self, mount: &str) {
         let controller = Controller { controller: mount.to_owned() };

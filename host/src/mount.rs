@@ -10,7 +10,6 @@ use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
 
-use crate::client;
 use crate::informer::Notice;
 use crate::inventory::Entry;
 use crate::kinds::{self, Resource};
@@ -27,6 +26,7 @@ pub struct Mount {
     pub name: MountName,
     live: RwLock<Option<Arc<Live>>>,
     phase: Mutex<Phase>,
+    lead: Mutex<Lead>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     readers: Mutex<Readers<ObjectKey>>,
     pub(crate) own_writes: OwnWrites,
@@ -50,6 +50,18 @@ pub enum Phase {
     Leaving,
 }
 
+/// Whether this host works for the mount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lead {
+    /// It has no claim to it.
+    #[default]
+    No,
+    /// It does.
+    Yes,
+    /// It is about to leave it to another replica.
+    Ending,
+}
+
 impl Phase {
     /// One word.
     pub fn as_str(&self) -> &'static str {
@@ -70,6 +82,7 @@ impl Mount {
             name,
             live: RwLock::default(),
             phase: Mutex::default(),
+            lead: Mutex::default(),
             memories: Mutex::default(),
             readers: Mutex::default(),
             own_writes: OwnWrites::default(),
@@ -119,8 +132,7 @@ impl Mount {
         let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
         // What the old program is still about may hold them again.
         drop(self.in_flight.write().await);
-        ground.claim.held().await;
-        release(&client::fenced(&ground.client, &ground.claim), &name, &entry, &ground.inventory).await;
+        release(&ground.writer(&self.name).await, &name, &entry, &ground.inventory).await;
         ground.inventory.remove(&name);
     }
 
@@ -144,7 +156,7 @@ impl Mount {
         };
         ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        ground.queue.add_mount(&self.name, program.queue_options());
+        ground.queue.add_mount(&self.name, self.queue_options(&live));
         ground.metrics.quarantined(&self.name, false);
         let manifest = program.manifest();
         info!(
@@ -155,6 +167,43 @@ impl Mount {
         live.follow(self, &ground.queue);
         live.await_kinds(self, ground);
         self.enter(Phase::Running);
+        ground.offers.add(&self.name);
+    }
+
+    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
+    pub(crate) async fn lead(self: Arc<Self>, ground: Arc<Ground>) {
+        let claim = ground.claims.of(&self.name);
+        loop {
+            claim.held().await;
+            self.set_lead(Lead::Yes, &ground.queue);
+            claim.lost().await;
+            self.set_lead(Lead::No, &ground.queue);
+        }
+    }
+
+    /// Begins no more work, and waits for what is in progress: the claim is about to go to another replica.
+    pub(crate) async fn drain(&self, queue: &WorkQueue) {
+        self.set_lead(Lead::Ending, queue);
+        drop(self.in_flight.write().await);
+    }
+
+    fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
+        *self.lead.lock().unwrap_or_else(PoisonError::into_inner) = lead;
+        if let Some(live) = self.live() {
+            queue.set_options(&self.name, self.queue_options(&live));
+        }
+    }
+
+    /// How the queue is to treat the mount, which has no workers while another leads it, and few while its plugin is suspect.
+    fn queue_options(&self, live: &Live) -> MountOptions {
+        let options = live.program.queue_options();
+        let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
+        let workers = match (lead, live.probation.share()) {
+            (Lead::No | Lead::Ending, _) => 0,
+            (Lead::Yes, Share::One) => 1,
+            (Lead::Yes, Share::Full) => options.workers,
+        };
+        MountOptions { workers, ..options }
     }
 
     async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
@@ -167,6 +216,11 @@ impl Mount {
         let resource = kinds::wait_for(&ground.client, kind, &self.name).await;
         self.enter(before);
         resource
+    }
+
+    /// Whether this host works for it.
+    pub fn leads(&self) -> Lead {
+        *self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
@@ -228,14 +282,11 @@ impl Mount {
         self.readers().concerned(kind, &object.key(), before, now)
     }
 
-    /// Gives a program the share of the mount's workers that its plugin deserves, unless another one has taken over.
-    pub(crate) fn share_workers(&self, live: &Arc<Live>, share: Share, queue: &WorkQueue) {
-        if !self.live().is_some_and(|current| Arc::ptr_eq(&current, live)) {
-            return;
+    /// The share of the workers has changed that a program's plugin deserves. It makes no difference if another has taken over.
+    pub(crate) fn share_workers(&self, live: &Arc<Live>, queue: &WorkQueue) {
+        if self.live().is_some_and(|current| Arc::ptr_eq(&current, live)) {
+            queue.set_options(&self.name, self.queue_options(live));
         }
-        let options = live.program.queue_options();
-        let workers = if share == Share::One { 1 } else { options.workers };
-        queue.set_options(&self.name, MountOptions { workers, ..options });
     }
 
     /// How the mount's failing parents are retried.

@@ -7,7 +7,6 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 use tracing::info;
 
-use crate::client;
 use crate::host::Programs;
 use crate::inventory::Entry;
 use crate::live::Ground;
@@ -119,13 +118,14 @@ impl Mounts {
         let (programs, receiver) = watch::channel(Arc::clone(&program));
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
         let running = Arc::clone(&mount).run(receiver, Arc::clone(ground));
+        let leading = Arc::clone(&mount).lead(Arc::clone(ground));
         // One that is mounted again while its parents are being let go: first the one, then the other.
         let leaving = state.leaving.remove(&*name);
         let task = tokio::spawn(async move {
             if let Some(leaving) = leaving {
                 let _ = leaving.await;
             }
-            running.await;
+            tokio::join!(running, leading);
         });
         state.mounted.insert(name, Mounted { mount, program, programs, task: task.abort_handle() });
     }
@@ -143,9 +143,11 @@ impl Mounts {
                 ground.queue.remove_mount(&mount.name);
                 mount.retire().await;
             }
-            ground.claim.held().await;
-            release(&client::fenced(&ground.client, &ground.claim), &mount_name, &entry, &ground.inventory).await;
+            // Replicas that share the mounts have to agree on who does it.
+            ground.offers.add(&mount_name);
+            release(&ground.writer(&mount_name).await, &mount_name, &entry, &ground.inventory).await;
             ground.inventory.remove(&mount_name);
+            ground.offers.remove(&mount_name);
         });
         self.state().leaving.insert(name, task);
     }

@@ -59,13 +59,16 @@ impl Probation {
         std::mem::take(&mut self.state().held)
     }
 
-    /// The share of workers that the plugin deserves now, if it is another one than last time.
-    pub(crate) fn new_share(&self) -> Option<Share> {
+    /// The share of workers that the plugin deserves now.
+    pub(crate) fn share(&self) -> Share {
+        self.state().quarantine.share()
+    }
+
+    /// Whether that is another one than when it was last asked.
+    pub(crate) fn has_new_share(&self) -> bool {
         let mut state = self.state();
         let share = state.quarantine.share();
-        let is_new = share != state.share;
-        state.share = share;
-        is_new.then_some(share)
+        std::mem::replace(&mut state.share, share) != share
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -13,11 +13,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_core::grants::{Namespaces, ReadNamespaces, Scope};
+use gyre_core::grants::{Namespaces, ReadNamespaces, Scope as KindScope};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
 use serde_json::{Map, Value, json};
 
+use crate::election::Scope;
 use crate::inventory::Place;
 use crate::program::{Program, ServiceAccount};
 
@@ -25,7 +26,7 @@ use crate::program::{Program, ServiceAccount};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
     plural: String,
-    scope: Scope,
+    scope: KindScope,
     status: Status,
 }
 
@@ -79,8 +80,8 @@ impl Known {
         Ok(Served {
             plural: builtin.resource.plural.to_string(),
             scope: match builtin.scope {
-                BuiltinScope::Namespaced => Scope::Namespaced,
-                BuiltinScope::Cluster => Scope::Cluster,
+                BuiltinScope::Namespaced => KindScope::Namespaced,
+                BuiltinScope::Cluster => KindScope::Cluster,
             },
             status: if builtin.has(Subresource::Status) { Status::Foreign } else { Status::Field },
         })
@@ -93,7 +94,7 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     let has_status = versions.iter().any(|version| version.pointer("/subresources/status").is_some());
     let served = Served {
         plural: text("/spec/names/plural")?,
-        scope: if text("/spec/scope")? == "Cluster" { Scope::Cluster } else { Scope::Namespaced },
+        scope: if text("/spec/scope")? == "Cluster" { KindScope::Cluster } else { KindScope::Namespaced },
         status: if has_status { Status::Subresource } else { Status::Field },
     };
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
@@ -122,13 +123,24 @@ type Resource = (String, String, Vec<String>);
 #[derive(Default)]
 pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
 
+/// The leases that replicas stand for.
+#[derive(Clone, Debug)]
+pub(crate) struct Leases {
+    /// Where they are.
+    pub(crate) namespace: String,
+    /// What the one is called, or what the names of all begin with.
+    pub(crate) name: String,
+    /// Whether there is one.
+    pub(crate) scope: Scope,
+}
+
 /// What a deployment is, besides its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
     /// Where its inventory is kept; none: nowhere.
     pub(crate) inventory: Option<Place>,
-    /// The namespace of its leases; none: it is alone.
-    pub(crate) leases: Option<String>,
+    /// Its leases; none: it is alone.
+    pub(crate) leases: Option<Leases>,
 }
 
 impl Permissions {
@@ -147,9 +159,19 @@ impl Permissions {
             permissions.add(&own(namespace), ("", "configmaps", &[]), &["create"]);
             permissions.add(&own(namespace), ("", "configmaps", &[name]), &["get", "update"]);
         }
-        if let Some(namespace) = &deployment.leases {
-            let verbs = ["create", "delete", "get", "list", "update", "watch"];
-            permissions.add(&own(namespace), ("coordination.k8s.io", "leases", &[]), &verbs);
+        let mut lease = |namespace: &str, names: &[&str], verbs: &[&'static str]| {
+            permissions.add(&own(namespace), ("coordination.k8s.io", "leases", names), verbs);
+        };
+        match &deployment.leases {
+            Some(Leases { namespace, name, scope: Scope::Host }) => {
+                lease(namespace, &[], &["create"]);
+                lease(namespace, &[name], &["get", "update"]);
+            }
+            // Their names are those of mounts and replicas, which come and go.
+            Some(Leases { namespace, scope: Scope::Mount, .. }) => {
+                lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
+            }
+            None => {}
         }
         Ok(permissions)
     }
@@ -164,7 +186,7 @@ impl Permissions {
         let children: Vec<_> =
             program.grants.children().map(|child| Ok((&child.kind, find(&child.kind)?))).collect::<Result<_, _>>()?;
         let has_far_children =
-            parent.scope == Scope::Namespaced && children.iter().any(|(_, served)| served.scope == Scope::Cluster);
+            parent.scope == KindScope::Namespaced && children.iter().any(|(_, served)| served.scope == KindScope::Cluster);
         let needs_finalizers = manifest.finalizes || has_far_children;
         for place in places(&program.namespaces, parent.scope) {
             self.add(&(Subject::Host, place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
@@ -180,7 +202,7 @@ impl Permissions {
                 self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
             }
         }
-        for place in places(&program.namespaces, Scope::Namespaced) {
+        for place in places(&program.namespaces, KindScope::Namespaced) {
             self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
         }
         for (kind, served) in &children {
@@ -274,9 +296,9 @@ impl Permissions {
 }
 
 /// Where something of that scope is, for a mount in these namespaces.
-fn places(namespaces: &Namespaces, scope: Scope) -> Vec<Where> {
+fn places(namespaces: &Namespaces, scope: KindScope) -> Vec<Where> {
     match (namespaces, scope) {
-        (Namespaces::Only(names), Scope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
+        (Namespaces::Only(names), KindScope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
         _ => vec![Where::Everywhere],
     }
 }

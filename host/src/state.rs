@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::informer::{Extent, Informer};
-use crate::mount::{Mount, Phase};
+use crate::mount::{Lead, Mount, Phase};
 use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::work::WorkQueue;
@@ -62,6 +62,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Value {
         "version": program.manifest().version,
         "digest": program.plugin.digest().to_string(),
         "isChangingOver": live.as_ref().is_some_and(|live| !live.program.is_same(wanted)),
+        "leads": mount.leads() == Lead::Yes,
         "phase": phase.as_str(),
         "reason": reason,
         "parent": program.manifest().parent.to_string(),

@@ -34,6 +34,7 @@ impl WorkQueue {
 
     /// How keys of a mount are worked on from now on.
     pub fn set_options(&self, mount: &MountName, options: MountOptions) {
+        self.metrics.workers(mount, options.workers);
         let mut queue = self.lock();
         queue.add_mount(mount.clone(), options);
         self.show(&queue, mount);

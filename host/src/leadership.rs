@@ -1,0 +1,129 @@
+//! How this host comes to write, and stops: its claims, and the pause of a mount that it has no claim for.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::claim::Claim;
+use crate::election::{self, Drains, Election, Release, Scope, Shares};
+use crate::metrics::Metrics;
+use crate::mounts::Mounts;
+use crate::work::WorkQueue;
+
+/// The claims of a host.
+#[derive(Clone)]
+pub(crate) enum Claims {
+    /// One, for all that it does.
+    Host(Claim),
+    /// One for each mount.
+    Mounts(election::Claims),
+}
+
+impl Claims {
+    /// The claim to write for that mount.
+    pub(crate) fn of(&self, mount: &str) -> Claim {
+        match self {
+            Self::Host(claim) => claim.clone(),
+            Self::Mounts(claims) => claims.of(mount),
+        }
+    }
+
+    /// The claim to write the inventory. Replicas that share the mounts each note their own, by compare-and-swap.
+    pub(crate) fn of_inventory(&self) -> Claim {
+        match self {
+            Self::Host(claim) => claim.clone(),
+            Self::Mounts(_) => Claim::always(),
+        }
+    }
+}
+
+/// The mounts that this host could lead, as the election sees them.
+#[derive(Clone)]
+pub(crate) struct Offers(watch::Sender<BTreeSet<String>>);
+
+impl Offers {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(BTreeSet::new()))
+    }
+
+    /// The mount could be led: its caches are filled, or its parents are to be let go.
+    pub(crate) fn add(&self, mount: &str) {
+        self.0.send_if_modified(|offers| offers.insert(mount.to_owned()));
+    }
+
+    /// There is nothing to be done for the mount any more.
+    pub(crate) fn remove(&self, mount: &str) {
+        self.0.send_if_modified(|offers| offers.remove(mount));
+    }
+}
+
+/// A host that stands for election, or need not.
+pub(crate) struct Leadership {
+    pub(crate) claims: Claims,
+    standing: Option<(JoinHandle<()>, Release)>,
+}
+
+impl Leadership {
+    /// Stands for election, if there is one; else the host has the claim that it is given.
+    ///
+    /// # Errors
+    ///
+    /// A host without an identity.
+    pub(crate) fn start(
+        client: &Client,
+        given: Claim,
+        election: Option<(Scope, election::Options)>,
+        offers: &Offers,
+        drained: &Arc<Drained>,
+        metrics: &Arc<Metrics>,
+    ) -> anyhow::Result<Self> {
+        let metrics = Arc::clone(metrics);
+        Ok(match election {
+            None => Self { claims: Claims::Host(given), standing: None },
+            Some((Scope::Host, options)) => {
+                let (claim, election, release) = Election::start(client, options, metrics)?;
+                Self { claims: Claims::Host(claim), standing: Some((tokio::spawn(election), release)) }
+            }
+            Some((Scope::Mount, options)) => {
+                let drained = Arc::clone(drained);
+                let drains: Drains = Box::new(move |mount| {
+                    let (drained, mount) = (Arc::clone(&drained), mount.to_owned());
+                    Box::pin(async move { drained.drain(&mount).await })
+                });
+                let (claims, election, release) = Shares::start(client, options, offers.0.subscribe(), drains, metrics)?;
+                Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
+            }
+        })
+    }
+
+    /// Gives back what the host leads, so that another need not wait. Nobody may write any more.
+    pub(crate) async fn give_back(self) {
+        if let Some((election, release)) = self.standing {
+            release.release().await;
+            election.abort();
+        }
+    }
+}
+
+/// What a mount is drained with that another replica is to have. Known once the host runs.
+#[derive(Default)]
+pub(crate) struct Drained(RwLock<Option<(Arc<Mounts>, Arc<WorkQueue>)>>);
+
+impl Drained {
+    /// From now on mounts can be drained; before, there is nothing in progress.
+    pub(crate) fn set(&self, mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some((Arc::clone(mounts), Arc::clone(queue)));
+    }
+
+    async fn drain(&self, name: &str) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((mounts, queue)) = known else { return };
+        if let Some(mount) = mounts.get(&name.into()) {
+            mount.drain(&queue).await;
+        }
+    }
+}
