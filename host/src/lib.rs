@@ -18,9 +18,9 @@
 //! | [`host`], [`mounts`], [`mount`], `live`, [`inventory`], `release` | what is mounted, how it changes, and how it goes |
 //! | [`informer`], [`store`], [`object`], [`kinds`], `view`, `lookup` | what the cluster holds, and who may look at it |
 //! | [`work`], `reconcile`, `call`, `world`, `probation`, `memory`, `progress` | one reconcile after another |
-//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], `own_writes` | what is written, and when it may be |
-//! | `admin`, [`metrics`], `state`, `log` | what people and probes see |
-//! | [`cli`], `dev`, [`clock`] | how it is started, and told the time |
+//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
+//! | `admin`, [`health`], [`metrics`], `state`, `log` | what people and probes see |
+//! | [`cli`], `rbac`, `dev`, [`clock`] | how it is started, and told the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
