@@ -125,6 +125,30 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
 }
 
 #[test]
+fn a_host_that_starts_without_a_plugin_takes_along_what_the_garbage_collector_does_not_reach() {
+    let Some(cluster) = Cluster::for_test("abandoned", &["abandoned", "abandoned-far"]) else { return };
+    let folder = Folder::new();
+    let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "AbandonedThing");
+    let plugin = folder.put("abandoned-thing.wasm", probe);
+    cluster.install_crds(&[&plugin]);
+    let run = |plugins: &[&str]| {
+        let arguments = ["--name", "abandoned", "--home-namespace", "abandoned"];
+        cluster.host_with(plugins, &["abandoned", "abandoned-far"], &arguments)
+    };
+    let host = run(&[&plugin, gyre_artifacts::probes::FICKLE]);
+    let parent = |name: &str| guest("AbandonedThing", "abandoned", name, json!({ "namespace": "abandoned-far" }));
+    cluster.apply_all(&["going", "living"].map(parent));
+    cluster.all_ready("abandoned", "abandonedthing", 2);
+    drop(host);
+    cluster.delete("abandoned", "abandonedthing", "going");
+    let _host = run(&[gyre_artifacts::probes::FICKLE]);
+    cluster.gone("abandoned", "abandonedthing", &["going"]);
+    assert!(cluster.get("abandoned-far", "configmap", "abandoned-going").is_none(), "it goes before its parent");
+    cluster.eventually("the finalizer to go", || (held(&cluster, "abandoned", &["abandonedthing"]) == 0).then_some(()));
+    assert!(cluster.get("abandoned-far", "configmap", "abandoned-living").is_some(), "unmounting deletes nothing");
+}
+
+#[test]
 fn unmounting_every_plugin_leaves_no_finalizer_behind() {
     let Some(cluster) = Cluster::for_test("unmount", &["unmount"]) else { return };
     let folder = Folder::new();

@@ -22,6 +22,8 @@ pub(crate) struct Cluster {
     plane: Plane,
     test: String,
     kubeconfig: PathBuf,
+    /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
+    home: String,
 }
 
 impl Cluster {
@@ -29,7 +31,8 @@ impl Cluster {
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
         let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
-        let cluster = Self { plane, test: test.to_owned(), kubeconfig };
+        let home = namespaces.first().unwrap_or(&"default").to_string();
+        let cluster = Self { plane, test: test.to_owned(), kubeconfig, home };
         cluster.install_common_crds();
         for namespace in namespaces {
             cluster.kubectl(&["create", "namespace", namespace]);
@@ -56,8 +59,12 @@ impl Cluster {
     pub(crate) fn install_crds(&self, plugins: &[&str]) {
         let output = Command::new(GYRE).arg("crds").args(plugins).output().expect("gyre runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        self.apply(&String::from_utf8(output.stdout).expect("UTF-8"));
-        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+        let file = tempfile::NamedTempFile::new_in(self.plane.folder()).expect("a file");
+        std::fs::write(file.path(), &output.stdout).expect("written");
+        let path = file.path().display().to_string();
+        self.kubectl(&["apply", "--server-side", "-f", &path]);
+        // Others may be on their way out.
+        self.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "-f", &path]);
     }
 
     /// Starts a host that mounts `plugins` and watches `namespaces` (all if there are none).
@@ -84,6 +91,9 @@ impl Cluster {
             command.args(["--namespace", namespace]);
         }
         command.args(arguments);
+        if !arguments.contains(&"--home-namespace") {
+            command.args(["--home-namespace", &self.home]);
+        }
         let log = self.plane.folder().join(format!("host-{}-{number}.log", self.test));
         let process = Guarded::spawn("gyre", &command, &log, Duration::from_secs(40)).expect("gyre starts");
         let mut host = Host { process, log, address: String::new() };

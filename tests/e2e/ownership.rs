@@ -72,6 +72,40 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
 }
 
 #[test]
+fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
+    let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::WORLDWIDE], &[]);
+    let parent = |spec: Value| {
+        json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": "Worldwide", "metadata": { "name": "worldwide-it" }, "spec": spec,
+        })
+        .to_string()
+    };
+    // There is no namespace of the parent for a child that names none.
+    cluster.apply(&parent(json!({ "namespace": null })));
+    let refused = cluster.reason("", "worldwide", "worldwide-it", "Stalled", "InvalidChild");
+    assert_eq!(condition(&refused, "Ready").unwrap()["status"], "False");
+    let event = cluster.eventually("the event", || cluster.events("default", "worldwide-it", "InvalidChild").pop());
+    assert_eq!(event["type"], "Warning");
+
+    cluster.apply(&parent(json!({ "namespace": "worldwide" })));
+    let parent = cluster.ready("", "worldwide", "worldwide-it");
+    assert!(finalizers(&parent).is_empty(), "{parent}");
+    let role = cluster.get("", "clusterrole", "worldwide-it").unwrap();
+    let map = cluster.get("worldwide", "configmap", "worldwide-it").unwrap();
+    for child in [&role, &map] {
+        assert_eq!(child["metadata"]["ownerReferences"][0]["uid"], uid(&parent), "{child}");
+    }
+    // What is in its namespaces brings it back as well.
+    cluster.kubectl(&["delete", "-n", "worldwide", "configmap", "worldwide-it"]);
+    cluster.eventually("the ConfigMap", || cluster.get("worldwide", "configmap", "worldwide-it"));
+    cluster.kubectl(&["delete", "worldwide", "worldwide-it"]);
+    cluster.gone("", "clusterrole", &["worldwide-it"]);
+    cluster.gone("worldwide", "configmap", &["worldwide-it"]);
+    cluster.settled(&host);
+}
+
+#[test]
 fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
     let Some(cluster) = Cluster::for_test("later", &["later"]) else { return };
     let folder = Folder::new();

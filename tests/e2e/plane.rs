@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use gyre_controlplane::{AuditReader, ControlPlane, Guarded, Mark, Tools, shared_or_skip, tools_or_skip};
+use gyre_controlplane::{AuditReader, ControlPlane, Guarded, Janitor, Mark, Tools, shared_or_skip, tools_or_skip};
 
 use crate::harness::GYRE;
 
@@ -43,9 +43,10 @@ pub(crate) enum Plane {
 
 /// A devcluster in a process of its own, with an audit log. Nobody runs its Pods, as in a control plane without nodes.
 pub(crate) struct Devcluster {
-    // Dropped in this order: the process before its folder.
     _process: Guarded,
-    folder: tempfile::TempDir,
+    // A static is never dropped: the folder goes when this process has ended.
+    _janitor: Janitor,
+    folder: PathBuf,
     tools: Tools,
     url: String,
     barriers: AtomicUsize,
@@ -64,7 +65,7 @@ impl Plane {
     pub(crate) fn folder(&self) -> &Path {
         match self {
             Self::Real(plane) => plane.folder(),
-            Self::Dev(cluster) => cluster.folder.path(),
+            Self::Dev(cluster) => &cluster.folder,
         }
     }
 
@@ -89,7 +90,7 @@ impl Plane {
         match self {
             Self::Real(plane) => plane.apply(manifests),
             Self::Dev(cluster) => {
-                let file = tempfile::NamedTempFile::new_in(cluster.folder.path())?;
+                let file = tempfile::NamedTempFile::new_in(&cluster.folder)?;
                 std::fs::write(file.path(), manifests)?;
                 cluster.kubectl_stdout(&["apply", "--server-side", "-f", &file.path().display().to_string()])
             }
@@ -124,12 +125,15 @@ impl Devcluster {
 
     fn start(tools: Tools) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("gyre-devcluster-").tempdir().context("no temporary folder")?;
-        let kubeconfig = folder.path().join("admin.kubeconfig");
+        let mut janitor = Janitor::of(folder.path(), PATIENCE)?;
+        let folder = folder.keep();
+        let kubeconfig = folder.join("admin.kubeconfig");
         let mut command = Command::new(GYRE);
         command.args(["dev", "--cluster-only", "--pods-run", "never", "--kubeconfig"]).arg(&kubeconfig);
-        command.arg("--audit-log").arg(folder.path().join("audit.log"));
-        let log = folder.path().join("devcluster.log");
+        command.arg("--audit-log").arg(folder.join("audit.log"));
+        let log = folder.join("devcluster.log");
         let mut process = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5))?;
+        janitor.wait_for(&process)?;
         let deadline = Instant::now() + PATIENCE;
         let url = loop {
             let text = std::fs::read_to_string(&log).unwrap_or_default();
@@ -145,11 +149,11 @@ impl Devcluster {
             ensure!(Instant::now() < deadline, "gyre dev did not start within {PATIENCE:?}: {text}");
             std::thread::sleep(Duration::from_millis(10));
         };
-        Ok(Self { _process: process, folder, tools, url, barriers: AtomicUsize::new(0) })
+        Ok(Self { _process: process, _janitor: janitor, folder, tools, url, barriers: AtomicUsize::new(0) })
     }
 
     fn kubeconfig(&self, file: &str, user: Option<&str>) -> anyhow::Result<PathBuf> {
-        let path = self.folder.path().join(file);
+        let path = self.folder.join(file);
         std::fs::write(&path, gyre_devcluster::kubeconfig::kubeconfig(&self.url, user))?;
         Ok(path)
     }
@@ -157,8 +161,8 @@ impl Devcluster {
     fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let mut command = Command::new(&self.tools.kubectl);
         command
-            .env("KUBECONFIG", self.folder.path().join("admin.kubeconfig"))
-            .env("KUBECACHEDIR", self.folder.path().join("kubectl-cache"))
+            .env("KUBECONFIG", self.folder.join("admin.kubeconfig"))
+            .env("KUBECACHEDIR", self.folder.join("kubectl-cache"))
             .env("KUBERC", "off")
             .stdin(Stdio::null())
             .args(arguments);
@@ -169,7 +173,7 @@ impl Devcluster {
     }
 
     fn audit(&self) -> AuditReader {
-        AuditReader::new(&self.folder.path().join("audit.log"))
+        AuditReader::new(&self.folder.join("audit.log"))
     }
 
     fn audit_barrier(&self) -> anyhow::Result<Mark> {

@@ -215,14 +215,14 @@ impl Drop for Guarded {
 
 /// Removes a folder once this process has let go of it, or has died, and the processes that work in it have ended.
 #[derive(Debug)]
-pub(crate) struct Janitor {
+pub struct Janitor {
     shell: Child,
     pipe: Option<ChildStdin>,
 }
 
 impl Janitor {
     /// Takes care of `folder`; it waits at most `patience` for the processes.
-    pub(crate) fn of(folder: &Path, patience: Duration) -> anyhow::Result<Self> {
+    pub fn of(folder: &Path, patience: Duration) -> anyhow::Result<Self> {
         let arguments: [OsString; 3] = ["janitor".into(), folder.into(), tenths(patience).into()];
         let mut shell = Command::new("sh")
             .arg("-c")
@@ -239,7 +239,7 @@ impl Janitor {
     }
 
     /// Makes it wait for `process` too.
-    pub(crate) fn wait_for(&mut self, process: &Guarded) -> anyhow::Result<()> {
+    pub fn wait_for(&mut self, process: &Guarded) -> anyhow::Result<()> {
         let pipe = self.pipe.as_mut().context("the janitor is at work already")?;
         writeln!(pipe, "{}", process.id()).context("the janitor is gone")
     }

@@ -47,6 +47,6 @@ pub mod tools;
 
 pub use audit::{AuditEvent, AuditReader, Mark, Stage};
 pub use control_plane::{AuditLevel, ControlPlane, Controllers, Options};
-pub use guard::{Guarded, Signal};
+pub use guard::{Guarded, Janitor, Signal};
 pub use skip::{Requirement, required, shared_or_skip, skip, start_or_skip, tools_or_skip};
 pub use tools::{Origin, Tools};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::kinds::{self, Kind, Name};
-use crate::people::People;
+use crate::people::{FOREIGN, People};
 
 /// What is wrong, and what there is, in a form that does not depend on the order of things.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Judgement {
     pub wrongs: Vec<String>,
     /// The end state.
     pub end: Vec<String>,
+    /// Whether something cannot be made, because its name is taken or its namespace is not there.
+    pub is_in_vain: bool,
 }
 
 /// What one parent wants.
@@ -53,6 +55,14 @@ pub async fn judge(people: &People, version: Option<u64>) -> Judgement {
     judgement
 }
 
+/// Those that are not there as people made them, of what has nothing to do with any plugin.
+pub async fn touched(people: &People, foreign: &[Name]) -> Vec<String> {
+    let world = people.look([kinds::CONFIG_MAP]).await;
+    let is_well = |object: &Value| is_foreign(object) && !object["metadata"].to_string().contains("gyre");
+    let touched = foreign.iter().filter(|name| !world.get(name).is_some_and(is_well));
+    touched.map(|name| format!("{name}, which is foreign, is {}", world.get(name).unwrap_or(&Value::Null))).collect()
+}
+
 /// Objects that carry a finalizer of the host's.
 pub async fn finalizers(people: &People) -> Vec<String> {
     let world = people.look(kinds::PARENTS.into_iter().chain(kinds::CHILDREN)).await;
@@ -66,7 +76,12 @@ impl Judgement {
             self.wrongs.push(format!("{name} is stuck in deletion: {}", parent["metadata"]["finalizers"]));
             return;
         }
-        let wanted = wanted(world, name, parent, version);
+        let mut wanted = wanted(world, name, parent, version);
+        if wanted.must.iter().any(|(child, _)| world.get(child).is_some_and(is_foreign)) {
+            wanted.ready = wanted.ready.map(|_| false);
+            self.is_in_vain = true;
+        }
+        self.is_in_vain |= name.kind == kinds::CROSS_NAMESPACE && wanted.ready == Some(false);
         self.wrongs.extend(wanted.wrongs.iter().map(|wrong| format!("{name}: {wrong}")));
         self.status(name, parent, &wanted);
         let is_held = parent["metadata"]["finalizers"].to_string().contains("gyre.dev/");
@@ -78,6 +93,8 @@ impl Judgement {
         let is_owned = |object: &Value| object["metadata"]["labels"]["gyre.dev/owner-uid"] == *owner;
         for (child, content) in &wanted.must {
             match world.get(child) {
+                // It is not touched, and the parent says so.
+                Some(object) if is_foreign(object) => {}
                 Some(object) if !is_owned(object) => self.wrongs.push(format!("{child} is not owned by {name}")),
                 Some(object) => {
                     self.wrongs.extend(lacks(content, object, "").map(|path| format!("{child} of {name} differs at {path}")));
@@ -107,6 +124,10 @@ impl Judgement {
             (Some(_), _) => {}
         }
     }
+}
+
+fn is_foreign(object: &Value) -> bool {
+    object["metadata"]["labels"][FOREIGN] == "yes"
 }
 
 /// The first field of `content` that an object does not hold.

@@ -101,6 +101,18 @@ impl Name {
     }
 }
 
+impl Name {
+    /// Where the API server has the objects of its kind and namespace.
+    pub fn collection(&self) -> String {
+        let Kind { group, version, plural, .. } = self.kind;
+        let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        match &self.namespace {
+            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            None => format!("{root}/{plural}"),
+        }
+    }
+}
+
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ", self.kind.kind)?;

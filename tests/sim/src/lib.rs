@@ -28,8 +28,8 @@ pub mod script;
 mod world;
 
 pub use census::{Census, Count};
-pub use expected::{Judgement, finalizers, judge};
-pub use people::{Action, Cascade, People};
+pub use expected::{Judgement, finalizers, judge, touched};
+pub use people::{Action, Cascade, FOREIGN, People};
 pub use plugins::Plugins;
 pub use recorder::{Life, Record, Recorder, Sent};
 pub use world::{Host, World, simulate};

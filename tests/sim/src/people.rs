@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
+use gyre_devcluster::Cluster;
+use http::Request;
 use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -12,10 +15,14 @@ use crate::kinds::{self, Kind, Name};
 /// The longest that anybody waits for an object to be gone: longer than any back-off of a host.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
+/// The label of objects that bear the names of children and are none.
+pub const FOREIGN: &str = "foreign";
+
 /// See the module's documentation.
 #[derive(Clone)]
 pub struct People {
     client: Client,
+    cluster: Cluster,
 }
 
 /// One thing that is done.
@@ -27,6 +34,9 @@ pub enum Action {
     Delete(Name, Cascade),
     /// Deletion of what a plugin has made, if it is there.
     DeleteChild(Name),
+    /// What a plugin has made, if it is there, is replaced by an object of the same name that has nothing to do with it, before anybody can
+    /// see that the name is free.
+    Usurp(Name),
     /// A JSON merge patch of what a plugin has made, if it is there.
     Edit(Name, Value),
     /// A JSON merge patch of the status, if it is there.
@@ -48,8 +58,8 @@ pub enum Cascade {
 
 impl People {
     /// Those who use this client.
-    pub fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(client: Client, cluster: Cluster) -> Self {
+        Self { client, cluster }
     }
 
     /// Does one thing.
@@ -61,6 +71,7 @@ impl People {
             }
             Action::Delete(name, cascade) => self.delete(name, *cascade).await,
             Action::DeleteChild(name) => self.delete(name, Cascade::Background).await,
+            Action::Usurp(name) => self.usurp(name),
             Action::Edit(name, patch) => self.edit(name, patch).await,
             Action::EditStatus(name, patch) => {
                 let params = PatchParams { field_manager: Some("editor".to_owned()), ..PatchParams::default() };
@@ -105,6 +116,23 @@ impl People {
     async fn edit(&self, name: &Name, patch: &Value) {
         let params = PatchParams { field_manager: Some("editor".to_owned()), ..PatchParams::default() };
         absent_is_fine(self.api(name).patch(&name.name, &params, &Patch::Merge(patch)).await, "edited");
+    }
+
+    fn usurp(&self, name: &Name) {
+        let request = |method: &str, path: String, body: String| {
+            let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+            self.cluster.handle(&request.body(Bytes::from(body)).expect("a request")).status()
+        };
+        let object = json!({
+            "apiVersion": name.kind.api_version(),
+            "kind": name.kind.kind,
+            "metadata": { "name": name.name, "labels": { FOREIGN: "yes" } },
+        });
+        let collection = name.collection();
+        let deleted = request("DELETE", format!("{collection}/{}", name.name), String::new());
+        assert!(deleted.is_success() || deleted == 404, "{name} is deleted: {deleted}");
+        let created = request("POST", collection, object.to_string());
+        assert!(created.is_success(), "{name} is created: {created}");
     }
 
     async fn delete(&self, name: &Name, cascade: Cascade) {

@@ -1,5 +1,7 @@
 //! What people do in a simulation, drawn from its seed before anything happens: so it is the same whatever goes wrong.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use gyre_devcluster::random::Random;
 use serde_json::{Value, json};
 
@@ -46,6 +48,13 @@ pub struct Batch {
     pub rest: Rest,
 }
 
+/// Whether a name became free without anybody telling the host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Freed {
+    Yes,
+    No,
+}
+
 /// Draws what is done.
 pub struct Author {
     random: Random,
@@ -53,6 +62,10 @@ pub struct Author {
     parents: Vec<(Kind, &'static str)>,
     /// Whether [`DOOMED`] is there.
     is_doomed_there: bool,
+    /// What bears the name of a child and is none.
+    foreign: BTreeSet<Name>,
+    /// What is still to be done of what belongs together.
+    next: VecDeque<Action>,
 }
 
 /// What [`Author::set_up`] makes.
@@ -136,7 +149,13 @@ impl Author {
     /// The same, about these kinds of parents.
     pub fn about(seed: u64, kinds: &[Kind]) -> Self {
         let parents = PARENTS.into_iter().filter(|(kind, _)| kinds.contains(kind)).collect();
-        Self { random: Random::new(seed ^ 0x5eed), parents, is_doomed_there: true }
+        Self {
+            random: Random::new(seed ^ 0x5eed),
+            parents,
+            is_doomed_there: true,
+            foreign: BTreeSet::new(),
+            next: VecDeque::new(),
+        }
     }
 
     /// A generator for what else there is to draw.
@@ -144,34 +163,67 @@ impl Author {
         &mut self.random
     }
 
+    /// What must be there in the end as people have made it, whatever its name.
+    pub fn foreign(&self) -> Vec<Name> {
+        self.foreign.iter().cloned().collect()
+    }
+
     /// Anything.
     pub fn action(&mut self) -> Action {
-        match self.random.below(6) {
-            0 => self.surroundings().0,
-            _ => {
-                let (kind, namespace, name) = self.parent();
-                self.about_one(kind, namespace, &name)
-            }
+        if self.next.is_empty() {
+            self.next = match self.random.below(6) {
+                0 => [self.surroundings().0].into(),
+                _ => {
+                    let (kind, namespace, name) = self.parent();
+                    self.about_one(kind, namespace, &name).into()
+                }
+            };
         }
+        let action = self.next.pop_front().expect("something to do");
+        self.keep_account(&action);
+        action
     }
 
     /// Things to do at once.
     pub fn batch(&mut self) -> Batch {
         if self.random.below(4) == 0 {
             let (action, rest) = self.surroundings();
+            self.keep_account(&action);
             return Batch { actions: vec![action], rest };
         }
-        let mut actions = Vec::new();
+        let (mut actions, mut rest) = (Vec::new(), Rest::Short);
         let mut touched = Vec::new();
         for _ in 0..=self.random.below(AT_ONCE) {
             let parent = self.parent();
             if !touched.contains(&parent) {
                 let (kind, namespace, name) = parent.clone();
-                actions.push(self.about_one(kind, namespace, &name));
+                for action in self.about_one(kind, namespace, &name) {
+                    if self.keep_account(&action) == Freed::Yes {
+                        rest = Rest::Long;
+                    }
+                    actions.push(action);
+                }
                 touched.push(parent);
             }
         }
-        Batch { actions, rest: Rest::Short }
+        Batch { actions, rest }
+    }
+
+    /// Remembers what is foreign.
+    fn keep_account(&mut self, action: &Action) -> Freed {
+        let was_foreign = match action {
+            Action::Usurp(name) => {
+                self.foreign.insert(name.clone());
+                false
+            }
+            Action::Delete(name, _) | Action::DeleteChild(name) => self.foreign.remove(name),
+            Action::DeleteNamespace(namespace) => {
+                self.foreign.retain(|name| name.namespace.as_deref() != Some(*namespace));
+                false
+            }
+            _ => false,
+        };
+        if was_foreign { Freed::Yes } else { Freed::No }
     }
 
     /// Some parent, which may or may not be there.
@@ -222,10 +274,10 @@ impl Author {
     }
 
     /// Something that is done to one parent, or to what exists because of it.
-    fn about_one(&mut self, kind: Kind, namespace: &str, name: &str) -> Action {
+    fn about_one(&mut self, kind: Kind, namespace: &str, name: &str) -> Vec<Action> {
         let parent = Name::new(kind, namespace, name);
         let children = children(kind, namespace, name);
-        match self.random.below(12) {
+        vec![match self.random.below(13) {
             0..=5 => {
                 let spec = self.spec(kind, namespace, name);
                 Action::Put(parent, json!({ "spec": spec }))
@@ -238,7 +290,26 @@ impl Author {
                 let (child, patch) = edits[self.pick(edits.len())].clone();
                 Action::Edit(child, patch)
             }
-            _ => Action::EditStatus(parent, json!({ "status": { "conditions": [], "observedGeneration": 0 } })),
+            11 => Action::EditStatus(parent, json!({ "status": { "conditions": [], "observedGeneration": 0 } })),
+            _ => return self.usurpation(parent, &children),
+        }]
+    }
+
+    /// A child is replaced by something else, and perhaps the parent no longer wants it just then.
+    fn usurpation(&mut self, parent: Name, children: &[Name]) -> Vec<Action> {
+        let plain = |child: &&Name| child.kind == kinds::CONFIG_MAP;
+        let children: Vec<&Name> = children.iter().filter(plain).collect();
+        if children.is_empty() {
+            return vec![Action::Delete(parent, Cascade::Background)];
+        }
+        let usurped = Action::Usurp(children[self.pick(children.len())].clone());
+        match self.random.below(3) {
+            0 => vec![usurped],
+            1 => vec![usurped, Action::Delete(parent, Cascade::Background)],
+            _ => {
+                let spec = self.spec(parent.kind, parent.namespace.as_deref().unwrap_or_default(), &parent.name);
+                vec![usurped, Action::Put(parent, json!({ "spec": spec }))]
+            }
         }
     }
 

@@ -61,7 +61,7 @@ impl World {
         let start: Timestamp = START.parse().expect("a time");
         let cluster = Cluster::start(&Options { seed, ..Options::default() }, Clock::tokio(start));
         let service = Service::new(cluster.clone());
-        let people = People::new(Client::new(service.clone(), "default"));
+        let people = People::new(Client::new(service.clone(), "default"), cluster.clone());
         for crd in plugins.crds() {
             people.create(kinds::DEFINITION, &crd).await;
         }

@@ -4,21 +4,25 @@ use gyre::claim::Claim;
 use gyre::host;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
-use gyre_sim::script::{self, Batch};
+use gyre_sim::script;
 use gyre_sim::{Plugins, World};
 
-use crate::faults::{QUIET, Run, compared, drawn, scripted};
+use crate::faults::{QUIET, Run, Script, compared, drawn, scripted};
 use crate::seeds::{Tried, try_each, try_seeds};
 
 /// At how many of its writes a drawn script is tried.
 const MOMENTS: u64 = 3;
 
-fn undisturbed(plugins: &Plugins, seed: u64, script: Vec<Batch>) -> Run {
+fn story() -> Script {
+    Script { batches: script::story(), foreign: Vec::new() }
+}
+
+fn undisturbed(plugins: &Plugins, seed: u64, script: Script) -> Run {
     scripted(plugins, (seed, Plan::default()), script, QUIET, |world| drop(world.host(plugins)))
 }
 
 /// The first host is killed after its write of that number, counted from 1, and another starts.
-fn killed_after(plugins: &Plugins, seed: u64, script: Vec<Batch>, write: u64) -> Run {
+fn killed_after(plugins: &Plugins, seed: u64, script: Script, write: u64) -> Run {
     scripted(plugins, (seed, Plan::default()), script, QUIET, |world| {
         let first = world.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), Some(write));
         let (world, plugins): (World, Plugins) = (world.clone(), plugins.clone());
@@ -32,9 +36,9 @@ fn killed_after(plugins: &Plugins, seed: u64, script: Vec<Batch>, write: u64) ->
 #[test]
 fn a_host_that_is_killed_after_any_of_its_writes_changes_nothing_in_the_end() {
     let plugins = Plugins::all();
-    let calm = undisturbed(&plugins, 0, script::story());
+    let calm = undisturbed(&plugins, 0, story());
     try_each("killed after each write of the story", 1..=calm.writes, |write| {
-        let run = killed_after(&plugins, 0, script::story(), write);
+        let run = killed_after(&plugins, 0, story(), write);
         let writes = run.writes;
         Tried { wrongs: compared(&calm, run), counts: vec![("writes", writes)] }
     });

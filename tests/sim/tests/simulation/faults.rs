@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gyre_devcluster::faults::{Fault, Plan, Requests, Rule};
+use gyre_sim::kinds::Name;
 use gyre_sim::script::{self, Author, Batch, Rest};
-use gyre_sim::{Count, Judgement, Plugins, World, simulate};
+use gyre_sim::{Count, Judgement, Plugins, World, simulate, touched};
 
 use crate::seeds::{Tried, try_seeds};
 use crate::storms::{differences, settle};
@@ -31,16 +32,22 @@ pub(crate) struct Run {
 }
 
 /// What people do each time that they come, as the seed has it.
-pub(crate) fn drawn(seed: u64) -> Vec<Batch> {
+pub(crate) fn drawn(seed: u64) -> Script {
     let mut author = Author::new(seed);
-    (0..BATCHES).map(|_| author.batch()).collect()
+    Script { batches: (0..BATCHES).map(|_| author.batch()).collect(), foreign: author.foreign() }
+}
+
+/// What people do each time that they come, and what of it must be there in the end as they made it.
+pub(crate) struct Script {
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) foreign: Vec<Name>,
 }
 
 /// People come, and go away until the hosts have come to rest; `hosts` sees to the hosts.
 pub(crate) fn scripted(
     plugins: &Plugins,
     (seed, plan): (u64, Plan),
-    script: Vec<Batch>,
+    script: Script,
     quiet: Duration,
     hosts: impl FnOnce(&World),
 ) -> Run {
@@ -51,7 +58,7 @@ pub(crate) fn scripted(
         }
         hosts(&world);
         let mut wrongs = Vec::new();
-        for batch in &script {
+        for batch in &script.batches {
             for action in &batch.actions {
                 world.people.act(action).await;
             }
@@ -63,6 +70,7 @@ pub(crate) fn scripted(
         let mut judgement = settle(&world, None).await;
         judgement.wrongs.extend(wrongs);
         judgement.wrongs.extend(world.record.wrongs());
+        judgement.wrongs.extend(touched(&world.people, &script.foreign).await);
         let writes = world.record.look(|sent| sent.iter().filter(|sent| sent.is_done()).count() as u64);
         Run { judgement, counts: world.census.counts(), faults: world.faults.trace().len() as u64, writes }
     })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_sim::script::{self, Author, DOOMED};
-use gyre_sim::{Judgement, Plugins, Sent, World, judge, simulate};
+use gyre_sim::{Judgement, Plugins, Sent, World, judge, simulate, touched};
 use http::Method;
 
 use crate::seeds::{Tried, try_seeds};
@@ -52,6 +52,7 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
         }
         let mut judgement = settle(&world, None).await;
         judgement.wrongs.extend(world.record.wrongs());
+        judgement.wrongs.extend(touched(&world.people, &author.foreign()).await);
         host.kill().await;
         Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
     })
@@ -65,16 +66,14 @@ pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
     let mark = world.record.len();
     tokio::time::sleep(SILENCE).await;
     let mut judgement = judge(&world.people, version).await;
-    // What cannot be made because its namespace is not there is tried again from time to time.
+    // What cannot be made is tried again from time to time.
     let is_vain = |sent: &Sent| {
-        let is_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));
-        is_there || sent.method == Method::GET && sent.path().contains("/crossnamespaces/")
+        let is_not_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));
+        judgement.is_in_vain && (is_not_there || sent.method == Method::GET)
     };
     let afterwards: Vec<Sent> =
-        world.record.look(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch()).cloned().collect());
-    judgement
-        .wrongs
-        .extend(afterwards.iter().filter(|sent| !is_vain(sent)).map(|sent| format!("afterwards the host sent {sent:?}")));
+        world.record.look(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch() && !is_vain(sent)).cloned().collect());
+    judgement.wrongs.extend(afterwards.iter().map(|sent| format!("afterwards the host sent {sent:?}")));
     judgement
 }
 
