@@ -15,6 +15,8 @@
 mod arguments;
 mod lease;
 mod shares;
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState};
