@@ -35,7 +35,7 @@ struct Network {
 }
 
 impl tower_service::Service<Request<Body>> for Network {
-    type Response = Response<cluster::Body>;
+    type Response = Response<gyre_devcluster::service::Body>;
     type Error = gyre_devcluster::service::BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -49,7 +49,7 @@ impl tower_service::Service<Request<Body>> for Network {
             if is_cut_off {
                 std::future::pending::<()>().await;
             }
-            Ok(inner.call(request).await?)
+            inner.call(request).await.map_err(Into::into)
         })
     }
 }
