@@ -91,7 +91,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
         }
     };
     let called = match context.calls {
-        Calls::OnThreads => tokio::task::spawn_blocking(make).await,
+        Calls::OnThreads => context.threads.run(make).await,
         Calls::Inline => Ok(make()),
     };
     let Call { result, usage, world } = match called {

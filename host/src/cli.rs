@@ -250,11 +250,12 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.check {
         return print(config::Table(&source));
     }
-    threads(source.concurrent_calls())?.block_on(async {
+    threads()?.block_on(async {
         let client =
             Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
         let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let source_name = &source.name().to_owned();
+        let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
         if !arguments.mount.no_reload {
@@ -273,6 +274,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             election: arguments.election.options(&arguments.home_namespace, source_name, &instance())?,
             instance: instance(),
             inventory,
+            most_calls,
             ..Options::default()
         };
         host::run(client, programs, options, told_to_stop()?).await
@@ -318,13 +320,13 @@ fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The threads of a host that makes so many calls at once.
-pub(crate) fn threads(concurrent_calls: u32) -> anyhow::Result<tokio::runtime::Runtime> {
+/// The threads of a host, but for those that plugins are called on.
+pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        // Each call into a plugin has a thread; a few more are for the resolver and the like.
-        .max_blocking_threads(concurrent_calls as usize + 8)
-        // An idle thread holds on to memory that its calls have freed.
+        // For the resolver, and for loading plugins.
+        .max_blocking_threads(8)
+        // An idle thread holds on to memory that its work has freed.
         .thread_keep_alive(Duration::from_secs(2))
         .build()
         .context("cannot start the threads")

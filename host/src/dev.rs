@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     log::start(&arguments.log, LOG)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
-    let runtime = cli::threads(source.as_ref().map_or(1, Source::concurrent_calls))?;
+    let runtime = cli::threads()?;
     let result = runtime.block_on(serve(arguments, source));
     // A plugin's call, or a client that does not let go, does not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -136,7 +136,12 @@ impl Session<'_> {
         manifests::install_crds(&self.client, &first).await?;
         let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
         let (wanted, programs) = watch::channel(Arc::clone(&first));
-        let options = Options { listen: self.arguments.listen.0, instance: "gyre-dev".to_owned(), ..Options::default() };
+        let options = Options {
+            listen: self.arguments.listen.0,
+            instance: "gyre-dev".to_owned(),
+            most_calls: source.concurrent_calls() as usize,
+            ..Options::default()
+        };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
             let _ = stopped.await;

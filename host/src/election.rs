@@ -91,7 +91,7 @@ impl Election {
         let (release, asked) = Release::new();
         let leases = Leases::new(client, &options, lease::Labels::None);
         let standing = Standing::new(options.name.clone(), holder, metrics);
-        let single = Single { elector, leases, name: options.name, timing: options.timing, origin: Instant::now(), standing };
+        let single = Single { elector, leases, name: options.name, origin: Instant::now(), standing };
         Ok((claim, single.run(asked), release))
     }
 }
@@ -194,7 +194,6 @@ struct Single {
     elector: Elector,
     leases: Leases,
     name: String,
-    timing: Timing,
     origin: Instant,
     standing: Standing,
 }

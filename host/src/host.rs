@@ -31,6 +31,7 @@ use crate::mount::Mount;
 use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::reconcile::{Context, reconcile};
+use crate::threads::Threads;
 use crate::work::WorkQueue;
 
 /// The programs that a host is to run: it follows them as they change.
@@ -62,6 +63,8 @@ pub struct Options {
     pub clock: Clock,
     /// Where plugins are called.
     pub calls: Calls,
+    /// On how many threads at most.
+    pub most_calls: usize,
     /// How failing objects are retried.
     pub retries: queue::Options,
 }
@@ -79,6 +82,7 @@ impl Default for Options {
             election: None,
             clock: Clock::default(),
             calls: Calls::default(),
+            most_calls: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
             retries: queue::Options::default(),
         }
     }
@@ -148,7 +152,15 @@ pub async fn run(
     // Nobody else sets it.
     let _ = shown_ground.set(Arc::clone(&ground));
     let recorder = Recorder::new(options.instance, options.clock.clone());
-    let context = Arc::new(Context { metrics, recorder, retries, queue, clock: options.clock, calls: options.calls });
+    let context = Arc::new(Context {
+        metrics,
+        recorder,
+        retries,
+        queue,
+        clock: options.clock,
+        calls: options.calls,
+        threads: Threads::new(options.most_calls),
+    });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
     let mut reconciles = JoinSet::new();

@@ -64,6 +64,7 @@ mod release;
 mod state;
 mod status;
 pub mod store;
+mod threads;
 mod view;
 pub mod work;
 mod world;

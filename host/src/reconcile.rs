@@ -5,7 +5,7 @@
 //!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ use crate::parent::ParentWriter;
 use crate::progress::{Progress, warning};
 use crate::release;
 use crate::status;
+use crate::threads::Threads;
 use crate::view::View;
 use crate::work::WorkQueue;
 
@@ -47,6 +48,7 @@ pub(crate) struct Context {
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
+    pub(crate) threads: Arc<Threads>,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -218,10 +220,9 @@ impl Run<'_> {
         {
             return self.progress.fail(problem);
         }
-        let is_over = plan.steps.is_empty() && plan.leaving.is_empty();
         self.execute(plan, &input).await;
-        if !is_needed && is_over && response.children.is_some() {
-            self.let_go().await;
+        if !is_needed && response.children.is_some() {
+            self.let_go_if_it_need_not_be_held().await;
         }
     }
 
@@ -305,13 +306,36 @@ impl Run<'_> {
         }
     }
 
-    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
-    async fn let_go_if_nothing_is_left(&mut self) {
-        let resources: Vec<Resource> = self.sight.views.values().map(|view| view.resource.clone()).collect();
+    /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
+    /// just made, and that they do not show yet, brings the parent back.
+    async fn let_go_if_it_need_not_be_held(&mut self) {
+        if !finalizers::is_held(&self.sight.parent, self.writer().plugin()) {
+            return;
+        }
+        let (client, parent) = (&self.live.client, &self.sight.parent);
+        let (resources, namespaces) = self.where_children_are();
+        match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+            Ok(children) if children.is_empty() => self.let_go().await,
+            Ok(_) => {}
+            Err(error) => {
+                let problem = crate::apply::problem(&error, &self.writer().subject(parent));
+                self.progress.fail(problem);
+            }
+        }
+    }
+
+    fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
+        let resources = self.sight.views.values().map(|view| view.resource.clone()).collect();
         let namespaces = match &self.live.program.namespaces {
             Namespaces::All => None,
             Namespaces::Only(names) => Some(names),
         };
+        (resources, namespaces)
+    }
+
+    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
+    async fn let_go_if_nothing_is_left(&mut self) {
+        let (resources, namespaces) = self.where_children_are();
         let (client, parent) = (&self.live.client, &self.sight.parent);
         match release::delete_unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
             Ok(false) => self.let_go().await,

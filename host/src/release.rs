@@ -99,26 +99,38 @@ pub(crate) async fn delete_unreachable(
     resources: &[Resource],
     namespaces: Option<&BTreeSet<String>>,
 ) -> Result<bool, kube::Error> {
-    let mut found = false;
-    let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
-    for resource in resources {
-        for child in list(client, resource, namespaces, Some(&selector)).await? {
-            if ownership(parent.namespace(), child.namespace()) == Ownership::Reference {
-                continue;
-            }
-            found = true;
-            if child.is_deleting() {
-                continue;
-            }
-            let api: Api<Received> = resource.api(client, child.namespace());
-            let uid = Some(child.uid().to_owned());
-            let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
-            match answered(api.delete(child.name(), &params)).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-                Err(error) => return Err(error),
-            }
+    let children = unreachable(client, plugin, parent, resources, namespaces).await?;
+    for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
+        let api: Api<Received> = resource.api(client, child.namespace());
+        let uid = Some(child.uid().to_owned());
+        let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
+        match answered(api.delete(child.name(), &params)).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) => return Err(error),
         }
+    }
+    Ok(!children.is_empty())
+}
+
+/// The children of a parent that the garbage collector does not reach, as the API server knows them at this moment.
+///
+/// # Errors
+///
+/// What a request came to.
+pub(crate) async fn unreachable<'a>(
+    client: &Client,
+    plugin: &str,
+    parent: &Object,
+    resources: &'a [Resource],
+    namespaces: Option<&BTreeSet<String>>,
+) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
+    let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
+    let mut found = Vec::new();
+    for resource in resources {
+        let children = list(client, resource, namespaces, Some(&selector)).await?;
+        let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
+        found.extend(children.into_iter().filter(is_out_of_reach).map(|child| (resource, child)));
     }
     Ok(found)
 }

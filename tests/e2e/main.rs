@@ -28,6 +28,7 @@ mod pod_log;
 mod reads;
 mod scale;
 mod scheduled_echo;
+mod signals;
 mod status;
 mod swap;
 mod xca;

@@ -131,7 +131,7 @@ struct Sharing {
 /// What was under way has ended.
 enum Ended {
     List(Option<Vec<Lease>>),
-    Request(String, Answer, Option<Lease>),
+    Request(String, Answer, Option<Box<Lease>>),
     Delete,
     Drain(String),
 }
@@ -176,7 +176,7 @@ impl Sharing {
                     let sent = self.leases.send(&name, request, offers);
                     Box::pin(async move {
                         let (answer, lease) = sent.await;
-                        Ended::Request(name, answer, lease)
+                        Ended::Request(name, answer, lease.map(Box::new))
                     })
                 }
                 Action::Delete { name, resource_version } => {
@@ -208,7 +208,7 @@ impl Sharing {
         match ended {
             Ended::List(found) => Input::Listed(found.map(|found| self.leases.know_all(found))),
             Ended::Request(name, answer, lease) => {
-                self.leases.know(&name, lease);
+                self.leases.know(&name, lease.map(|lease| *lease));
                 Input::Answered(name, answer)
             }
             Ended::Delete => Input::Tick,

@@ -4,6 +4,7 @@
 
 mod calls;
 mod devcluster;
+mod neighbours;
 mod process;
 mod requests;
 mod sample;
@@ -36,6 +37,8 @@ enum Part {
     Requests,
     /// The embedded API server beside the real one.
     Devcluster,
+    /// Latencies with a spinning and a trapping plugin in the host, and without.
+    Neighbours,
 }
 
 type Measure = fn() -> anyhow::Result<Vec<Line>>;
@@ -73,12 +76,13 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let parts: [(Part, &str, Measure); 5] = [
+    let parts: [(Part, &str, Measure); 6] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
         (Part::Store, "memory per cached object", store::measure),
         (Part::Process, "sizes", process::measure),
         (Part::Requests, "requests at the API server, 1,000 Echos", requests::measure),
         (Part::Devcluster, "embedded API server beside kube-apiserver, ConfigMaps over HTTP", devcluster::measure),
+        (Part::Neighbours, "18 plugins beside one that spins and one that traps", neighbours::measure),
     ];
     let mut exit_code = ExitCode::SUCCESS;
     for (part, title, measure) in parts {

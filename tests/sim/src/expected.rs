@@ -86,7 +86,8 @@ impl Judgement {
         self.status(name, parent, &wanted);
         let is_held = parent["metadata"]["finalizers"].to_string().contains("gyre.dev/");
         if is_held != wanted.held {
-            self.wrongs.push(format!("{name} carries the finalizers {}", parent["metadata"]["finalizers"]));
+            let finalizers = &parent["metadata"]["finalizers"];
+            self.wrongs.push(format!("{name}, which wants {}, carries the finalizers {finalizers}", parent["spec"]));
         }
         self.end.push(format!("{name} {}", parent["spec"]));
         let owner = &parent["metadata"]["uid"];

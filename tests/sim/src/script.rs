@@ -15,7 +15,7 @@ pub const DOOMED: &str = "doomed";
 /// How many parents of a kind there are at most in a namespace.
 const NAMES: u64 = 2;
 /// A script is about so many kinds of parents: with fewer, more happens to each.
-const KINDS: usize = 3;
+const KINDS: usize = 2;
 /// How many things are done at once, at most, where the host comes to rest afterwards.
 const AT_ONCE: u64 = 6;
 
@@ -182,6 +182,19 @@ impl Author {
         let action = self.next.pop_front().expect("something to do");
         self.keep_account(&action);
         action
+    }
+
+    /// What people begin with: some parents of each kind.
+    pub fn beginning(&mut self) -> Batch {
+        let mut actions = Vec::new();
+        for (kind, prefix) in self.parents.clone() {
+            for number in 0..NAMES {
+                let name = format!("{prefix}-{number}");
+                let spec = self.spec(kind, STAYING[0], &name);
+                actions.push(Action::Put(Name::new(kind, STAYING[0], &name), json!({ "spec": spec })));
+            }
+        }
+        Batch { actions, rest: Rest::Short }
     }
 
     /// Things to do at once.

@@ -4,13 +4,16 @@ use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// What is counted, by name.
+type Counts = Vec<(&'static str, u64)>;
+
 /// What came of one seed.
 #[derive(Default)]
 pub(crate) struct Tried {
     /// What is wrong; empty if nothing is.
     pub(crate) wrongs: Vec<String>,
-    /// What is counted over all seeds, by name.
-    pub(crate) counts: Vec<(&'static str, u64)>,
+    /// What is counted over all seeds.
+    pub(crate) counts: Counts,
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -38,7 +41,7 @@ pub(crate) fn try_each(name: &str, seeds: RangeInclusive<u64>, attempt: impl Fn(
     let (next, last) = (AtomicU64::new(*seeds.start()), *seeds.end());
     let all = last + 1 - seeds.start();
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let tried: Mutex<(Vec<(&'static str, u64)>, Vec<String>)> = Mutex::default();
+    let tried: Mutex<(Counts, Vec<String>)> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
