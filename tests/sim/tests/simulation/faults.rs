@@ -110,33 +110,44 @@ fn under(name: &str, seeds: u64, plan: &Plan) {
     });
 }
 
-#[test]
-fn a_cache_that_is_late_changes_nothing_in_the_end() {
+/// Watches tell late of what happens, or not for a while.
+pub(crate) fn late_caches() -> Plan {
     let rules = vec![
         rule(&["watch"], &[(Fault::EventDelayed, 0.3), (Fault::EventDuplicated, 0.1), (Fault::WatchHung, 0.1)]),
         rule(&["list"], &[(Fault::StaleList, 0.5)]),
     ];
-    under(
-        "late caches",
-        40,
-        &Plan { rules, event_delay: Duration::from_millis(1)..=Duration::from_secs(30), ..Plan::default() },
-    );
+    Plan { rules, event_delay: Duration::from_millis(1)..=Duration::from_secs(30), ..Plan::default() }
 }
 
-#[test]
-fn a_watch_that_skips_states_changes_nothing_in_the_end() {
+/// Watches end, and what was to come is listed instead.
+pub(crate) fn skipped_states() -> Plan {
     let rules = vec![rule(&["watch"], &[(Fault::WatchCut, 0.4), (Fault::WatchExpired, 0.5), (Fault::WatchHung, 0.3)])];
     let watch_life = Duration::ZERO..=Duration::from_secs(60);
     // Several in a row are no longer than people wait.
     let hang = Duration::from_secs(1)..=Duration::from_secs(60);
-    under("skipped states", 40, &Plan { rules, watch_life, watch_events: 0..=5, hang, ..Plan::default() });
+    Plan { rules, watch_life, watch_events: 0..=5, hang, ..Plan::default() }
 }
 
-#[test]
-fn an_answer_that_is_lost_changes_nothing_in_the_end() {
+/// Writes are done, and who sent them is not told.
+pub(crate) fn lost_answers() -> Plan {
     let lost = [(Fault::ConnectionLost, 0.15), (Fault::AnswerLost, 0.15), (Fault::LatencyAfter, 0.15)];
     let rules = vec![rule(&["create", "update", "patch", "delete"], &lost)];
     // Some answers come when nobody waits for them any more.
     let latency = Duration::from_secs(50)..=Duration::from_secs(90);
-    under("lost answers", 40, &Plan { rules, latency, ..Plan::default() });
+    Plan { rules, latency, ..Plan::default() }
+}
+
+#[test]
+fn a_cache_that_is_late_changes_nothing_in_the_end() {
+    under("late caches", 40, &late_caches());
+}
+
+#[test]
+fn a_watch_that_skips_states_changes_nothing_in_the_end() {
+    under("skipped states", 40, &skipped_states());
+}
+
+#[test]
+fn an_answer_that_is_lost_changes_nothing_in_the_end() {
+    under("lost answers", 40, &lost_answers());
 }
