@@ -17,7 +17,6 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
-use tower_service::Service as _;
 
 use super::{Claims, Drains, Election, Options, Release, Shares};
 use crate::claim::Claim;

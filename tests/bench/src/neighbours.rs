@@ -225,8 +225,11 @@ impl Stage {
             stream.read_to_string(&mut answer)?;
             let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
             let state: Value = serde_json::from_str(body)?;
-            let phases = || state["mounts"].as_array().into_iter().flatten().map(|mount| &mount["phase"]);
-            Ok(phases().count() == count && phases().all(|phase| phase == "Running") && state["leaving"] == json!([]))
+            let phases =
+                || state.get("mounts").and_then(Value::as_array).into_iter().flatten().filter_map(|mount| mount.get("phase"));
+            Ok(phases().count() == count
+                && phases().all(|phase| phase == "Running")
+                && state.get("leaving") == Some(&json!([])))
         })
         .await
     }

@@ -68,7 +68,7 @@ pub struct Author {
     next: VecDeque<Action>,
 }
 
-/// What [`Author::set_up`] makes.
+/// What the preparation makes.
 pub fn set_up() -> Vec<Action> {
     let namespaces = ["team-a", DOOMED].map(Action::CreateNamespace);
     let templates = STAYING.into_iter().chain([DOOMED]).map(|namespace| template(namespace, "tpl-0", 0, "a"));

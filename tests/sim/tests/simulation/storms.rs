@@ -80,7 +80,7 @@ pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
 
 /// A little of everything, or much of what makes caches differ from the cluster.
 fn weather(seed: u64) -> Plan {
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         return Plan::everything(PROBABILITY);
     }
     let rules = late_caches().rules.into_iter().chain(lost_answers().rules).collect();
