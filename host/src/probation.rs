@@ -25,7 +25,8 @@ impl Probation {
     /// For a plugin that is quarantined after faults in a row about so many different objects; none: never.
     pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
         let quarantine = Quarantine::new(quarantine_after);
-        Self(Mutex::new(State { quarantine, held: BTreeSet::new(), share: Share::Full }))
+        let share = quarantine.share();
+        Self(Mutex::new(State { quarantine, held: BTreeSet::new(), share }))
     }
 
     /// Whether the plugin is called now.

@@ -36,11 +36,19 @@ pub struct Quarantine<K> {
     culprits: BTreeSet<K>,
     /// How many calls in a row ended in a fault of the plugin's.
     faults: u32,
+    record: Record,
     /// Apart from `held`, since a probe may outlast the quarantine that it was made in.
     probe: Probe,
     held: Option<Held>,
     /// How long the probe after the next one waits.
     wait: Duration,
+}
+
+/// Whether the plugin has ever answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Record {
+    None,
+    Answered,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +114,7 @@ pub struct Held {
 pub enum Share {
     /// As many as the mount has workers.
     Full,
-    /// One, since its last calls ended in faults: a plugin that spins takes no more than one CPU from its neighbours.
+    /// One, since it has not answered yet, or its last calls ended in faults: a plugin that spins takes no more than one CPU.
     One,
 }
 
@@ -115,7 +123,15 @@ impl<K: Clone + Ord> Quarantine<K> {
     /// as 1); none: never. An object that the plugin cannot bear is thus held back by its own back-off, and not by a quarantine that
     /// would hold back all others, too: not everybody who may create an object may stop a plugin.
     pub fn new(after: Option<u32>) -> Self {
-        Self { after, culprits: BTreeSet::new(), faults: 0, probe: Probe::None, held: None, wait: FIRST_PROBE }
+        Self {
+            after,
+            culprits: BTreeSet::new(),
+            faults: 0,
+            record: Record::None,
+            probe: Probe::None,
+            held: None,
+            wait: FIRST_PROBE,
+        }
     }
 
     /// Whether a call is made now.
@@ -145,7 +161,7 @@ impl<K: Clone + Ord> Quarantine<K> {
             (End::HostFault, _) => Change::None,
             (End::Answered, held) => {
                 let change = if held.is_some() { Change::Recovered } else { Change::None };
-                *self = Self { probe: self.probe, ..Self::new(self.after) };
+                *self = Self { probe: self.probe, record: Record::Answered, ..Self::new(self.after) };
                 change
             }
             (End::PluginFault { .. }, Some(_)) if admission == Admission::Call => Change::None,
@@ -177,7 +193,8 @@ impl<K: Clone + Ord> Quarantine<K> {
 
     /// How many calls may run at once. Calls that already do are let be.
     pub fn share(&self) -> Share {
-        if self.faults >= SUSPECT_AFTER || self.held.is_some() { Share::One } else { Share::Full }
+        let is_suspect = self.record == Record::None || self.faults >= SUSPECT_AFTER || self.held.is_some();
+        if is_suspect { Share::One } else { Share::Full }
     }
 }
 

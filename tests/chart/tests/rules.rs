@@ -73,9 +73,9 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
             .arg(&file)
             .arg("--service-account")
             .arg(format!("{NAMESPACE}/{account}"));
-        command
-            .env("HA_ENABLED", environment["data"]["HA_ENABLED"].as_str().unwrap())
-            .env("GYRE_CODE_CACHE", folder.path().join("code"));
+        command.env("GYRE_CODE_CACHE", folder.path().join("code"));
+        let variables = environment["data"].as_object().unwrap().iter().filter(|(name, _)| name.starts_with("HA_"));
+        command.envs(variables.map(|(name, value)| (name, value.as_str().unwrap())));
         let output = command.output()?;
         ensure!(output.status.success(), "{case}: {}", String::from_utf8_lossy(&output.stderr));
         let mut needed = permissions(&helm::documents(&String::from_utf8(output.stdout)?)?);
