@@ -250,13 +250,16 @@ mod tests {
         static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
         let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
         let (go_on, wait) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
         let long = threads.run(move || {
+            begin.send(()).unwrap();
             wait.recv().unwrap();
             (this_thread(), Id::of_this_thread())
         });
         let release = async {
-            // Time stands still until all wait for it.
-            tokio::time::sleep(LONG * 2).await;
+            // Time stands still until all wait for it: from here on it is looked at twice.
+            begun.await.unwrap();
+            tokio::time::sleep(LONG * 3).await;
             go_on.send(()).unwrap();
         };
         let (lowered, ()) = tokio::join!(long, release);
