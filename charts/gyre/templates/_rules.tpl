@@ -100,7 +100,7 @@
 {{- if eq .Values.ha.leaderElection.scope "mount" }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  verbs: [create, delete, get, list, update, watch]
+  verbs: [create, delete, get, list, update]
 {{- else }}
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
