@@ -46,14 +46,9 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     let stage = Stage::set().await?;
     let (mut alone, mut together) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let a = stage.phase(PHASE).await?;
+        alone.extend(stage.phase(PHASE).await?);
         stage.mount_hostile().await?;
-        let b = stage.phase(PHASE).await?;
-        let (mut x, mut y) = (a.clone(), b.clone());
-        let q = |l: &mut Vec<Duration>| [0.5, 0.9, 0.99].map(|s| quantile(l, s).as_secs_f64() * 1e3);
-        eprintln!("{:.2?} {:.2?}", q(&mut x), q(&mut y));
-        alone.extend(a);
-        together.extend(b);
+        together.extend(stage.phase(PHASE).await?);
         stage.unmount_hostile().await?;
     }
     let millis = |latencies: &mut Vec<Duration>, share: f64| quantile(latencies, share).as_secs_f64() * 1e3;
