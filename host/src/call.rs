@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gyre_core::outcome::{Fault, Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, Change, End};
+use gyre_core::quarantine::{Admission, Change, End, Share};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
 use gyre_core::response::{Response, Teardown};
@@ -16,6 +16,7 @@ use crate::live::Live;
 use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::reconcile::{Context, Sight};
+use crate::threads;
 use crate::world::CallWorld;
 
 /// What is asked of the plugin.
@@ -91,7 +92,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
         }
     };
     let called = match context.calls {
-        Calls::OnThreads => context.threads.run(make).await,
+        Calls::OnThreads => context.threads.run(priority(live.probation.share()), make).await,
         Calls::Inline => Ok(make()),
     };
     let Call { result, usage, world } = match called {
@@ -106,6 +107,14 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     let answers = world.downcast::<CallWorld>().map(|world| world.answers).unwrap_or_default();
     let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();
     (result, usage, answers)
+}
+
+/// A plugin that has not answered yet, or whose last calls ended in faults, may spin again.
+fn priority(share: Share) -> threads::Priority {
+    match share {
+        Share::Full => threads::Priority::Usual,
+        Share::One => threads::Priority::Low,
+    }
 }
 
 fn problem(error: call::Error) -> Problem {

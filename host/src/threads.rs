@@ -2,8 +2,9 @@
 //!
 //! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
 //! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
-//! call that has run for [`LONG`] gets the lowest priority: it takes what nobody else needs. A thread cannot get its priority back without
-//! privileges, so it ends with that call.
+//! call that has run for [`LONG`] gets the lowest priority: it takes what nobody else needs. A plugin that has yet to earn trust is called
+//! with little of it from the start. A thread cannot get its priority back without privileges, so there are threads for each, and one that
+//! was lowered amid a call ends with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -24,10 +25,10 @@ pub(crate) struct Threads {
     permits: Semaphore,
     /// Those that have nothing to do; the one that has been idle for the shortest time last.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// A call that has run for so long is long,
+    /// A call that has run for so long is long, and gets the lowest priority.
     long: Duration,
-    /// and this is done to its thread.
-    lower: fn(Id),
+    /// Gives a thread that priority.
+    lower: fn(Id, Priority),
 }
 
 /// Why a call has no result.
@@ -45,6 +46,8 @@ pub(crate) enum Error {
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
+    /// What its jobs begin with.
+    priority: Priority,
     jobs: SyncSender<Job>,
     state: Mutex<State>,
 }
@@ -54,14 +57,30 @@ struct State {
     id: Option<Id>,
     /// How many jobs it has begun: the number of the last one.
     job: u64,
-    priority: Priority,
+    is_lowered: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Priority {
-    #[default]
+/// How much of a busy machine a call gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// As much as everything else.
     Usual,
+    /// A tenth of that: enough for an honest plugin to come to an answer before its deadline.
+    Low,
+    /// What nobody else needs.
     Lowest,
+}
+
+impl Priority {
+    /// As nice(2) has it.
+    #[cfg(target_os = "linux")]
+    const fn niceness(self) -> i32 {
+        match self {
+            Self::Usual => 0,
+            Self::Low => 10,
+            Self::Lowest => 19,
+        }
+    }
 }
 
 /// Whether a thread was lowered.
@@ -76,10 +95,10 @@ enum Lowering {
 impl Threads {
     /// No more than so many at once.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Self::with(most, LONG, set_lowest_priority)
+        Self::with(most, LONG, lower_priority)
     }
 
-    fn with(most: usize, long: Duration, lower: fn(Id)) -> Arc<Self> {
+    fn with(most: usize, long: Duration, lower: fn(Id, Priority)) -> Arc<Self> {
         Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, lower })
     }
 
@@ -90,6 +109,7 @@ impl Threads {
     /// When it panics, or there is no thread for it.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        priority: Priority,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         // It is never closed.
@@ -100,7 +120,7 @@ impl Threads {
             // Nobody may wait for it any more.
             Box::new(move || drop(sender.send(result)))
         });
-        let (thread, number) = self.start(job).map_err(Error::NoThread)?;
+        let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
         let result = loop {
             tokio::select! {
                 biased;
@@ -119,12 +139,16 @@ impl Threads {
     }
 
     /// Has an idle thread, or a new one, do the job; returns which, and the number that the job has there.
-    fn start(self: &Arc<Self>, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
+    fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
-            let idle = self.idle().pop();
+            let idle = {
+                let mut idle = self.idle();
+                let last = idle.iter().rposition(|thread| thread.priority == priority);
+                last.map(|index| idle.remove(index))
+            };
             let thread = match idle {
                 Some(thread) => thread,
-                None => self.spawn()?,
+                None => self.spawn(priority)?,
             };
             let number = thread.state().job + 1;
             match thread.jobs.send(job) {
@@ -135,9 +159,9 @@ impl Threads {
         }
     }
 
-    fn spawn(self: &Arc<Self>) -> std::io::Result<Arc<Thread>> {
+    fn spawn(self: &Arc<Self>, priority: Priority) -> std::io::Result<Arc<Thread>> {
         let (sender, jobs) = sync_channel(1);
-        let thread = Arc::new(Thread { jobs: sender, state: Mutex::default() });
+        let thread = Arc::new(Thread { priority, jobs: sender, state: Mutex::default() });
         let (this, threads) = (Arc::clone(&thread), Arc::downgrade(self));
         std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.live(&jobs, &threads))?;
         Ok(thread)
@@ -150,7 +174,13 @@ impl Threads {
 
 impl Thread {
     fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
-        self.state().id = Some(Id::of_this_thread());
+        let id = Id::of_this_thread();
+        self.state().id = Some(id);
+        if self.priority != Priority::Usual
+            && let Some(threads) = threads.upgrade()
+        {
+            (threads.lower)(id, self.priority);
+        }
         loop {
             let job = match jobs.recv_timeout(KEEP_ALIVE) {
                 Ok(job) => job,
@@ -173,7 +203,7 @@ impl Thread {
                 let mut state = self.state();
                 // From now on it is too late to lower it for that job.
                 state.job += 1;
-                state.priority == Priority::Usual
+                !state.is_lowered
             };
             // Before the result is handed over: the next call may follow at once.
             if is_usable && let Some(threads) = threads.upgrade() {
@@ -187,14 +217,14 @@ impl Thread {
     }
 
     /// Lowers the thread, if it is still at that job.
-    fn lower(&self, job: u64, lower: fn(Id)) -> Lowering {
+    fn lower(&self, job: u64, lower: fn(Id, Priority)) -> Lowering {
         let mut state = self.state();
         if state.job < job {
             return Lowering::TooEarly;
         }
         if let (true, Some(id)) = (state.job == job, state.id) {
-            state.priority = Priority::Lowest;
-            lower(id);
+            state.is_lowered = true;
+            lower(id, Priority::Lowest);
             debug!("a call is long, and goes on at the lowest priority");
         }
         Lowering::Done
@@ -223,15 +253,20 @@ impl Id {
 
 /// On Linux, niceness is a thread's own; elsewhere it is the whole process's, which is left alone.
 #[cfg(target_os = "linux")]
-fn set_lowest_priority(thread: Id) {
-    const LOWEST: i32 = 19;
-    if let Err(error) = rustix::process::setpriority_process(Some(thread.0), LOWEST) {
+fn lower_priority(thread: Id, priority: Priority) {
+    use rustix::process::{getpriority_process, setpriority_process};
+    // The whole process may have been started with less.
+    let lowered = getpriority_process(Some(thread.0)).and_then(|now| match now < priority.niceness() {
+        true => setpriority_process(Some(thread.0), priority.niceness()),
+        false => Ok(()),
+    });
+    if let Err(error) = lowered {
         debug!(%error, "the priority of a thread cannot be lowered");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn set_lowest_priority(_: Id) {}
+fn lower_priority(_: Id, _: Priority) {}
 
 #[cfg(test)]
 mod tests {
@@ -247,11 +282,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_long_call_is_lowered_and_its_thread_is_not_used_again() {
-        static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
-        let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
+        static LOWERED: Mutex<Vec<(Id, Priority)>> = Mutex::new(Vec::new());
+        let threads = Threads::with(2, LONG, |id, priority| LOWERED.lock().unwrap().push((id, priority)));
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
-        let long = threads.run(move || {
+        let long = threads.run(Priority::Usual, move || {
             begin.send(()).unwrap();
             wait.recv().unwrap();
             (this_thread(), Id::of_this_thread())
@@ -264,18 +299,18 @@ mod tests {
         };
         let (lowered, ()) = tokio::join!(long, release);
         let (thread, id) = lowered.unwrap();
-        assert_eq!(*LOWERED.lock().unwrap(), [id]);
+        assert_eq!(*LOWERED.lock().unwrap(), [(id, Priority::Lowest)]);
         for _ in 0..10 {
-            assert_ne!(threads.run(this_thread).await.unwrap(), thread);
+            assert_ne!(threads.run(Priority::Usual, this_thread).await.unwrap(), thread);
         }
     }
 
     #[tokio::test]
     async fn calls_one_after_the_other_share_a_thread() {
-        let threads = Threads::with(2, Duration::MAX, |_| {});
+        let threads = Threads::with(2, Duration::MAX, |_, _| {});
         let mut used = HashSet::new();
         for _ in 0..100 {
-            used.insert(threads.run(this_thread).await.unwrap());
+            used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
         }
         // One that is idle for long ends.
         assert!(used.len() < 10, "{}", used.len());
@@ -284,8 +319,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_panics_is_an_error_and_no_more() {
         let threads = Threads::new(1);
-        assert!(matches!(threads.run(|| panic!("on purpose")).await, Err::<(), _>(Error::Panicked)));
-        assert_eq!(threads.run(|| 1).await.unwrap(), 1);
+        assert!(matches!(threads.run(Priority::Usual, || panic!("on purpose")).await, Err::<(), _>(Error::Panicked)));
+        assert_eq!(threads.run(Priority::Usual, || 1).await.unwrap(), 1);
     }
 
     #[tokio::test]
@@ -294,7 +329,7 @@ mod tests {
         static RUNNING: AtomicUsize = AtomicUsize::new(0);
         let threads = Threads::new(3);
         let calls = (0..50).map(|_| {
-            threads.run(|| {
+            threads.run(Priority::Usual, || {
                 let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
                 std::thread::yield_now();
                 RUNNING.fetch_sub(1, Ordering::SeqCst);
@@ -306,15 +341,13 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn the_lowest_priority_is_the_threads_own() {
+    async fn a_priority_is_that_of_one_call() {
         let niceness = || rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap();
         let before = niceness();
-        let threads = Threads::with(1, Duration::MAX, |_| {});
-        let lowered = threads.run(move || {
-            set_lowest_priority(Id::of_this_thread());
-            niceness()
-        });
-        assert_eq!(lowered.await.unwrap(), 19);
+        let threads = Threads::with(1, Duration::MAX, lower_priority);
+        for priority in [Priority::Usual, Priority::Low, Priority::Usual, Priority::Lowest, Priority::Low, Priority::Usual] {
+            assert_eq!(threads.run(priority, niceness).await.unwrap(), priority.niceness().max(before), "{priority:?}");
+        }
         assert_eq!(niceness(), before);
     }
 }
