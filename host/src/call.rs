@@ -113,7 +113,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
 fn priority(share: Share) -> threads::Priority {
     match share {
         Share::Full => threads::Priority::Usual,
-        Share::One => threads::Priority::Low,
+        Share::One => threads::Priority::Idle,
     }
 }
 

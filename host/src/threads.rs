@@ -2,9 +2,9 @@
 //!
 //! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
 //! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
-//! call that has run for [`LONG`] gets the lowest priority: it takes what nobody else needs. A plugin that has yet to earn trust is called
-//! with little of it from the start. A thread cannot get its priority back without privileges, so there are threads for each, and one that
-//! was lowered amid a call ends with it.
+//! call that has run for [`LONG`] gets the lowest priority. A plugin that has yet to earn trust is called on a thread that takes only what
+//! nobody else needs from the start: whoever wakes takes its CPU at once. A thread cannot get its priority back without privileges, so
+//! there are threads for each, and one that was lowered amid a call ends with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -27,8 +27,8 @@ pub(crate) struct Threads {
     idle: Mutex<Vec<Arc<Thread>>>,
     /// A call that has run for so long is long, and gets the lowest priority.
     long: Duration,
-    /// Gives a thread that priority.
-    lower: fn(Id, Priority),
+    /// Gives a thread that priority, from outside.
+    lower: fn(Id),
 }
 
 /// Why a call has no result.
@@ -63,24 +63,10 @@ struct State {
 /// How much of a busy machine a call gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// As much as everything else.
+    /// As much as everything else, until it is long.
     Usual,
-    /// A tenth of that: enough for an honest plugin to come to an answer before its deadline.
-    Low,
     /// What nobody else needs.
-    Lowest,
-}
-
-impl Priority {
-    /// As nice(2) has it.
-    #[cfg(target_os = "linux")]
-    const fn niceness(self) -> i32 {
-        match self {
-            Self::Usual => 0,
-            Self::Low => 10,
-            Self::Lowest => 19,
-        }
-    }
+    Idle,
 }
 
 /// Whether a thread was lowered.
@@ -95,10 +81,10 @@ enum Lowering {
 impl Threads {
     /// No more than so many at once.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Self::with(most, LONG, lower_priority)
+        Self::with(most, LONG, set_lowest_priority)
     }
 
-    fn with(most: usize, long: Duration, lower: fn(Id, Priority)) -> Arc<Self> {
+    fn with(most: usize, long: Duration, lower: fn(Id)) -> Arc<Self> {
         Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, lower })
     }
 
@@ -174,12 +160,9 @@ impl Threads {
 
 impl Thread {
     fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
-        let id = Id::of_this_thread();
-        self.state().id = Some(id);
-        if self.priority != Priority::Usual
-            && let Some(threads) = threads.upgrade()
-        {
-            (threads.lower)(id, self.priority);
+        self.state().id = Some(Id::of_this_thread());
+        if self.priority == Priority::Idle {
+            only_when_idle();
         }
         loop {
             let job = match jobs.recv_timeout(KEEP_ALIVE) {
@@ -217,14 +200,14 @@ impl Thread {
     }
 
     /// Lowers the thread, if it is still at that job.
-    fn lower(&self, job: u64, lower: fn(Id, Priority)) -> Lowering {
+    fn lower(&self, job: u64, lower: fn(Id)) -> Lowering {
         let mut state = self.state();
         if state.job < job {
             return Lowering::TooEarly;
         }
-        if let (true, Some(id)) = (state.job == job, state.id) {
+        if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
             state.is_lowered = true;
-            lower(id, Priority::Lowest);
+            lower(id);
             debug!("a call is long, and goes on at the lowest priority");
         }
         Lowering::Done
@@ -253,20 +236,29 @@ impl Id {
 
 /// On Linux, niceness is a thread's own; elsewhere it is the whole process's, which is left alone.
 #[cfg(target_os = "linux")]
-fn lower_priority(thread: Id, priority: Priority) {
-    use rustix::process::{getpriority_process, setpriority_process};
-    // The whole process may have been started with less.
-    let lowered = getpriority_process(Some(thread.0)).and_then(|now| match now < priority.niceness() {
-        true => setpriority_process(Some(thread.0), priority.niceness()),
-        false => Ok(()),
-    });
-    if let Err(error) = lowered {
+fn set_lowest_priority(thread: Id) {
+    const LOWEST: i32 = 19;
+    if let Err(error) = rustix::process::setpriority_process(Some(thread.0), LOWEST) {
         debug!(%error, "the priority of a thread cannot be lowered");
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn lower_priority(_: Id, _: Priority) {}
+fn set_lowest_priority(_: Id) {}
+
+/// Of this thread. A low priority would not do: Linux lets such a thread finish its slice, some milliseconds, before one that wakes.
+#[cfg(target_os = "linux")]
+fn only_when_idle() {
+    use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let this = thread_priority::thread_native_id();
+    if let Err(error) = thread_priority::set_thread_priority_and_policy(this, ThreadPriority::Min, idle) {
+        debug!(?error, "a thread cannot be made to run only when nobody else does");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn only_when_idle() {}
 
 #[cfg(test)]
 mod tests {
@@ -282,8 +274,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_long_call_is_lowered_and_its_thread_is_not_used_again() {
-        static LOWERED: Mutex<Vec<(Id, Priority)>> = Mutex::new(Vec::new());
-        let threads = Threads::with(2, LONG, |id, priority| LOWERED.lock().unwrap().push((id, priority)));
+        static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
+        let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
         let long = threads.run(Priority::Usual, move || {
@@ -299,7 +291,7 @@ mod tests {
         };
         let (lowered, ()) = tokio::join!(long, release);
         let (thread, id) = lowered.unwrap();
-        assert_eq!(*LOWERED.lock().unwrap(), [(id, Priority::Lowest)]);
+        assert_eq!(*LOWERED.lock().unwrap(), [id]);
         for _ in 0..10 {
             assert_ne!(threads.run(Priority::Usual, this_thread).await.unwrap(), thread);
         }
@@ -307,7 +299,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_one_after_the_other_share_a_thread() {
-        let threads = Threads::with(2, Duration::MAX, |_, _| {});
+        let threads = Threads::with(2, Duration::MAX, |_| {});
         let mut used = HashSet::new();
         for _ in 0..100 {
             used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
@@ -342,12 +334,29 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn a_priority_is_that_of_one_call() {
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
+        let threads = Threads::new(1);
+        for priority in [Priority::Usual, Priority::Idle, Priority::Usual, Priority::Idle, Priority::Idle, Priority::Usual] {
+            let policy = match priority {
+                Priority::Usual => NormalThreadSchedulePolicy::Other,
+                Priority::Idle => NormalThreadSchedulePolicy::Idle,
+            };
+            let called = threads.run(priority, thread_schedule_policy).await.unwrap();
+            assert_eq!(called.unwrap(), ThreadSchedulePolicy::Normal(policy));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_lowest_priority_is_the_threads_own() {
         let niceness = || rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap();
         let before = niceness();
-        let threads = Threads::with(1, Duration::MAX, lower_priority);
-        for priority in [Priority::Usual, Priority::Low, Priority::Usual, Priority::Lowest, Priority::Low, Priority::Usual] {
-            assert_eq!(threads.run(priority, niceness).await.unwrap(), priority.niceness().max(before), "{priority:?}");
-        }
+        let threads = Threads::with(1, Duration::MAX, |_| {});
+        let lowered = threads.run(Priority::Usual, move || {
+            set_lowest_priority(Id::of_this_thread());
+            niceness()
+        });
+        assert_eq!(lowered.await.unwrap(), 19);
         assert_eq!(niceness(), before);
     }
 }
