@@ -1,0 +1,1 @@
+//! Three replicas that share the mounts.
