@@ -126,7 +126,7 @@ impl Changes {
     /// Creates parents, each a name with its kind, and changes one after the other, one in each `pace`.
     pub(crate) fn begin(client: &Client, namespace: &str, parents: Vec<(String, String)>, pace: Duration) -> Self {
         let (texts, count, is_over) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), Arc::default(), Arc::default());
-        let changes = Self {
+        let mut changes = Self {
             parents: parents.clone(),
             texts: Arc::clone(&texts),
             count: Arc::clone(&count),
@@ -158,7 +158,8 @@ impl Changes {
                 tokio::time::sleep(pace).await;
             }
         });
-        Self { task: Some(task), ..changes }
+        changes.task = Some(task);
+        changes
     }
 
     /// Waits until a change has been reconciled that has not been made yet.
@@ -181,6 +182,12 @@ impl Changes {
         let children = runtime().block_on(self.children.list(&ListParams::default())).unwrap();
         let text = |child: &ConfigMap| child.data.as_ref()?.get("text")?.parse().ok();
         children.iter().filter_map(|child| Some((child.name_any(), text(child)?))).collect()
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
