@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use gyre_controlplane::{AuditEvent, Signal};
+use gyre_controlplane::{AuditEvent, Mark, Signal};
+use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder};
+use crate::harness::{Cluster, Folder, guest, guest_crds};
 use crate::network::Way;
 use crate::replicas::{Changes, Deployment, Gaps, Leases, RETRY, Replica, Term, fills_a_cache, is_fenced, one_writer, terms};
 
@@ -172,4 +173,177 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
     let faults: usize = rounds.iter().filter(|(fault, _)| **fault != Fault::Ended).map(|(_, count)| count).sum();
     assert!(faults >= 50, "{rounds:?}");
     assert!(warm_takeovers >= 10, "{warm_takeovers}");
+}
+
+/// Two replicas: who leads, and the other.
+fn pair(deployment: &Deployment<'_>, leases: &Leases) -> (Replica, Replica) {
+    let (one, other) = (deployment.replica(), deployment.replica());
+    let leads = |replica: &Replica| leases.holders().get(deployment.namespace) == Some(&replica.user);
+    let leader = deployment.cluster.eventually("a leader", || [&one, &other].into_iter().position(leads));
+    if leader == 0 { (one, other) } else { (other, one) }
+}
+
+fn parents(namespace: &str, name: &str, text: &str) -> Vec<Value> {
+    (0..PARENTS).map(|number| guest("Tenant00", namespace, &format!("{name}-{number}"), json!({ "text": text }))).collect()
+}
+
+/// Waits until each parent has a child with this text.
+fn await_children(cluster: &Cluster, namespace: &str, text: &str) {
+    cluster.eventually("the children", || {
+        let children = cluster.list(namespace, "configmap");
+        let with_text = children.iter().filter(|child| child["data"]["text"] == text);
+        (with_text.count() == PARENTS).then_some(())
+    });
+}
+
+/// Waits until what the plugin returned about each parent is known to the host, `times` times.
+fn await_plans(cluster: &Cluster, namespace: &str, replica: &Replica, times: usize) {
+    let is_planned = |number| replica.host.plans_about(&format!("{namespace}/it-{number}")) >= times;
+    cluster.eventually("the plans", || (0..PARENTS).all(is_planned).then_some(()));
+}
+
+/// Checks that there was one writer at a time, and no more of the first one's after the other had taken over. Returns what it wrote.
+fn check_handover(deployment: &Deployment<'_>, since: Mark, [leader, other]: [&Replica; 2]) -> Vec<AuditEvent> {
+    let requests = deployment.requests(since);
+    let terms = terms(&requests, deployment.namespace);
+    one_writer(&terms, &requests.iter().filter(|event| is_fenced(event)).collect::<Vec<_>>());
+    let users: Vec<&str> = terms.iter().map(|term| &*term.user).collect();
+    assert_eq!(users, [&*leader.user, &*other.user]);
+    requests.into_iter().filter(|event| is_fenced(event) && event.user == leader.user).collect()
+}
+
+#[test]
+fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
+    let namespace = "election-pause";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    // So that all parents are in progress at once.
+    let arguments = ["--name", namespace, "--workers", "8"];
+    let deployment = Deployment::new(&cluster, namespace, &[gyre_artifacts::probes::TENANT], &arguments);
+    let leases = Leases::new(&deployment.client(), namespace);
+    let (leader, other) = pair(&deployment, &leases);
+
+    // By connections that are there already, as their making takes answers.
+    cluster.apply_all(&parents(namespace, "warm", "warm"));
+    await_children(&cluster, namespace, "warm");
+    cluster.settled(&leader.host);
+    let before = count_writes(&deployment, start, &leader);
+
+    // The leader hears of the parents, and its plugin returns. Before it creates a child it asks whether there is one: that takes.
+    leader.link.set(Way::StalledThere);
+    cluster.apply_all(&parents(namespace, "it", "text"));
+    await_plans(&cluster, namespace, &leader, 1);
+    leader.host.process.signal(Signal::Stop).unwrap();
+    leader.link.set(Way::Open);
+    let is_answered = |event: &AuditEvent| {
+        event.user == leader.user && event.name.starts_with("it-") && event.resource == "configmaps" && event.code == 404
+    };
+    cluster.plane.audit().unwrap().wait_for(start, PATIENCE, is_answered).unwrap();
+    cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
+    await_children(&cluster, namespace, "text");
+
+    // All that it lacked to create them is there now, but for the lease.
+    leader.host.process.signal(Signal::Continue).unwrap();
+    cluster.eventually("the leader to see that it is none", || {
+        leader.host.log().contains("not sent: this host does not hold the claim to write").then_some(())
+    });
+    cluster.apply_all(&parents(namespace, "it", "another text"));
+    await_children(&cluster, namespace, "another text");
+    let written = check_handover(&deployment, start, [&leader, &other]);
+    assert_eq!(written.len(), before, "{written:#?}");
+}
+
+#[test]
+fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
+    let namespace = "election-way";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    // So that all parents are in progress at once.
+    let arguments = ["--name", namespace, "--workers", "8"];
+    let deployment = Deployment::new(&cluster, namespace, &[gyre_artifacts::probes::TENANT], &arguments);
+    let leases = Leases::new(&deployment.client(), namespace);
+    let (leader, other) = pair(&deployment, &leases);
+    cluster.apply_all(&parents(namespace, "it", "first"));
+    await_children(&cluster, namespace, "first");
+    cluster.settled(&leader.host);
+    let before = count_writes(&deployment, start, &leader);
+
+    // Some writes wait in connections, others for connections.
+    leader.link.set(Way::StalledThere);
+    let plans = leader.host.plans_about(&format!("{namespace}/it-0"));
+    cluster.apply_all(&parents(namespace, "it", "second"));
+    await_plans(&cluster, namespace, &leader, plans + 1);
+    cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
+    await_children(&cluster, namespace, "second");
+    leader.link.set(Way::Open);
+    // It is back once it knows who leads.
+    cluster.eventually("the leader to see the other", || {
+        leader.host.log().lines().any(|line| line.contains("another leads") && line.contains(&other.user)).then_some(())
+    });
+    cluster.apply_all(&parents(namespace, "it", "third"));
+    await_children(&cluster, namespace, "third");
+    let written = check_handover(&deployment, start, [&leader, &other]);
+    assert_eq!(written.len(), before, "{written:#?}");
+}
+
+fn count_writes(deployment: &Deployment<'_>, since: Mark, replica: &Replica) -> usize {
+    deployment.requests(since).iter().filter(|event| is_fenced(event) && event.user == replica.user).count()
+}
+
+#[test]
+fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
+    /// The call in progress ends by then.
+    const DEADLINE: Duration = Duration::from_secs(4);
+    let namespace = "election-end";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let _guests = guest_crds();
+    cluster.install_crds(&[gyre_artifacts::guests::ENDLESS_LOOP]);
+    let Some(start) = cluster.audit_mark() else { return };
+    let plugins = [gyre_artifacts::probes::TENANT, gyre_artifacts::guests::ENDLESS_LOOP];
+    let deadline = DEADLINE.as_millis().to_string();
+    let deployment = Deployment::new(&cluster, namespace, &plugins, &["--name", namespace, "--call-deadline", &deadline]);
+    let client = deployment.client();
+    let leases = Leases::new(&client, namespace);
+    let load = (0..PARENTS).map(|number| (format!("it-{number}"), "Tenant00".to_owned())).collect();
+    let changes = Changes::begin(&client, namespace, load, Duration::from_millis(20));
+    let (mut leader, mut other) = pair(&deployment, &leases);
+    changes.go_on(&cluster);
+    cluster.apply(&guest("EndlessLoop", namespace, "it", json!({})).to_string());
+    let await_call = |replica: &Replica| {
+        let active = || replica.host.metric("controller_runtime_active_workers", &["\"endless-loop\""]);
+        cluster.eventually("a call", || (active() == 1.0).then_some(()));
+    };
+
+    await_call(&leader);
+    let told = SystemTime::now();
+    leader.host.process.signal(Signal::Terminate).unwrap();
+    let status = leader.host.process.wait(PATIENCE).unwrap().expect("it ends");
+    assert_eq!(status.code(), Some(0), "{}", leader.host.log());
+    assert!(told.elapsed().unwrap() < gyre::host::GRACE_PERIOD);
+    changes.go_on(&cluster);
+
+    // Who is told twice does not end what it does.
+    await_call(&other);
+    other.host.process.signal(Signal::Terminate).unwrap();
+    cluster
+        .eventually("the host to stop", || other.host.log().contains("stopping: reconciles in flight may end").then_some(()));
+    other.host.process.signal(Signal::Terminate).unwrap();
+    let status = other.host.process.wait(PATIENCE).unwrap().expect("it ends");
+    assert_eq!(status.code(), Some(1), "{}", other.host.log());
+    assert_eq!(leases.holders().get(namespace), Some(&other.user), "what it had no time to give back");
+    drop(changes);
+
+    let requests = deployment.requests(start);
+    let terms = terms(&requests, namespace);
+    let [first, second] = &terms[..] else { panic!("{terms:#?}") };
+    let released = first.released.expect("the lease was given back");
+    let in_flight =
+        requests.iter().find(|event| is_fenced(event) && event.resource == "endlessloops" && event.user == leader.user);
+    let in_flight = in_flight.expect("the status of the call that was in flight");
+    assert!(told < in_flight.received && in_flight.timestamp <= released, "{in_flight:?}");
+    assert_eq!(second.released, None);
+    one_writer(&terms, &requests.iter().filter(|event| is_fenced(event)).collect::<Vec<_>>());
+    let mut gaps = Gaps::default();
+    gaps.add(&terms);
+    gaps.check();
 }

@@ -238,7 +238,8 @@ pub(crate) struct Gaps {
 impl Gaps {
     pub(crate) fn add(&mut self, terms: &[Term]) {
         for pair in terms.windows(2) {
-            let (since, until) = (|time: SystemTime| move |since| time.duration_since(since).unwrap_or_default(), pair[1].taken.1);
+            let (since, until) =
+                (|time: SystemTime| move |since| time.duration_since(since).unwrap_or_default(), pair[1].taken.1);
             match pair[0].released {
                 Some(released) => self.after_release.push(since(until)(released)),
                 None => self.after_renewal.push(since(until)(pair[0].renewed)),
