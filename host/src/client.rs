@@ -102,9 +102,13 @@ impl Outgoing {
             let accept = metadata_form(&request);
             request.headers_mut().insert(ACCEPT, accept);
         }
-        let (is_read, is_watch) = (matches!(*request.method(), Method::GET | Method::HEAD), is_watch(&request));
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
+        // not led yet may read.
+        let is_fenced = !is_read || self.claim.check().is_ok();
+        let is_watch = is_watch(&request);
         let sent = self.inner.send(request);
-        let response = with_retry_after(if is_read { sent.await? } else { fence(&self.claim, sent).await? });
+        let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
         match self.health {
             Some(health) if is_watch && response.status().is_success() => {
                 health.connected();
@@ -129,12 +133,12 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
-/// A write that may go on while the claim is held.
+/// A request that may go on while the claim is held.
 ///
 /// # Guarantees
 ///
 /// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
-/// write is given up, with its connection: what has been sent and did not arrive yet is not sent again.
+/// request is given up, with its connection.
 ///
 /// What is under way on the network cannot be called back.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
@@ -276,6 +280,35 @@ mod tests {
         }
         assert!(requests.lock().unwrap().is_empty());
         send(&client, Method::GET, "/api").await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leaders_read_is_given_up_with_the_claim() {
+        #[derive(Clone)]
+        struct Silence;
+        impl Service<Request<Body>> for Silence {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = std::future::Pending<Result<Response<Body>, BoxError>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, _: Request<Body>) -> Self::Future {
+                std::future::pending()
+            }
+        }
+        let (holder, claim) = Holder::new();
+        let client = fenced(&Client::new(Silence, "default"), &claim);
+        let patience = Duration::from_secs(3600);
+        assert!(
+            tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.is_err(),
+            "one that waits for its turn"
+        );
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        let ended = tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.unwrap();
+        assert!(matches!(ended, Err(kube::Error::Service(error)) if error.is::<NotHeld>()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -152,7 +152,8 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
         let running = GROUPS.map(|namespace| scope.spawn(move || run(namespace)));
         running.map(|group| group.join().unwrap())
     });
-    let (mut gaps, mut rounds, mut warm_takeovers) = (Gaps::default(), BTreeMap::<Fault, usize>::new(), 0);
+    let (mut gaps, mut rounds) = (Gaps::default(), BTreeMap::<Fault, usize>::new());
+    let (mut warm_takeovers, mut led_again) = (0, 0);
     for (deployment, _, faults) in &ended {
         let requests = deployment.requests(start);
         let terms = terms(&requests, deployment.namespace);
@@ -166,13 +167,16 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
         let is_cut = |fault: &Fault| matches!(fault, Fault::Stalled | Fault::CutOff);
         let cut_off = faults.iter().filter(|(fault, ..)| is_cut(fault)).map(|(_, user, _)| user.clone()).collect();
         warm_takeovers += warm(&requests, &terms, &cut_off);
+        let writers: BTreeSet<&str> = terms.iter().map(|term| &*term.user).collect();
+        led_again += terms.len() - writers.len();
         gaps.add(&terms);
     }
-    println!("{rounds:?}, {warm_takeovers} leaders wrote out of warm caches");
+    println!("{rounds:?}, {warm_takeovers} leaders wrote out of warm caches, {led_again} lost the lease and led again");
     gaps.check();
     let faults: usize = rounds.iter().filter(|(fault, _)| **fault != Fault::Ended).map(|(_, count)| count).sum();
     assert!(faults >= 50, "{rounds:?}");
     assert!(warm_takeovers >= 10, "{warm_takeovers}");
+    assert!(led_again > 0);
 }
 
 /// Two replicas: who leads, and the other.
@@ -251,6 +255,9 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     await_children(&cluster, namespace, "another text");
     let written = check_handover(&deployment, start, [&leader, &other]);
     assert_eq!(written.len(), before, "{written:#?}");
+    let requests = deployment.requests(start);
+    let again = requests.iter().find(|event| is_fenced(event) && event.user == other.user && event.name.starts_with("warm-"));
+    assert!(again.is_none(), "a takeover writes what differs, and nothing else: {again:?}");
 }
 
 #[test]
