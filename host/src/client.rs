@@ -106,6 +106,9 @@ impl Outgoing {
         // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
         // not led yet may read.
         let is_fenced = !is_read || self.claim.check().is_ok();
+        if !is_read {
+            request.extensions_mut().insert(self.claim.clone());
+        }
         let is_watch = is_watch(&request);
         let sent = self.inner.send(request);
         let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });

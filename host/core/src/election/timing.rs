@@ -102,6 +102,11 @@ impl Timing {
         self.renew_deadline / 2
     }
 
+    /// How long what a holder sent at the end of its claim can be on its way before another can have the lease.
+    pub fn margin(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline)
+    }
+
     /// By which part the clock of a holder may be slower than that of one who waits for its lease: the fraction by which the renew
     /// deadline is shorter than the lease duration.
     pub fn tolerated_slowness(&self) -> f64 {
