@@ -250,6 +250,8 @@ impl Gaps {
     /// Takeovers keep the time that they have. That most of them do is the elector's; that each nearly does, the machine's too, which may
     /// let a process wait for its turn.
     pub(crate) fn check(mut self) {
+        /// Of fewer the machine may have delayed half.
+        const MANY: usize = 8;
         self.after_release.sort();
         self.after_renewal.sort();
         for (what, gaps, bound) in
@@ -257,29 +259,26 @@ impl Gaps {
         {
             let (Some(median), Some(longest)) = (gaps.get(gaps.len() / 2), gaps.last()) else { continue };
             println!("{} takeovers {what}: median {median:?}, longest {longest:?}, bound {bound:?}", gaps.len());
-            assert!(*median <= bound, "{what}: {gaps:?}");
+            assert!(gaps.len() < MANY || *median <= bound, "{what}: {gaps:?}");
             assert!(*longest <= bound + MACHINE, "{what}: {gaps:?}");
         }
     }
 }
 
-/// For how long a busy machine may let a process wait for its turn, in addition to everything else.
+/// For how long a busy machine may let processes wait for their turn while the lease changes hands. With it, a lease that is taken after
+/// twice its duration is too late yet.
 const MACHINE: Duration = Duration::from_millis(1900);
 
-/// Checks that each of these requests that writes came while its sender had the Lease, and was answered before another wrote.
-pub(crate) fn one_writer(terms: &[Term], writes: &[&AuditEvent]) {
-    let mut last: Option<(usize, &AuditEvent)> = None;
+/// Checks that each of these requests that writes came while its sender had the Lease, and was answered before another wrote. Returns
+/// those that came when another had it.
+pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&'a AuditEvent> {
+    let (mut last, mut late) = (None::<(usize, &AuditEvent)>, Vec::new());
     for write in writes {
         let term = terms.iter().rposition(|term| term.user == write.user && term.taken.0 <= write.received);
         let term = term.unwrap_or_else(|| panic!("{} never had the lease and wrote: {write:?}", write.user));
-        if let Some(next) = terms.get(term + 1) {
-            assert!(
-                write.received < next.taken.1,
-                "{} wrote after {} had taken the lease at {:?}: {write:?}\n{terms:#?}",
-                write.user,
-                next.user,
-                next.taken
-            );
+        if terms.get(term + 1).is_some_and(|next| next.taken.1 <= write.received) {
+            late.push(*write);
+            continue;
         }
         if let Some((before, other)) = last {
             assert!(before <= term, "writes of different writers interleave: {other:?}, {write:?}");
@@ -290,6 +289,7 @@ pub(crate) fn one_writer(terms: &[Term], writes: &[&AuditEvent]) {
             last = Some((term, write));
         }
     }
+    late
 }
 
 /// Whether the request is one of those that only who has the Lease may send.

@@ -70,7 +70,7 @@ fn replicas_share_the_mounts_and_take_over_and_give_back() {
     for number in TENANTS {
         let terms = terms(&requests, &lease(number));
         let is_its = |event: &&AuditEvent| is_fenced(event) && event.user_agent.contains(&format!("(tenant-{number}/"));
-        one_writer(&terms, &requests.iter().filter(is_its).collect::<Vec<_>>());
+        assert_eq!(one_writer(&terms, &requests.iter().filter(is_its).collect::<Vec<_>>()), [] as [&AuditEvent; 0]);
         gaps.add(&terms);
     }
     gaps.check();

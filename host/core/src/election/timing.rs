@@ -174,5 +174,6 @@ mod tests {
         assert_eq!(timing.pause(0), Duration::from_millis(1400));
         assert!(timing.pause(u64::MAX) <= Duration::from_millis(1800));
         assert!((timing.tolerated_slowness() - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(timing.margin(), Duration::from_secs(5));
     }
 }
