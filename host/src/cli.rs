@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::error;
@@ -28,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Known, Leases, Permissions};
+use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -251,10 +252,12 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         return print(config::Table(&source));
     }
     threads()?.block_on(async {
-        let client =
-            Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
-        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let source_name = &source.name().to_owned();
+        let election = arguments.election.options(&arguments.home_namespace, source_name, &instance())?;
+        let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
+        let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
+        let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
+        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
@@ -271,7 +274,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             metrics,
             listen: arguments.admin.address(),
             metrics_path: arguments.admin.metrics.then_some(arguments.admin.metrics_path),
-            election: arguments.election.options(&arguments.home_namespace, source_name, &instance())?,
+            election,
             instance: instance(),
             inventory,
             most_calls,

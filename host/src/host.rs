@@ -173,11 +173,15 @@ pub async fn run(
     stop.send_replace(true);
     following.abort();
     mounts.stop();
-    if tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await.is_err() {
-        warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
-        reconciles.abort_all();
+    match tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await {
+        Ok(()) => leadership.give_back().await,
+        Err(_) => {
+            warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
+            reconciles.abort_all();
+            // What they have sent may be on its way yet: another waits until the lease is over.
+            leadership.leave_to_expire().await;
+        }
     }
-    leadership.give_back().await;
     if let Some(admin) = admin {
         admin.abort();
     }

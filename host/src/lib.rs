@@ -18,7 +18,7 @@
 //! | [`host`], [`mounts`], [`mount`], `live`, [`inventory`], `release` | what is mounted, how it changes, and how it goes |
 //! | [`informer`], [`store`], [`object`], [`kinds`], `view`, `lookup` | what the cluster holds, and who may look at it |
 //! | [`work`], `reconcile`, `call`, `world`, `probation`, `memory`, `progress` | one reconcile after another |
-//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
+//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, `transport`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
 //! | `admin`, [`health`], [`metrics`], `state`, `log` | what people and probes see |
 //! | [`cli`], `rbac`, `dev`, [`clock`] | how it is started, and told the time |
 //!
@@ -65,6 +65,7 @@ mod state;
 mod status;
 pub mod store;
 mod threads;
+mod transport;
 mod view;
 pub mod work;
 mod world;

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A namespace of the shared cluster, with one user in it.
 pub(crate) struct Cluster {
-    plane: Plane,
-    test: String,
+    pub(crate) plane: Plane,
+    pub(crate) test: String,
     kubeconfig: PathBuf,
     /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
     home: String,
@@ -74,10 +74,15 @@ impl Cluster {
 
     /// As [`Cluster::host`], with more arguments.
     pub(crate) fn host_with(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
+        self.host_as(&self.kubeconfig, plugins, namespaces, arguments)
+    }
+
+    /// As [`Cluster::host_with`], with a kubeconfig of its own.
+    pub(crate) fn host_as(&self, kubeconfig: &Path, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
-        command.arg("run").arg("--kubeconfig").arg(&self.kubeconfig).args([
+        command.arg("run").arg("--kubeconfig").arg(kubeconfig).args([
             "--listen",
             "127.0.0.1:0",
             "--log-level",
