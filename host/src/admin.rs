@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use axum::Router;
 use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -18,9 +18,10 @@ use tracing::info;
 
 use crate::informer::Informer;
 use crate::live::Ground;
-use crate::metrics::Metrics;
-use crate::mount::Phase;
+use crate::metrics::{Form, Metrics, Moment};
+use crate::mount::{Mount, Phase};
 use crate::mounts::Mounts;
+use crate::program::Program;
 use crate::state;
 use crate::work::WorkQueue;
 
@@ -139,11 +140,27 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-async fn metrics(State(shown): State<Shown>) -> Response {
+fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
+    let live = mount.live();
+    let plugin = live.as_ref().map_or(&wanted.plugin, |live| &live.program.plugin);
+    Moment {
+        compile: plugin.compile(),
+        running: mount.running.count(),
+        idle: plugin.idle_instances(),
+        in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
+    }
+}
+
+async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let informers = shown.informers();
     shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
-    match shown.metrics.encode() {
-        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
+    let mounts = shown.mounts.all();
+    shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    // One list may come in several lines.
+    let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
+    let form = Form::accepted(Some(&accepted.join(",")));
+    match shown.metrics.encode(form) {
+        Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

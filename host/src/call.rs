@@ -78,7 +78,9 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     let parent: SharedObject = Arc::clone(&sight.parent);
     let world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
     let now = context.clock.now().into();
+    let running = mount.running.clone();
     let make = move || {
+        let _call = running.begin(program.limits.deadline);
         let input =
             gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         match ask {

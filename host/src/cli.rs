@@ -251,8 +251,9 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         return print(config::Table(&source));
     }
     threads()?.block_on(async {
-        let client =
-            Client::try_from(configuration(arguments.kubeconfig.as_deref()).await?).context("cannot set up the client")?;
+        let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
+        let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
+        let client = Client::try_from(configuration).context("cannot set up the client")?;
         let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let source_name = &source.name().to_owned();
         let most_calls = source.concurrent_calls() as usize;
@@ -272,6 +273,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             listen: arguments.admin.address(),
             metrics_path: arguments.admin.metrics.then_some(arguments.admin.metrics_path),
             election: arguments.election.options(&arguments.home_namespace, source_name, &instance())?,
+            api_server,
             instance: instance(),
             inventory,
             most_calls,

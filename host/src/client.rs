@@ -22,6 +22,7 @@ use tower_service::Service;
 use crate::claim::Claim;
 use crate::health::Health;
 use crate::informer::Extent;
+use crate::metrics::Metrics;
 use crate::program::Program;
 
 /// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
@@ -44,6 +45,12 @@ pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> 
 /// For what the host writes on its own account: fenced.
 pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
+}
+
+/// For everything: its requests are counted as those of client-go are. `host` is where they go.
+pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, host: String) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    Client::new(Counted { inner: client.clone(), metrics: Arc::clone(metrics), host: host.into() }, namespace)
 }
 
 /// For the watch of an informer, which hears how that fares.
@@ -128,6 +135,35 @@ impl Service<Request<Body>> for Outgoing {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.clone().send(request))
+    }
+}
+
+/// See [`counted`].
+#[derive(Clone)]
+struct Counted {
+    inner: Client,
+    metrics: Arc<Metrics>,
+    host: Arc<str>,
+}
+
+impl Service<Request<Body>> for Counted {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let this = self.clone();
+        let method = request.method().clone();
+        Box::pin(async move {
+            let result = this.inner.send(request).await;
+            let code = result.as_ref().ok().map(|response| response.status().as_u16());
+            this.metrics.requested(code, method.as_str(), &this.host);
+            Ok(result?)
+        })
     }
 }
 

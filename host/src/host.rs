@@ -51,6 +51,8 @@ pub struct Options {
     pub listen: Option<std::net::SocketAddr>,
     /// Where on it the metrics are; none: nowhere.
     pub metrics_path: Option<String>,
+    /// Where the API server is, host and port, as the metrics call it.
+    pub api_server: String,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
     /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
@@ -76,6 +78,7 @@ impl Default for Options {
             metrics: Arc::default(),
             listen: None,
             metrics_path: Some("/metrics".to_owned()),
+            api_server: String::new(),
             instance: "gyre".to_owned(),
             inventory: None,
             claim: Claim::always(),
@@ -116,6 +119,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
+    let client = client::counted(&client, &metrics, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
@@ -252,6 +256,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => {
+            context.metrics.panicked(&mount.name);
             Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where"))
         }
     }

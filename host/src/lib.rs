@@ -61,6 +61,7 @@ mod progress;
 mod rbac;
 mod reconcile;
 mod release;
+mod running;
 mod state;
 mod status;
 pub mod store;
