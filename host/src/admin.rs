@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -16,7 +17,10 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tracing::info;
 
+use crate::client::is_there;
+use crate::health::{Ask, Reach, Vital};
 use crate::informer::Informer;
+use crate::kinds::error_chain;
 use crate::live::Ground;
 use crate::metrics::{Form, Metrics, Moment};
 use crate::mount::{Mount, Phase};
@@ -33,6 +37,8 @@ pub(crate) struct Shown {
     pub(crate) queue: Arc<WorkQueue>,
     /// Set once the API server has answered.
     pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) vital: Arc<Vital>,
 }
 
 impl Shown {
@@ -43,6 +49,9 @@ impl Shown {
 
 /// Paths that the metrics cannot have.
 pub(crate) const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+
+/// How long an answer is waited for before the API server is asked again, perhaps over another connection.
+const ASKED_FOR: Duration = Duration::from_secs(15);
 
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
@@ -72,19 +81,58 @@ pub(crate) async fn serve(
     Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
 }
 
-/// Whether the process works at all: what answers here has a thread, and gets at the queue and the mounts.
+/// A call that has gone on for so long after its deadline is not stopped any more. It may have waited for room, and the machine may have
+/// been suspended.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether the process is past help: only a restart brings back what fails here. What answers has a thread, and gets at the queue and the
+/// mounts; none of it asks anything of the API server, which a restart would not bring back.
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.look(|_, _| ());
-    shown.mounts.all();
-    answer(vec![("queue", Ok(())), ("mounts", Ok(()))], query.as_deref().unwrap_or_default())
+    let calls = stopped_in_time(&shown.mounts);
+    let tasks = going_on(&shown.vital, &shown.informers());
+    answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
+}
+
+fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
+    let mounts = mounts.all();
+    let stuck = mounts.iter().filter(|(mount, _)| mount.running.overdue() >= STUCK_AFTER);
+    let names: Vec<&str> = stuck.map(|(mount, _)| &*mount.name).collect();
+    if names.is_empty() { Ok(()) } else { Err(format!("calls go on past their deadline: {}", names.join(", "))) }
+}
+
+fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
+    let mut ended: Vec<String> = vital.ended().into_iter().map(str::to_owned).collect();
+    let watches = informers.iter().filter(|informer| !informer.is_running());
+    ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
+    if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
 }
 
 /// Whether the host does its work, or, where another one leads, could take it over. A mount that waits for its CRD does not hold the
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
-    let api_server = shown.ground.get().map(|_| ()).ok_or_else(|| "it has not answered yet".to_owned());
-    let checks = vec![("api-server", api_server), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
+    let checks =
+        vec![("api-server", answering(&shown)), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
     answer(checks, query.as_deref().unwrap_or_default())
+}
+
+/// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
+fn answering(shown: &Shown) -> Result<(), String> {
+    let Some(ground) = shown.ground.get() else { return Err("it has not answered yet".to_owned()) };
+    let (ask, result) = shown.reach.look();
+    if ask == Ask::Now {
+        let (client, reach) = (ground.client.clone(), Arc::clone(&shown.reach));
+        tokio::spawn(async move {
+            // What it answers counts elsewhere, as all answers do.
+            match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
+                Ok(Err(error)) => reach.unanswered(error_chain(&error)),
+                Err(_) => reach.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),
+            }
+        });
+    }
+    result
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {

@@ -13,6 +13,7 @@ use tracing::{error, info};
 
 use crate::host::Calls;
 use crate::live::Live;
+use crate::metrics::ANSWERED;
 use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::reconcile::{Context, Sight};
@@ -103,7 +104,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
             return (Err(error), Usage::default(), BTreeMap::new());
         }
     };
-    let outcome = result.as_ref().err().map_or("Success", call::Error::reason);
+    let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
     let answers = world.downcast::<CallWorld>().map(|world| world.answers).unwrap_or_default();
     let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();

@@ -1,29 +1,32 @@
 //! Clients for one purpose each, over the one connection of the host.
 //!
 //! ```text
-//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ the host's client ──▶ API server
+//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
 //! ```
 //!
 //! Here is the last moment before a request is sent, so here writes are fenced.
 
+mod counted;
+mod incoming;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use tokio::time::Sleep;
 use tower_service::Service;
 
 use crate::claim::Claim;
 use crate::health::Health;
 use crate::informer::Extent;
-use crate::metrics::Metrics;
 use crate::program::Program;
+use incoming::Incoming;
+
+pub(crate) use counted::{counted, is_there};
 
 /// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
@@ -45,12 +48,6 @@ pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> 
 /// For what the host writes on its own account: fenced.
 pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
-}
-
-/// For everything: its requests are counted as those of client-go are. `host` is where they go.
-pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, host: String) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    Client::new(Counted { inner: client.clone(), metrics: Arc::clone(metrics), host: host.into() }, namespace)
 }
 
 /// For the watch of an informer, which hears how that fares.
@@ -117,9 +114,9 @@ impl Outgoing {
         match self.health {
             Some(health) if is_watch && response.status().is_success() => {
                 health.connected();
-                Ok(response.map(Incoming::watch))
+                Ok(response.map(|body| Incoming::watch(body, health)))
             }
-            _ => Ok(response.map(Incoming::answer)),
+            _ => Ok(response.map(Incoming::as_it_is)),
         }
     }
 }
@@ -135,35 +132,6 @@ impl Service<Request<Body>> for Outgoing {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.clone().send(request))
-    }
-}
-
-/// See [`counted`].
-#[derive(Clone)]
-struct Counted {
-    inner: Client,
-    metrics: Arc<Metrics>,
-    host: Arc<str>,
-}
-
-impl Service<Request<Body>> for Counted {
-    type Response = Response<Body>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let this = self.clone();
-        let method = request.method().clone();
-        Box::pin(async move {
-            let result = this.inner.send(request).await;
-            let code = result.as_ref().ok().map(|response| response.status().as_u16());
-            this.metrics.requested(code, method.as_str(), &this.host);
-            Ok(result?)
-        })
     }
 }
 
@@ -201,48 +169,6 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     parts.headers.remove(http::header::CONTENT_LENGTH);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
-}
-
-/// How long a watch may last. kube asks the API server to end each after 290 s; one that has not ended by now has a peer that is gone
-/// without a word, and would be waited for until the system gives the connection up, which takes hours.
-const WATCH_LASTS_AT_MOST: Duration = Duration::from_secs(290 + 30);
-
-/// The body of an answer. That of a watch ends in an error when it should have ended long ago.
-struct Incoming<B> {
-    inner: B,
-    deadline: Option<Pin<Box<Sleep>>>,
-}
-
-impl<B> Incoming<B> {
-    fn answer(inner: B) -> Self {
-        Self { inner, deadline: None }
-    }
-
-    fn watch(inner: B) -> Self {
-        Self { inner, deadline: Some(Box::pin(tokio::time::sleep(WATCH_LASTS_AT_MOST))) }
-    }
-}
-
-impl<B> http_body::Body for Incoming<B>
-where
-    B: http_body::Body<Data = bytes::Bytes, Error: Into<BoxError>> + Unpin,
-{
-    type Data = bytes::Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        let Some(deadline) = &mut self.deadline else { return Poll::Pending };
-        deadline.as_mut().poll(context).map(|()| {
-            let message = format!("the API server did not end the watch within {WATCH_LASTS_AT_MOST:?}");
-            Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
-        })
-    }
 }
 
 #[cfg(test)]
@@ -293,27 +219,6 @@ mod tests {
         }
         assert!(requests.lock().unwrap().is_empty());
         send(&client, Method::GET, "/api").await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
-        struct Silence;
-        impl http_body::Body for Silence {
-            type Data = bytes::Bytes;
-            type Error = BoxError;
-
-            fn poll_frame(
-                self: Pin<&mut Self>,
-                _: &mut Context<'_>,
-            ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
-                Poll::Pending
-            }
-        }
-        let started = tokio::time::Instant::now();
-        let mut body = Incoming::watch(Silence);
-        let frame = std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context)).await;
-        assert!(frame.unwrap().is_err());
-        assert_eq!(started.elapsed(), WATCH_LASTS_AT_MOST);
     }
 
     #[tokio::test]

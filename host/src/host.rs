@@ -21,6 +21,7 @@ use crate::client;
 use crate::clock::Clock;
 use crate::election::{self, Scope};
 use crate::events::Recorder;
+use crate::health::{Reach, Vital};
 use crate::informer::{Informers, list_strategy};
 use crate::inventory::{Inventory, Place};
 use crate::kinds::error_chain;
@@ -119,11 +120,13 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
-    let client = client::counted(&client, &metrics, options.api_server);
+    let (reach, vital) = (Arc::<Reach>::default(), Arc::<Vital>::default());
+    let client = client::counted(&client, &metrics, &reach, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
+    leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::default());
@@ -132,7 +135,8 @@ pub async fn run(
     let admin = match options.listen {
         Some(address) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let shown = admin::Shown { metrics, mounts, queue, ground: Arc::clone(&shown_ground) };
+            let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
+            let shown = admin::Shown { metrics, mounts, queue, ground, reach, vital };
             Some(admin::serve(address, options.metrics_path.as_deref(), shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -167,6 +171,7 @@ pub async fn run(
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
+    vital.add("mounts", following.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
@@ -174,6 +179,7 @@ pub async fn run(
         () = work(&context, &mounts, &ground, &mut reconciles) => {}
     }
     info!("stopping: reconciles in flight may end");
+    vital.clear();
     stop.send_replace(true);
     following.abort();
     mounts.stop();

@@ -124,6 +124,9 @@ impl Default for Metrics {
             leads: Family::default(),
         };
         metrics.register();
+        for result in [TAKEN, REFUSED] {
+            drop(metrics.config_reloads.get_or_create(&Outcome { result }));
+        }
         metrics
     }
 }
@@ -219,9 +222,28 @@ impl Metrics {
         Ok(form.of(text))
     }
 
-    /// A mount has so many workers.
-    pub fn mounted(&self, mount: &str, workers: usize) {
-        self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
+    /// There is a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
+    /// first increment `rate` would not see it.
+    pub fn mounted(&self, mount: &str) {
+        let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
+        for result in ["success", "error", "requeue", "requeue_after"] {
+            drop(self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }));
+        }
+        for counter in [&self.reconcile_errors, &self.terminal_errors, &self.panics] {
+            drop(counter.get_or_create(&controller));
+        }
+        drop(self.reconcile_seconds.get_or_create(&controller));
+        for counter in [&self.queue_adds, &self.queue_retries] {
+            drop(counter.get_or_create(&queue));
+        }
+        for histogram in [&self.queue_seconds, &self.work_seconds] {
+            drop(histogram.get_or_create(&queue));
+        }
+        let plugin = Plugin { plugin: mount.to_owned() };
+        drop(self.memo_hits.get_or_create(&plugin));
+        drop(self.call_seconds.get_or_create(&plugin));
+        drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
+        self.quarantined(mount, false);
     }
 
     /// So many objects of a mount may be worked on at once.
@@ -304,7 +326,7 @@ impl Metrics {
         self.requests.get_or_create(&ClientRequest { code, method: method.to_owned(), host: host.to_owned() }).inc();
     }
 
-    /// A call into a plugin ended. `outcome` is `Success` or the reason of the error.
+    /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
     pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
         self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
         let labels = Plugin { plugin: plugin.to_owned() };
@@ -331,6 +353,11 @@ impl Metrics {
         self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
     }
 
+    /// There is a watch.
+    pub fn watches(&self, target: &Target) {
+        drop(self.watch_failures.get_or_create(&watch(target)));
+    }
+
     /// A watch failed.
     pub fn watch_failed(&self, target: &Target) {
         self.watch_failures.get_or_create(&watch(target)).inc();
@@ -339,8 +366,8 @@ impl Metrics {
     /// The configuration or a plugin has changed.
     pub fn reloaded(&self, reload: &Reload<'_>) {
         let (result, is_refused) = match reload {
-            Reload::Taken => ("taken", false),
-            Reload::Refused(_) => ("refused", true),
+            Reload::Taken => (TAKEN, false),
+            Reload::Refused(_) => (REFUSED, true),
         };
         self.config_reloads.get_or_create(&Outcome { result }).inc();
         self.config_refused.set(i64::from(is_refused));
@@ -403,6 +430,12 @@ pub enum End {
     /// It does, and is not.
     TerminalError,
 }
+
+/// How a call ends that has an answer.
+pub const ANSWERED: &str = "Success";
+
+const TAKEN: &str = "taken";
+const REFUSED: &str = "refused";
 
 /// How a mount is at one moment.
 #[derive(Clone, Copy, Debug)]

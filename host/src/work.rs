@@ -28,7 +28,7 @@ impl WorkQueue {
 
     /// Keys of `mount` may be added.
     pub fn add_mount(&self, mount: &MountName, options: MountOptions) {
-        self.metrics.mounted(mount, options.workers);
+        self.metrics.mounted(mount);
         self.set_options(mount, options);
     }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::sync::MutexGuard;
 
 use gyre_controlplane::tools;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Host};
+use crate::harness::{Cluster, Host, guest, guest_crds};
 
 /// What the dashboard of the chart may ask for.
 const KNOWN: &str = include_str!("../chart/metrics.txt");
@@ -49,14 +50,33 @@ fn problems(metrics: &str) -> Option<String> {
     Some(format!("{}{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
 
+/// A host that leads, with a plugin that does well and one that does not, after both had something to do.
+fn host_of_all_sorts(cluster: &Cluster, namespace: &str) -> (MutexGuard<'static, ()>, Host) {
+    let guests = guest_crds();
+    cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
+    let host = cluster.host_with(&[gyre_artifacts::ECHO, gyre_artifacts::guests::TRAP], &[namespace], &["--ha"]);
+    cluster.apply_all(&echos(namespace, 0..2));
+    cluster.apply(&guest("Trap", namespace, "it", json!({})).to_string());
+    cluster.all_ready(namespace, "echo", 2);
+    cluster.eventually("a trap", || {
+        (host.metric("gyre_plugin_problems_total", &["plugin=\"trap\"", "reason=\"Trapped\""]) > 0.0).then_some(())
+    });
+    (guests, host)
+}
+
 #[test]
 fn prometheus_finds_nothing_wrong_with_the_metrics() {
     let Some(cluster) = Cluster::for_test("promlint", &["promlint"]) else { return };
-    let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::guests::TRAP], &["promlint"]);
-    cluster.apply_all(&echos("promlint", 0..2));
-    cluster.all_ready("promlint", "echo", 2);
+    let (_guests, host) = host_of_all_sorts(&cluster, "promlint");
     let (_, metrics) = host.http("/metrics");
     assert!(metrics.contains("controller_runtime_reconcile_total{controller=\"echo\",result=\"success\"}"), "{metrics}");
+    assert!(metrics.contains("rest_client_requests_total{code=\"200\",method=\"PATCH\",host=\"127.0.0.1:"), "{metrics}");
+    assert!(metrics.contains("leader_election_master_status{name=\"gyre\"} 1"), "{metrics}");
+    for measured in
+        ["process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds", "gyre_plugin_compile_seconds"]
+    {
+        assert!(host.metric(measured, &[]) > 0.0, "{measured} in {metrics}");
+    }
     if let Some(problems) = problems(&metrics) {
         assert_eq!(problems, "exit status: 0", "{metrics}");
     }
@@ -77,7 +97,7 @@ fn a_linter_that_finds_nothing_would_find_something() {
 #[test]
 fn what_the_dashboard_may_ask_for_is_what_a_host_serves() {
     let Some(cluster) = Cluster::for_test("known-metrics", &["known-metrics"]) else { return };
-    let host = cluster.host(&[gyre_artifacts::ECHO], &["known-metrics"]);
+    let (_guests, host) = host_of_all_sorts(&cluster, "known-metrics");
     let (_, metrics) = host.http_with("/metrics", OPEN_METRICS);
     let types = |text: &str| -> BTreeSet<String> {
         text.lines().filter(|line| line.starts_with("# TYPE ")).map(str::to_owned).collect()
