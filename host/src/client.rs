@@ -225,6 +225,7 @@ mod tests {
     async fn metadata_is_asked_for_in_its_own_form() {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
+        health.failed("refused".to_owned());
         let client = for_watch(&server, Extent::Metadata, &health);
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
@@ -232,7 +233,7 @@ mod tests {
         let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
         assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
         assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
-        assert!(health.down().is_none(), "the watch was taken");
+        assert!(health.down().is_some_and(|down| down.error.is_none()), "the watch was taken, and has ended");
     }
 
     #[tokio::test]
