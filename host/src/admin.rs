@@ -2,19 +2,28 @@
 //!
 //! The probes answer as those of kube-apiserver do: `ok`, or each check with what it found; with `?verbose` always so, and without the
 //! checks that `?exclude=NAME` names.
+//!
+//! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
+
+mod access;
+mod arguments;
+mod tls;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::extract::{RawQuery, State};
+use axum::extract::{RawQuery, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tracing::info;
 
 use crate::client::is_there;
@@ -28,6 +37,39 @@ use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::state;
 use crate::work::WorkQueue;
+use access::Access;
+use tls::{Certificate, Secure};
+
+pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
+
+/// How the server is reached.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where on it the metrics are; none: nowhere.
+    pub metrics_path: Option<String>,
+    /// Who may look.
+    pub security: Security,
+}
+
+/// Whether who looks must be permitted to.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Everybody may look, and everything is sent in the open.
+    None,
+    /// TLS with a certificate that the host signs itself; metrics and state are for those who are permitted.
+    OwnCertificate,
+    /// The same, with the certificate in this directory, which is followed as it changes.
+    Certificate(PathBuf),
+}
+
+impl Options {
+    /// All that there is, there, for everybody.
+    pub fn open(address: SocketAddr) -> Self {
+        Self { address, metrics_path: Some("/metrics".to_owned()), security: Security::None }
+    }
+}
 
 /// What the server shows.
 #[derive(Clone)]
@@ -48,7 +90,7 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-pub(crate) const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
 
 /// How long an answer is waited for before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -56,29 +98,63 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
+/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know.
+fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
+    let [healthz, readyz, state] = RESERVED_PATHS;
+    let mut closed = Router::new().route(state, get(debug_state));
+    if let Some(path) = metrics_path {
+        closed = closed.route(path, get(metrics));
+    }
+    if let Some(access) = access {
+        let shown = shown.clone();
+        closed = closed.route_layer(from_fn(move |request: Request, next: Next| {
+            let (access, shown) = (Arc::clone(&access), shown.clone());
+            async move {
+                let client = shown.ground.get().map(|ground| &ground.client);
+                match access.check(client, request.headers(), request.uri().path()).await {
+                    Ok(()) => next.run(request).await,
+                    Err(refusal) => (refusal.status, format!("{}\n", refusal.message)).into_response(),
+                }
+            }
+        }));
+    }
+    Router::new().route(healthz, get(health)).route(readyz, get(ready)).merge(closed).with_state(shown)
+}
+
 /// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
 ///
 /// # Errors
 ///
-/// When the address cannot be bound.
+/// When the address cannot be bound, or the certificate cannot be used.
 pub(crate) async fn serve(
-    address: SocketAddr,
-    metrics_path: Option<&str>,
+    options: Options,
     shown: Shown,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> anyhow::Result<tokio::task::JoinHandle<std::io::Result<()>>> {
+) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
+    let Options { address, metrics_path, security } = options;
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
-    let metrics_path_shown = metrics_path.unwrap_or("no metrics");
-    info!(address = %listener.local_addr()?, metrics = metrics_path_shown, "serving /healthz, /readyz and /debug/state");
-    let [healthz, readyz, state] = RESERVED_PATHS;
-    let mut router = Router::new().route(healthz, get(health)).route(readyz, get(ready)).route(state, get(debug_state));
-    if let Some(path) = metrics_path {
-        router = router.route(path, get(metrics));
-    }
-    let router = router.with_state(shown);
-    Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
+    let (certificate, following) = match &security {
+        Security::None => (None, None),
+        Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
+        Security::Certificate(directory) => {
+            let (certificate, following) = tls::follow(directory)?;
+            (Some(certificate), Some(following))
+        }
+    };
+    let (metrics, scheme) =
+        (metrics_path.as_deref().unwrap_or("no metrics"), if certificate.is_some() { "https" } else { "http" });
+    info!(address = %listener.local_addr()?, metrics, scheme, "serving /healthz, /readyz and /debug/state");
+    let access = certificate.is_some().then(Access::new);
+    let router = router(metrics_path.as_deref(), shown, access);
+    Ok(match certificate {
+        None => tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()),
+        Some(certificate) => {
+            let listener = Secure::new(listener, certificate, following)?;
+            tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future())
+        }
+    })
 }
 
 /// A call that has gone on for so long after its deadline is not stopped any more. It may have waited for room, and the machine may have

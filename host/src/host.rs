@@ -48,10 +48,8 @@ const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 pub struct Options {
     /// What is counted. Whoever loads the programs counts there, too.
     pub metrics: Arc<Metrics>,
-    /// Where `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: nowhere.
-    pub listen: Option<std::net::SocketAddr>,
-    /// Where on it the metrics are; none: nowhere.
-    pub metrics_path: Option<String>,
+    /// How `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: they are not.
+    pub admin: Option<admin::Options>,
     /// Where the API server is, host and port, as the metrics call it.
     pub api_server: String,
     /// Who reports events: the pod's name, where there is one.
@@ -77,8 +75,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             metrics: Arc::default(),
-            listen: None,
-            metrics_path: Some("/metrics".to_owned()),
+            admin: None,
             api_server: String::new(),
             instance: "gyre".to_owned(),
             inventory: None,
@@ -132,12 +129,12 @@ pub async fn run(
     let mounts = Arc::new(Mounts::default());
     drained.set(&mounts, &queue);
     let shown_ground = Arc::new(OnceLock::new());
-    let admin = match options.listen {
-        Some(address) => {
+    let admin = match options.admin {
+        Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
             let shown = admin::Shown { metrics, mounts, queue, ground, reach, vital };
-            Some(admin::serve(address, options.metrics_path.as_deref(), shown, stops(stopped.clone())).await?)
+            Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
     };

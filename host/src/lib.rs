@@ -26,7 +26,7 @@
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
 
-mod admin;
+pub mod admin;
 mod apply;
 mod call;
 pub mod claim;

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A namespace of the shared cluster, with one user in it.
 pub(crate) struct Cluster {
-    plane: Plane,
+    pub(crate) plane: Plane,
     test: String,
     kubeconfig: PathBuf,
     /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
@@ -330,7 +330,8 @@ fn user(test: &str) -> String {
 pub(crate) struct Host {
     pub(crate) process: Guarded,
     log: PathBuf,
-    address: String,
+    /// Where it listens.
+    pub(crate) address: String,
 }
 
 impl Host {

@@ -31,6 +31,7 @@ mod proxy;
 mod reads;
 mod scale;
 mod scheduled_echo;
+mod secure;
 mod signals;
 mod status;
 mod swap;
