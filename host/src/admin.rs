@@ -2,27 +2,74 @@
 //!
 //! The probes answer as those of kube-apiserver do: `ok`, or each check with what it found; with `?verbose` always so, and without the
 //! checks that `?exclude=NAME` names.
+//!
+//! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
+
+mod access;
+mod arguments;
+mod tls;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::{RawQuery, Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tracing::info;
 
+use crate::client::is_there;
+use crate::health::{Ask, Reach, Vital};
 use crate::informer::Informer;
+use crate::kinds::error_chain;
 use crate::live::Ground;
-use crate::metrics::Metrics;
-use crate::mount::Phase;
+use crate::metrics::{Form, Metrics, Moment};
+use crate::mount::{Mount, Phase};
 use crate::mounts::Mounts;
+use crate::program::Program;
 use crate::state;
 use crate::work::WorkQueue;
+use access::Access;
+use tls::{Certificate, Secure};
+
+pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
+
+/// How the server is reached.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where on it the metrics are; none: nowhere.
+    pub metrics_path: Option<String>,
+    /// Who may look.
+    pub security: Security,
+}
+
+/// Whether who looks must be permitted to.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Everybody may look, and everything is sent in the open.
+    None,
+    /// TLS with a certificate that the host signs itself; metrics and state are for those who are permitted.
+    OwnCertificate,
+    /// The same, with the certificate in this directory, which is followed as it changes.
+    Certificate(PathBuf),
+}
+
+impl Options {
+    /// All that there is, there, for everybody.
+    pub fn open(address: SocketAddr) -> Self {
+        Self { address, metrics_path: Some("/metrics".to_owned()), security: Security::None }
+    }
+}
 
 /// What the server shows.
 #[derive(Clone)]
@@ -32,6 +79,8 @@ pub(crate) struct Shown {
     pub(crate) queue: Arc<WorkQueue>,
     /// Set once the API server has answered.
     pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) vital: Arc<Vital>,
 }
 
 impl Shown {
@@ -41,49 +90,125 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-pub(crate) const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+
+/// How long an answer is waited for before the API server is asked again, perhaps over another connection.
+const ASKED_FOR: Duration = Duration::from_secs(15);
 
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
+
+/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know.
+fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
+    let [healthz, readyz, state] = RESERVED_PATHS;
+    let mut closed = Router::new().route(state, get(debug_state));
+    if let Some(path) = metrics_path {
+        closed = closed.route(path, get(metrics));
+    }
+    if let Some(access) = access {
+        let shown = shown.clone();
+        closed = closed.route_layer(from_fn(move |request: Request, next: Next| {
+            let (access, shown) = (Arc::clone(&access), shown.clone());
+            async move {
+                let client = shown.ground.get().map(|ground| &ground.client);
+                match access.check(client, request.headers(), request.uri().path()).await {
+                    Ok(()) => next.run(request).await,
+                    Err(refusal) => (refusal.status, format!("{}\n", refusal.message)).into_response(),
+                }
+            }
+        }));
+    }
+    Router::new().route(healthz, get(health)).route(readyz, get(ready)).merge(closed).with_state(shown)
+}
 
 /// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
 ///
 /// # Errors
 ///
-/// When the address cannot be bound.
+/// When the address cannot be bound, or the certificate cannot be used.
 pub(crate) async fn serve(
-    address: SocketAddr,
-    metrics_path: Option<&str>,
+    options: Options,
     shown: Shown,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> anyhow::Result<tokio::task::JoinHandle<std::io::Result<()>>> {
+) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
+    let Options { address, metrics_path, security } = options;
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
-    let metrics_path_shown = metrics_path.unwrap_or("no metrics");
-    info!(address = %listener.local_addr()?, metrics = metrics_path_shown, "serving /healthz, /readyz and /debug/state");
-    let [healthz, readyz, state] = RESERVED_PATHS;
-    let mut router = Router::new().route(healthz, get(health)).route(readyz, get(ready)).route(state, get(debug_state));
-    if let Some(path) = metrics_path {
-        router = router.route(path, get(metrics));
-    }
-    let router = router.with_state(shown);
-    Ok(tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()))
+    let (certificate, following) = match &security {
+        Security::None => (None, None),
+        Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
+        Security::Certificate(directory) => {
+            let (certificate, following) = tls::follow(directory)?;
+            (Some(certificate), Some(following))
+        }
+    };
+    let (metrics, scheme) =
+        (metrics_path.as_deref().unwrap_or("no metrics"), if certificate.is_some() { "https" } else { "http" });
+    info!(address = %listener.local_addr()?, metrics, scheme, "serving /healthz, /readyz and /debug/state");
+    let access = certificate.is_some().then(Access::new);
+    let router = router(metrics_path.as_deref(), shown, access);
+    Ok(match certificate {
+        None => tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()),
+        Some(certificate) => {
+            let listener = Secure::new(listener, certificate, following)?;
+            tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future())
+        }
+    })
 }
 
-/// Whether the process works at all: what answers here has a thread, and gets at the queue and the mounts.
+/// A call that has gone on for so long after its deadline is not stopped any more. It may have waited for room, and the machine may have
+/// been suspended.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether the process is past help: only a restart brings back what fails here. What answers has a thread, and gets at the queue and the
+/// mounts; none of it asks anything of the API server, which a restart would not bring back.
 async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     shown.queue.look(|_, _| ());
-    shown.mounts.all();
-    answer(vec![("queue", Ok(())), ("mounts", Ok(()))], query.as_deref().unwrap_or_default())
+    let calls = stopped_in_time(&shown.mounts);
+    let tasks = going_on(&shown.vital, &shown.informers());
+    answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
+}
+
+fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
+    let mounts = mounts.all();
+    let stuck = mounts.iter().filter(|(mount, _)| mount.running.overdue() >= STUCK_AFTER);
+    let names: Vec<&str> = stuck.map(|(mount, _)| &*mount.name).collect();
+    if names.is_empty() { Ok(()) } else { Err(format!("calls go on past their deadline: {}", names.join(", "))) }
+}
+
+fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
+    let mut ended: Vec<String> = vital.ended().into_iter().map(str::to_owned).collect();
+    let watches = informers.iter().filter(|informer| !informer.is_running());
+    ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
+    if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
 }
 
 /// Whether the host does its work, or, where another one leads, could take it over. A mount that waits for its CRD does not hold the
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
-    let api_server = shown.ground.get().map(|_| ()).ok_or_else(|| "it has not answered yet".to_owned());
-    let checks = vec![("api-server", api_server), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
+    let checks =
+        vec![("api-server", answering(&shown)), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
     answer(checks, query.as_deref().unwrap_or_default())
+}
+
+/// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
+fn answering(shown: &Shown) -> Result<(), String> {
+    let Some(ground) = shown.ground.get() else { return Err("it has not answered yet".to_owned()) };
+    let (ask, result) = shown.reach.look();
+    if ask == Ask::Now {
+        let (client, reach) = (ground.client.clone(), Arc::clone(&shown.reach));
+        tokio::spawn(async move {
+            // What it answers counts elsewhere, as all answers do.
+            match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
+                Ok(Err(error)) => reach.unanswered(error_chain(&error)),
+                Err(_) => reach.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),
+            }
+        });
+    }
+    result
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {
@@ -139,11 +264,27 @@ async fn debug_state(State(shown): State<Shown>) -> Response {
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 
-async fn metrics(State(shown): State<Shown>) -> Response {
+fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
+    let live = mount.live();
+    let plugin = live.as_ref().map_or(&wanted.plugin, |live| &live.program.plugin);
+    Moment {
+        compile: plugin.compile(),
+        running: mount.running.count(),
+        idle: plugin.idle_instances(),
+        in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
+    }
+}
+
+async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let informers = shown.informers();
     shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
-    match shown.metrics.encode() {
-        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response(),
+    let mounts = shown.mounts.all();
+    shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    // One list may come in several lines.
+    let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
+    let form = Form::accepted(Some(&accepted.join(",")));
+    match shown.metrics.encode(form) {
+        Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }

@@ -13,6 +13,7 @@ use tracing::{error, info};
 
 use crate::host::Calls;
 use crate::live::Live;
+use crate::metrics::ANSWERED;
 use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::reconcile::{Context, Sight};
@@ -79,7 +80,9 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     let parent: SharedObject = Arc::clone(&sight.parent);
     let world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
     let now = context.clock.now().into();
+    let running = mount.running.clone();
     let make = move || {
+        let _call = running.begin(program.limits.deadline);
         let input =
             gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         match ask {
@@ -102,7 +105,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
             return (Err(error), Usage::default(), BTreeMap::new());
         }
     };
-    let outcome = result.as_ref().err().map_or("Success", call::Error::reason);
+    let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
     let answers = world.downcast::<CallWorld>().map(|world| world.answers).unwrap_or_default();
     let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();

@@ -1,10 +1,8 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::error;
 
-use crate::admin::RESERVED_PATHS;
+use crate::admin::{AdminArguments, SecureArguments};
 use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::election::ElectionArguments;
@@ -27,7 +25,7 @@ use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Known, Leases, Permissions};
+use crate::rbac::{Deployment, Known, Leases, Permissions, Reviews};
 use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -117,41 +115,6 @@ struct RunArguments {
     log: LogArguments,
 }
 
-/// Where the host is looked at.
-#[derive(Debug, Args)]
-struct AdminArguments {
-    /// Where to serve /healthz, /readyz, /metrics and /debug/state; "off" for nowhere [default: 0.0.0.0 and the port of --metrics-port].
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<Listen>,
-    /// The port of all that, where --listen does not say.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
-    metrics_port: u16,
-    /// The path of the metrics.
-    #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]
-    metrics_path: String,
-    /// Whether to serve the metrics.
-    #[arg(long, value_name = "BOOL", env = "METRICS_ENABLED", action = clap::ArgAction::Set, default_value_t = true)]
-    metrics: bool,
-}
-
-impl AdminArguments {
-    fn address(&self) -> Option<SocketAddr> {
-        match self.listen {
-            Some(Listen(address)) => address,
-            None => Some((std::net::Ipv4Addr::UNSPECIFIED, self.metrics_port).into()),
-        }
-    }
-}
-
-fn path(text: &str) -> Result<String, String> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
-    if text.starts_with('/') && text.len() > 1 && text.chars().all(is_plain) && !RESERVED_PATHS.contains(&text) {
-        Ok(text.to_owned())
-    } else {
-        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no probe has".to_owned())
-    }
-}
-
 #[derive(Debug, Args)]
 struct RbacArguments {
     #[command(flatten)]
@@ -164,6 +127,8 @@ struct RbacArguments {
     namespaced: bool,
     #[command(flatten)]
     election: ElectionArguments,
+    #[command(flatten)]
+    secure: SecureArguments,
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
@@ -179,22 +144,6 @@ struct PluginArguments {
     plugins: Vec<PathBuf>,
     #[command(flatten)]
     code: CodeArguments,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
-
-impl FromStr for Listen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        text.parse()
-            .map(|address| Self(Some(address)))
-            .map_err(|_| "expected an address and port such as 127.0.0.1:2112, or off".to_owned())
-    }
 }
 
 /// Runs the command that the arguments name. Exit codes: 0 all went well, 1 it failed, 2 the arguments are wrong.
@@ -256,6 +205,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let election = arguments.election.options(&arguments.home_namespace, source_name, &instance())?;
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
+        let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
         let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
         let most_calls = source.concurrent_calls() as usize;
@@ -272,9 +222,9 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         }
         let options = Options {
             metrics,
-            listen: arguments.admin.address(),
-            metrics_path: arguments.admin.metrics.then_some(arguments.admin.metrics_path),
+            admin: arguments.admin.options(),
             election,
+            api_server,
             instance: instance(),
             inventory,
             most_calls,
@@ -302,6 +252,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let deployment = Deployment {
         inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
+        reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

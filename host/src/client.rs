@@ -1,28 +1,32 @@
 //! Clients for one purpose each, over the one connection of the host.
 //!
 //! ```text
-//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ the host's client ──▶ API server
+//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
 //! ```
 //!
 //! Here is the last moment before a request is sent, so here writes are fenced.
 
+mod counted;
+mod incoming;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use tokio::time::Sleep;
 use tower_service::Service;
 
 use crate::claim::{Claim, NotHeld};
 use crate::health::Health;
 use crate::informer::Extent;
 use crate::program::Program;
+use incoming::Incoming;
+
+pub(crate) use counted::{counted, is_there};
 
 /// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
@@ -115,9 +119,9 @@ impl Outgoing {
         match self.health {
             Some(health) if is_watch && response.status().is_success() => {
                 health.connected();
-                Ok(response.map(Incoming::watch))
+                Ok(response.map(|body| Incoming::watch(body, health)))
             }
-            _ => Ok(response.map(Incoming::answer)),
+            _ => Ok(response.map(Incoming::as_it_is)),
         }
     }
 }
@@ -191,48 +195,6 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     parts.headers.remove(http::header::CONTENT_LENGTH);
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
-}
-
-/// How long a watch may last. kube asks the API server to end each after 290 s; one that has not ended by now has a peer that is gone
-/// without a word, and would be waited for until the system gives the connection up, which takes hours.
-const WATCH_LASTS_AT_MOST: Duration = Duration::from_secs(290 + 30);
-
-/// The body of an answer. That of a watch ends in an error when it should have ended long ago.
-struct Incoming<B> {
-    inner: B,
-    deadline: Option<Pin<Box<Sleep>>>,
-}
-
-impl<B> Incoming<B> {
-    fn answer(inner: B) -> Self {
-        Self { inner, deadline: None }
-    }
-
-    fn watch(inner: B) -> Self {
-        Self { inner, deadline: Some(Box::pin(tokio::time::sleep(WATCH_LASTS_AT_MOST))) }
-    }
-}
-
-impl<B> http_body::Body for Incoming<B>
-where
-    B: http_body::Body<Data = bytes::Bytes, Error: Into<BoxError>> + Unpin,
-{
-    type Data = bytes::Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
-        }
-        let Some(deadline) = &mut self.deadline else { return Poll::Pending };
-        deadline.as_mut().poll(context).map(|()| {
-            let message = format!("the API server did not end the watch within {WATCH_LASTS_AT_MOST:?}");
-            Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
-        })
-    }
 }
 
 #[cfg(test)]
@@ -344,31 +306,11 @@ mod tests {
         assert!(!is_sent.get());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
-        struct Silence;
-        impl http_body::Body for Silence {
-            type Data = bytes::Bytes;
-            type Error = BoxError;
-
-            fn poll_frame(
-                self: Pin<&mut Self>,
-                _: &mut Context<'_>,
-            ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
-                Poll::Pending
-            }
-        }
-        let started = tokio::time::Instant::now();
-        let mut body = Incoming::watch(Silence);
-        let frame = std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context)).await;
-        assert!(frame.unwrap().is_err());
-        assert_eq!(started.elapsed(), WATCH_LASTS_AT_MOST);
-    }
-
     #[tokio::test]
     async fn metadata_is_asked_for_in_its_own_form() {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
+        health.failed("refused".to_owned());
         let client = for_watch(&server, Extent::Metadata, &health);
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
@@ -376,7 +318,7 @@ mod tests {
         let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
         assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
         assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
-        assert!(health.down().is_none(), "the watch was taken");
+        assert!(health.down().is_some_and(|down| down.error.is_none()), "the watch was taken, and has ended");
     }
 
     #[tokio::test]

@@ -20,7 +20,8 @@ use gyre_core::object::GroupVersionKind;
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::cli::{self, Listen};
+use crate::admin::{self, Listen};
+use crate::cli;
 use crate::config::{Reload, Source};
 use crate::host::{self, Options};
 use crate::log::{self, LogArguments};
@@ -137,7 +138,7 @@ impl Session<'_> {
         let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
         let (wanted, programs) = watch::channel(Arc::clone(&first));
         let options = Options {
-            listen: self.arguments.listen.0,
+            admin: self.arguments.listen.0.map(admin::Options::open),
             instance: "gyre-dev".to_owned(),
             most_calls: source.concurrent_calls() as usize,
             ..Options::default()

@@ -1,15 +1,16 @@
-//! How the watch of an informer fares: whether it is connected, and since when it is not.
+//! How the watch of an informer fares, whether the API server is there, and whether the host itself is alive.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 /// A watch that has been down for so long is dead: caches are older than anyone expects. Shorter gaps are every day's: a watch ends
 /// every five minutes, and an API server that is restarted is back in seconds.
 pub(crate) const DEAD_AFTER: Duration = Duration::from_secs(15);
 
-/// See the module's documentation.
+/// Whether a watch is connected, and since when it is not.
 #[derive(Debug)]
 pub struct Health(Mutex<State>);
 
@@ -25,7 +26,7 @@ struct State {
 pub struct Down {
     /// Since when.
     pub since: Instant,
-    /// The last error; none: it is being connected for the first time.
+    /// The last error; none: it is being connected.
     pub error: Option<String>,
 }
 
@@ -50,9 +51,18 @@ impl Health {
 
     /// It has failed, and is tried again.
     pub(crate) fn failed(&self, error: String) {
+        self.is_down(Some(error));
+    }
+
+    /// It has come to its end, as each does after a few minutes, and is taken up again.
+    pub(crate) fn ended(&self) {
+        self.is_down(None);
+    }
+
+    fn is_down(&self, error: Option<String>) {
         let mut state = self.state();
-        let since = state.down.as_ref().map_or_else(Instant::now, |down| down.since);
-        state.down = Some(Down { since, error: Some(error) });
+        let (since, last) = state.down.take().map_or_else(|| (Instant::now(), None), |down| (down.since, down.error));
+        state.down = Some(Down { since, error: error.or(last) });
     }
 
     /// Why it is not connected; none: it is.
@@ -71,6 +81,103 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the API server is there.
+///
+/// Every answer says that it is. After a while without one it has to be asked; that is the business of whoever looks at this.
+#[derive(Debug, Default)]
+pub(crate) struct Reach(Mutex<Reached>);
+
+#[derive(Debug, Default)]
+struct Reached {
+    /// When it last answered.
+    heard_at: Option<Instant>,
+    /// When it was asked, and has not answered yet.
+    asked_at: Option<Instant>,
+    /// Whether a request has had no answer since.
+    is_doubted: bool,
+    /// Why it did not answer when it was asked.
+    error: Option<String>,
+}
+
+/// Whether the API server has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Now,
+    NotNow,
+}
+
+/// An answer is good for so long. The kubelet looks every ten seconds.
+const GOOD_FOR: Duration = Duration::from_secs(8);
+/// An API server that is asked for next to nothing and does not answer within this time is gone.
+const GONE_AFTER: Duration = Duration::from_secs(5);
+
+impl Reach {
+    /// It has answered.
+    pub(crate) fn heard(&self) {
+        *self.reached() = Reached { heard_at: Some(Instant::now()), ..Reached::default() };
+    }
+
+    /// A request had no answer. That may have been the connection's fault.
+    pub(crate) fn doubt(&self) {
+        self.reached().is_doubted = true;
+    }
+
+    /// It was asked, and this came instead of an answer.
+    pub(crate) fn unanswered(&self, error: String) {
+        let mut reached = self.reached();
+        reached.asked_at = None;
+        reached.error = Some(error);
+    }
+
+    /// Whether it is to be asked, which whoever calls this must do then; and why it is gone.
+    pub(crate) fn look(&self) -> (Ask, Result<(), String>) {
+        let now = Instant::now();
+        let mut reached = self.reached();
+        let is_fresh = reached.heard_at.is_some_and(|at| now < at + GOOD_FOR) && !reached.is_doubted;
+        let ask = if is_fresh || reached.asked_at.is_some() { Ask::NotNow } else { Ask::Now };
+        if ask == Ask::Now {
+            reached.asked_at = Some(now);
+        }
+        let waited = reached.asked_at.map_or(Duration::ZERO, |at| now - at);
+        let result = match (&reached.error, reached.heard_at) {
+            (Some(error), _) => Err(error.clone()),
+            (None, None) => Err("it has not answered yet".to_owned()),
+            (None, Some(at)) if waited >= GONE_AFTER => Err(format!("it has not answered for {} s", (now - at).as_secs())),
+            (None, Some(_)) => Ok(()),
+        };
+        (ask, result)
+    }
+
+    fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tasks without which a host is no use, and cannot be brought back but by a restart.
+#[derive(Debug, Default)]
+pub(crate) struct Vital(Mutex<Vec<(&'static str, AbortHandle)>>);
+
+impl Vital {
+    /// From now on this task must go on.
+    pub(crate) fn add(&self, name: &'static str, task: AbortHandle) {
+        self.tasks().push((name, task));
+    }
+
+    /// Tasks may end from now on.
+    pub(crate) fn clear(&self) {
+        self.tasks().clear();
+    }
+
+    /// Those that have ended.
+    pub(crate) fn ended(&self) -> Vec<&'static str> {
+        self.tasks().iter().filter(|(_, task)| task.is_finished()).map(|(name, _)| *name).collect()
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Vec<(&'static str, AbortHandle)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -94,5 +201,48 @@ mod tests {
         tokio::time::advance(DEAD_AFTER).await;
         assert!(!health.is_dead(), "silence is no failure");
         assert_eq!(health.silent_for(), DEAD_AFTER);
+        health.ended();
+        assert!(health.down().is_some_and(|down| down.error.is_none()), "each ends, and is taken up again");
+        tokio::time::advance(DEAD_AFTER).await;
+        assert!(health.is_dead(), "it was not taken up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_is_gone_when_it_does_not_answer_a_question_and_back_when_it_does() {
+        let reach = Reach::default();
+        assert!(matches!(reach.look(), (Ask::Now, Err(_))), "it was never there");
+        reach.heard();
+        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+        tokio::time::advance(GOOD_FOR).await;
+        assert_eq!(reach.look(), (Ask::Now, Ok(())), "it was silent, as nobody asked it anything");
+        assert_eq!(reach.look(), (Ask::NotNow, Ok(())), "one question is enough");
+        tokio::time::advance(GONE_AFTER).await;
+        assert_eq!(reach.look(), (Ask::NotNow, Err("it has not answered for 13 s".to_owned())));
+        reach.unanswered("refused".to_owned());
+        assert_eq!(reach.look(), (Ask::Now, Err("refused".to_owned())));
+        reach.heard();
+        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_an_answer_is_a_reason_to_ask_and_no_more() {
+        let reach = Reach::default();
+        reach.heard();
+        reach.doubt();
+        assert_eq!(reach.look(), (Ask::Now, Ok(())));
+        reach.heard();
+        assert_eq!(reach.look(), (Ask::NotNow, Ok(())));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_has_ended_is_missed_until_it_may_end() {
+        let vital = Vital::default();
+        let (going_on, panicking) = (tokio::spawn(std::future::pending::<()>()), tokio::spawn(async { panic!("a defect") }));
+        vital.add("going on", going_on.abort_handle());
+        vital.add("panicking", panicking.abort_handle());
+        assert!(panicking.await.is_err());
+        assert_eq!(vital.ended(), ["panicking"]);
+        vital.clear();
+        assert!(vital.ended().is_empty());
     }
 }

@@ -21,6 +21,7 @@ use crate::client;
 use crate::clock::Clock;
 use crate::election::{self, Scope};
 use crate::events::Recorder;
+use crate::health::{Reach, Vital};
 use crate::informer::{Informers, list_strategy};
 use crate::inventory::{Inventory, Place};
 use crate::kinds::error_chain;
@@ -47,10 +48,10 @@ const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 pub struct Options {
     /// What is counted. Whoever loads the programs counts there, too.
     pub metrics: Arc<Metrics>,
-    /// Where `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: nowhere.
-    pub listen: Option<std::net::SocketAddr>,
-    /// Where on it the metrics are; none: nowhere.
-    pub metrics_path: Option<String>,
+    /// How `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: they are not.
+    pub admin: Option<admin::Options>,
+    /// Where the API server is, host and port, as the metrics call it.
+    pub api_server: String,
     /// Who reports events: the pod's name, where there is one.
     pub instance: String,
     /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
@@ -74,8 +75,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             metrics: Arc::default(),
-            listen: None,
-            metrics_path: Some("/metrics".to_owned()),
+            admin: None,
+            api_server: String::new(),
             instance: "gyre".to_owned(),
             inventory: None,
             claim: Claim::always(),
@@ -116,20 +117,24 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
+    let (reach, vital) = (Arc::<Reach>::default(), Arc::<Vital>::default());
+    let client = client::counted(&client, &metrics, &reach, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
+    leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::default());
     drained.set(&mounts, &queue);
     let shown_ground = Arc::new(OnceLock::new());
-    let admin = match options.listen {
-        Some(address) => {
+    let admin = match options.admin {
+        Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let shown = admin::Shown { metrics, mounts, queue, ground: Arc::clone(&shown_ground) };
-            Some(admin::serve(address, options.metrics_path.as_deref(), shown, stops(stopped.clone())).await?)
+            let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
+            let shown = admin::Shown { metrics, mounts, queue, ground, reach, vital };
+            Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
     };
@@ -163,6 +168,7 @@ pub async fn run(
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
+    vital.add("mounts", following.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
@@ -170,6 +176,7 @@ pub async fn run(
         () = work(&context, &mounts, &ground, &mut reconciles) => {}
     }
     info!("stopping: reconciles in flight may end");
+    vital.clear();
     stop.send_replace(true);
     following.abort();
     mounts.stop();
@@ -256,6 +263,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => {
+            context.metrics.panicked(&mount.name);
             Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where"))
         }
     }

@@ -153,6 +153,11 @@ impl Informer {
         &self.shared.target
     }
 
+    /// Whether its task goes on, as it always should.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.task.is_finished()
+    }
+
     /// Waits for the first list to be whole.
     pub async fn synced(&self) {
         // The sender lives as long as this handle, so waiting cannot fail.
@@ -213,6 +218,7 @@ impl Informers {
             subscribers: Mutex::default(),
             health: Arc::default(),
         });
+        self.metrics.watches(&target);
         let client = client::for_watch(&self.client, interest.extent, &shared.health);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {

@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::claim::Claim;
 use crate::election::{self, Drains, Election, Release, Scope, Shares};
+use crate::health::Vital;
 use crate::metrics::Metrics;
 use crate::mounts::Mounts;
 use crate::work::WorkQueue;
@@ -98,6 +99,13 @@ impl Leadership {
                 Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
             }
         })
+    }
+
+    /// Without the election, a host that stands for it would never write again.
+    pub(crate) fn is_vital(&self, vital: &Vital) {
+        if let Some((election, _)) = &self.standing {
+            vital.add("election", election.abort_handle());
+        }
     }
 
     /// Gives back what the host leads, so that another need not wait. Nobody may write any more.

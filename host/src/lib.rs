@@ -26,7 +26,7 @@
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
 
-mod admin;
+pub mod admin;
 mod apply;
 mod call;
 pub mod claim;
@@ -61,6 +61,7 @@ mod progress;
 mod rbac;
 mod reconcile;
 mod release;
+mod running;
 mod state;
 mod status;
 pub mod store;

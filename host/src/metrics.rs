@@ -1,9 +1,15 @@
 //! Metrics. Those that controller-runtime has keep its names and labels, so that dashboards go on; what is gyre's own is
 //! called `gyre_*`. No label grows with the number of objects.
 
+mod exposition;
+mod labels;
+mod process;
+
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
+use gyre_core::queue::{InProgress, Priority};
+use gyre_sandbox::CompileReport;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -14,74 +20,22 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::config::Reload;
 use crate::health::Health;
 use crate::informer::{Extent, Target};
+use labels::{
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Outcome, Plugin, PluginOutcome, PluginReason, PluginState,
+    PluginWrite, QueueName, QueuePriority, Watch,
+};
+
+pub use exposition::Form;
 
 /// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
-const RECONCILE_SECONDS: [f64; 35] = [
+const RECONCILE_SECONDS: [f64; 40] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0,
-    2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 30.0, 60.0,
+    2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
 ];
 /// The buckets of client-go's `workqueue_*_duration_seconds`: powers of ten from 10 ns to 1000 s.
 const QUEUE_SECONDS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
 /// A call into a plugin takes tens of microseconds; its deadline is seconds.
 const CALL_SECONDS: [f64; 14] = [1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 0.1, 1.0, 5.0, 30.0];
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Controller {
-    controller: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerResult {
-    controller: String,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueName {
-    name: String,
-    controller: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PluginOutcome {
-    plugin: String,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PluginReason {
-    plugin: String,
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Plugin {
-    plugin: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PluginWrite {
-    plugin: String,
-    verb: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Watch {
-    kind: String,
-    namespace: String,
-    selector: String,
-    extent: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LeaseName {
-    name: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
-    result: &'static str,
-}
 
 #[derive(Clone)]
 struct Buckets(&'static [f64]);
@@ -93,6 +47,7 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 type Histograms<Labels> = Family<Labels, Histogram, Buckets>;
+type Seconds = Gauge<f64, AtomicU64>;
 
 /// All metrics of a host. See the module's documentation.
 pub struct Metrics {
@@ -100,17 +55,23 @@ pub struct Metrics {
     reconciles: Family<ControllerResult, Counter>,
     reconcile_errors: Family<Controller, Counter>,
     terminal_errors: Family<Controller, Counter>,
+    panics: Family<Controller, Counter>,
     reconcile_seconds: Histograms<Controller>,
     workers: Family<Controller, Gauge>,
     active_workers: Family<Controller, Gauge>,
-    queue_depth: Family<QueueName, Gauge>,
+    queue_depth: Family<QueuePriority, Gauge>,
     queue_adds: Family<QueueName, Counter>,
     queue_retries: Family<QueueName, Counter>,
     queue_seconds: Histograms<QueueName>,
     work_seconds: Histograms<QueueName>,
+    unfinished_seconds: Family<QueueName, Seconds>,
+    longest_seconds: Family<QueueName, Seconds>,
+    requests: Family<ClientRequest, Counter>,
     calls: Family<PluginOutcome, Counter>,
     call_seconds: Histograms<Plugin>,
     memory_peak: Family<Plugin, Gauge>,
+    compile_seconds: Family<Plugin, Seconds>,
+    instances: Family<PluginState, Gauge>,
     memo_hits: Family<Plugin, Counter>,
     problems: Family<PluginReason, Counter>,
     quarantined: Family<Plugin, Gauge>,
@@ -132,6 +93,7 @@ impl Default for Metrics {
             reconciles: Family::default(),
             reconcile_errors: Family::default(),
             terminal_errors: Family::default(),
+            panics: Family::default(),
             reconcile_seconds: Family::new_with_constructor(Buckets(&RECONCILE_SECONDS)),
             workers: Family::default(),
             active_workers: Family::default(),
@@ -140,9 +102,14 @@ impl Default for Metrics {
             queue_retries: Family::default(),
             queue_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
             work_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
+            unfinished_seconds: Family::default(),
+            longest_seconds: Family::default(),
+            requests: Family::default(),
             calls: Family::default(),
             call_seconds: Family::new_with_constructor(Buckets(&CALL_SECONDS)),
             memory_peak: Family::default(),
+            compile_seconds: Family::default(),
+            instances: Family::default(),
             memo_hits: Family::default(),
             problems: Family::default(),
             quarantined: Family::default(),
@@ -157,6 +124,9 @@ impl Default for Metrics {
             leads: Family::default(),
         };
         metrics.register();
+        for result in [TAKEN, REFUSED] {
+            drop(metrics.config_reloads.get_or_create(&Outcome { result }));
+        }
         metrics
     }
 }
@@ -167,17 +137,39 @@ impl Metrics {
         registry.register("reconcile", "Reconciles by how they ended", self.reconciles.clone());
         registry.register("reconcile_errors", "Reconciles that ended in an error", self.reconcile_errors.clone());
         registry.register("terminal_reconcile_errors", "Errors that are not tried again", self.terminal_errors.clone());
+        registry.register("reconcile_panics", "Reconciles in which the host panicked", self.panics.clone());
         registry.register_with_unit("reconcile_time", "Time of a reconcile", Unit::Seconds, self.reconcile_seconds.clone());
         registry.register("max_concurrent_reconciles", "Reconciles that may run at once", self.workers.clone());
         registry.register("active_workers", "Reconciles that run", self.active_workers.clone());
         let registry = self.registry.sub_registry_with_prefix("workqueue");
-        registry.register("depth", "Keys that wait", self.queue_depth.clone());
+        registry.register("depth", "Keys that wait, by priority", self.queue_depth.clone());
         registry.register("adds", "Keys that were added", self.queue_adds.clone());
         registry.register("retries", "Keys that were queued again after an error", self.queue_retries.clone());
         registry.register_with_unit("queue_duration", "How long a key waited", Unit::Seconds, self.queue_seconds.clone());
         registry.register_with_unit("work_duration", "How long a key was worked on", Unit::Seconds, self.work_seconds.clone());
+        registry.register_with_unit(
+            "unfinished_work",
+            "How long the keys that are worked on have been, all together",
+            Unit::Seconds,
+            self.unfinished_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "longest_running_processor",
+            "How long a key has been worked on for the longest time",
+            Unit::Seconds,
+            self.longest_seconds.clone(),
+        );
+        self.registry.register(
+            "rest_client_requests",
+            "Requests to the API server, by status code, method and host",
+            self.requests.clone(),
+        );
+        self.registry.register_collector(Box::new(process::Process));
         self.registry.register("leader_election_master_status", "Whether this host leads (1), by lease", self.leads.clone());
         let registry = self.registry.sub_registry_with_prefix("gyre");
+        let build = Family::<Build, Gauge>::default();
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+        registry.register("build_info", "The version of the host; always 1", build);
         registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
         registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
         registry.register_with_unit(
@@ -185,6 +177,17 @@ impl Metrics {
             "Most memory that a call took",
             Unit::Bytes,
             self.memory_peak.clone(),
+        );
+        registry.register_with_unit(
+            "plugin_compile",
+            "How long it took to compile a plugin, or to load what was compiled before",
+            Unit::Seconds,
+            self.compile_seconds.clone(),
+        );
+        registry.register(
+            "plugin_instances",
+            "Instances of a plugin: running, or idle until they serve again",
+            self.instances.clone(),
         );
         registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
@@ -208,20 +211,39 @@ impl Metrics {
         registry.register("config_refused", "Whether the last change was refused (1)", self.config_refused.clone());
     }
 
-    /// The text of `/metrics`, in the OpenMetrics format.
+    /// The text of `/metrics`.
     ///
     /// # Errors
     ///
     /// Never, as the text is written into memory.
-    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+    pub fn encode(&self, form: Form) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        Ok(form.of(text))
     }
 
-    /// A mount has so many workers.
-    pub fn mounted(&self, mount: &str, workers: usize) {
-        self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
+    /// There is a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
+    /// first increment `rate` would not see it.
+    pub fn mounted(&self, mount: &str) {
+        let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
+        for result in ["success", "error", "requeue", "requeue_after"] {
+            drop(self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }));
+        }
+        for counter in [&self.reconcile_errors, &self.terminal_errors, &self.panics] {
+            drop(counter.get_or_create(&controller));
+        }
+        drop(self.reconcile_seconds.get_or_create(&controller));
+        for counter in [&self.queue_adds, &self.queue_retries] {
+            drop(counter.get_or_create(&queue));
+        }
+        for histogram in [&self.queue_seconds, &self.work_seconds] {
+            drop(histogram.get_or_create(&queue));
+        }
+        let plugin = Plugin { plugin: mount.to_owned() };
+        drop(self.memo_hits.get_or_create(&plugin));
+        drop(self.call_seconds.get_or_create(&plugin));
+        drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
+        self.quarantined(mount, false);
     }
 
     /// So many objects of a mount may be worked on at once.
@@ -234,8 +256,11 @@ impl Metrics {
         let controller = Controller { controller: mount.to_owned() };
         self.workers.remove(&controller);
         self.active_workers.remove(&controller);
-        self.queue_depth.remove(&queue(mount));
+        for priority in [Priority::Normal, Priority::Low] {
+            self.queue_depth.remove(&queue_priority(mount, priority));
+        }
         let plugin = Plugin { plugin: mount.to_owned() };
+        self.memory_peak.remove(&plugin);
         self.quarantined.remove(&plugin);
         self.parked.remove(&plugin);
     }
@@ -255,9 +280,9 @@ impl Metrics {
         self.queue_adds.get_or_create(&queue(mount)).inc();
     }
 
-    /// So many keys wait.
-    pub fn depth(&self, mount: &str, depth: usize) {
-        self.queue_depth.get_or_create(&queue(mount)).set(depth as i64);
+    /// So many keys wait at a priority.
+    pub fn depth(&self, mount: &str, priority: Priority, depth: usize) {
+        self.queue_depth.get_or_create(&queue_priority(mount, priority)).set(depth as i64);
     }
 
     /// So many keys are worked on.
@@ -289,7 +314,19 @@ impl Metrics {
         }
     }
 
-    /// A call into a plugin ended. `outcome` is `Success` or the reason of the error.
+    /// The host panicked in a reconcile.
+    pub fn panicked(&self, mount: &str) {
+        self.panics.get_or_create(&Controller { controller: mount.to_owned() }).inc();
+    }
+
+    /// The API server at `host` has answered a request with that status, or, without one, has not.
+    pub fn requested(&self, code: Option<u16>, method: &str, host: &str) {
+        // As client-go has it.
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.requests.get_or_create(&ClientRequest { code, method: method.to_owned(), host: host.to_owned() }).inc();
+    }
+
+    /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
     pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
         self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
         let labels = Plugin { plugin: plugin.to_owned() };
@@ -316,6 +353,11 @@ impl Metrics {
         self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
     }
 
+    /// There is a watch.
+    pub fn watches(&self, target: &Target) {
+        drop(self.watch_failures.get_or_create(&watch(target)));
+    }
+
     /// A watch failed.
     pub fn watch_failed(&self, target: &Target) {
         self.watch_failures.get_or_create(&watch(target)).inc();
@@ -324,8 +366,8 @@ impl Metrics {
     /// The configuration or a plugin has changed.
     pub fn reloaded(&self, reload: &Reload<'_>) {
         let (result, is_refused) = match reload {
-            Reload::Taken => ("taken", false),
-            Reload::Refused(_) => ("refused", true),
+            Reload::Taken => (TAKEN, false),
+            Reload::Refused(_) => (REFUSED, true),
         };
         self.config_reloads.get_or_create(&Outcome { result }).inc();
         self.config_refused.set(i64::from(is_refused));
@@ -343,6 +385,22 @@ impl Metrics {
         for (target, health) in watches {
             self.watch_silence.get_or_create(&watch(target)).set(health.silent_for().as_secs() as i64);
             self.watch_up.get_or_create(&watch(target)).set(i64::from(health.down().is_none()));
+        }
+    }
+
+    /// How the mounts are at this moment. Those that are gone are no longer shown.
+    pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
+        self.compile_seconds.clear();
+        self.instances.clear();
+        self.unfinished_seconds.clear();
+        self.longest_seconds.clear();
+        for (mount, Moment { compile, running, idle, in_progress }) in moments {
+            self.compile_seconds.get_or_create(&Plugin { plugin: mount.to_owned() }).set(compile.duration.as_secs_f64());
+            for (state, count) in [("running", running), ("idle", idle)] {
+                self.instances.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+            }
+            self.unfinished_seconds.get_or_create(&queue(mount)).set(in_progress.total.as_secs_f64());
+            self.longest_seconds.get_or_create(&queue(mount)).set(in_progress.longest.as_secs_f64());
         }
     }
 
@@ -371,6 +429,34 @@ pub enum End {
     Error,
     /// It does, and is not.
     TerminalError,
+}
+
+/// How a call ends that has an answer.
+pub const ANSWERED: &str = "Success";
+
+const TAKEN: &str = "taken";
+const REFUSED: &str = "refused";
+
+/// How a mount is at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// How the machine code of its plugin was come by.
+    pub compile: CompileReport,
+    /// So many instances of its plugin run,
+    pub running: usize,
+    /// and so many wait to serve again.
+    pub idle: usize,
+    /// What is worked on.
+    pub in_progress: InProgress,
+}
+
+fn queue_priority(mount: &str, priority: Priority) -> QueuePriority {
+    // The numbers that controller-runtime has for them (`handler.LowPriority`).
+    let priority = match priority {
+        Priority::Normal => "0",
+        Priority::Low => "-100",
+    };
+    QueuePriority { name: mount.to_owned(), controller: mount.to_owned(), priority }
 }
 
 fn queue(mount: &str) -> QueueName {

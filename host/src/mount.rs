@@ -18,6 +18,7 @@ use crate::memory::Memory;
 use crate::own_writes::OwnWrites;
 use crate::program::Program;
 use crate::release::release;
+use crate::running::Running;
 use crate::work::{MountName, WorkQueue};
 
 /// See the module's documentation.
@@ -30,6 +31,8 @@ pub struct Mount {
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     readers: Mutex<Readers<ObjectKey>>,
     pub(crate) own_writes: OwnWrites,
+    /// The calls into its plugin.
+    pub(crate) running: Running,
     /// Reconciles hold it for reading.
     in_flight: Arc<tokio::sync::RwLock<()>>,
 }
@@ -86,6 +89,7 @@ impl Mount {
             memories: Mutex::default(),
             readers: Mutex::default(),
             own_writes: OwnWrites::default(),
+            running: Running::default(),
             in_flight: Arc::default(),
         }
     }

@@ -6,7 +6,7 @@
 //! | children | `list`, `watch`, `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
 //! | what is read | `list`, `watch` |
 //! | events | `create` |
-//! | the host's own | its inventory, and its leases if it is one of several |
+//! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
 //!
 //! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
 //! must be permitted to impersonate it.
@@ -141,6 +141,15 @@ pub(crate) struct Deployment {
     pub(crate) inventory: Option<Place>,
     /// Its leases; none: it is alone.
     pub(crate) leases: Option<Leases>,
+    /// Whether it asks who may look at its metrics.
+    pub(crate) reviews: Reviews,
+}
+
+/// Whether a host has the API server say who a token is, and what they may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reviews {
+    Asked,
+    Never,
 }
 
 impl Permissions {
@@ -172,6 +181,11 @@ impl Permissions {
                 lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
             }
             None => {}
+        }
+        if deployment.reviews == Reviews::Asked {
+            let host = (Subject::Host, Where::Everywhere);
+            permissions.add(&host, ("authentication.k8s.io", "tokenreviews", &[]), &["create"]);
+            permissions.add(&host, ("authorization.k8s.io", "subjectaccessreviews", &[]), &["create"]);
         }
         Ok(permissions)
     }
@@ -253,7 +267,7 @@ impl Permissions {
         let what = format!("access to {} in all namespaces, or outside of them,", resources.join(", "));
         Err(Error::NotNamespaced {
             what,
-            remedy: "give each mount its namespaces, and leave out kinds that are cluster-scoped",
+            remedy: "give each mount its namespaces, and leave out kinds that are cluster-scoped, and --metrics-secure",
         })
     }
 

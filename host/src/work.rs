@@ -28,7 +28,7 @@ impl WorkQueue {
 
     /// Keys of `mount` may be added.
     pub fn add_mount(&self, mount: &MountName, options: MountOptions) {
-        self.metrics.mounted(mount, options.workers);
+        self.metrics.mounted(mount);
         self.set_options(mount, options);
     }
 
@@ -108,7 +108,9 @@ impl WorkQueue {
     /// some of its keys are worked on.
     fn show(&self, queue: &Queue<MountName, ObjectKey>, mount: &MountName) {
         if queue.has_mount(mount) {
-            self.metrics.depth(mount, queue.depth_of(mount));
+            for priority in [Priority::Normal, Priority::Low] {
+                self.metrics.depth(mount, priority, queue.depth_at(mount, priority));
+            }
             self.metrics.active(mount, queue.in_progress_of(mount, self.now()).count);
             self.metrics.parked(mount, queue.parked_len(mount));
         }
@@ -127,12 +129,14 @@ impl WorkQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Form;
 
     /// The gauges of the one mount, by name.
     fn gauges(metrics: &Metrics) -> Vec<String> {
-        let text = metrics.encode().unwrap();
+        let text = metrics.encode(Form::Text).unwrap();
         let gauges = ["workqueue_depth{", "controller_runtime_active_workers{", "gyre_parked_objects{"];
-        let lines = text.lines().filter(|line| gauges.iter().any(|gauge| line.starts_with(gauge)));
+        let is_low = |line: &str| line.contains("priority=\"-100\"");
+        let lines = text.lines().filter(|line| gauges.iter().any(|gauge| line.starts_with(gauge)) && !is_low(line));
         lines.map(|line| format!("{} {}", line.split('{').next().unwrap(), line.rsplit(' ').next().unwrap())).collect()
     }
 

@@ -11,6 +11,7 @@ use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::{Value, json};
 
 use crate::plane::{Plane, Server};
+use crate::proxy::Proxy;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
@@ -75,6 +76,18 @@ impl Cluster {
     /// As [`Cluster::host`], with more arguments.
     pub(crate) fn host_with(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
         self.host_as(&self.kubeconfig, plugins, namespaces, arguments)
+    }
+
+    /// A network between hosts and the API server, and the kubeconfig for [`Cluster::host_as`] that leads through it.
+    pub(crate) fn proxy(&self) -> (Proxy, PathBuf) {
+        let kubeconfig = std::fs::read_to_string(&self.kubeconfig).expect("a kubeconfig");
+        let scheme_ends = kubeconfig.find("://").expect("a URL") + "://".len();
+        let is_of_address = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
+        let address = kubeconfig[scheme_ends..].split(|letter| !is_of_address(letter)).next().expect("an address");
+        let proxy = Proxy::new(address.parse().unwrap_or_else(|error| panic!("{address}: {error}")));
+        let path = self.kubeconfig.with_extension(format!("{}.kubeconfig", proxy.address().port()));
+        std::fs::write(&path, kubeconfig.replace(address, &proxy.address().to_string())).expect("written");
+        (proxy, path)
     }
 
     /// As [`Cluster::host_with`], with a kubeconfig of its own.
@@ -317,7 +330,8 @@ fn user(test: &str) -> String {
 pub(crate) struct Host {
     pub(crate) process: Guarded,
     log: PathBuf,
-    address: String,
+    /// Where it listens.
+    pub(crate) address: String,
 }
 
 impl Host {
@@ -328,8 +342,13 @@ impl Host {
 
     /// GET of its admin server: status line and body.
     pub(crate) fn http(&self, path: &str) -> (String, String) {
+        self.http_with(path, "")
+    }
+
+    /// As [`Host::http`], with header lines, each of which ends in CRLF.
+    pub(crate) fn http_with(&self, path: &str, headers: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("the host listens");
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: gyre\r\n\r\n").expect("sent");
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: gyre\r\n{headers}\r\n").expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("head and body");

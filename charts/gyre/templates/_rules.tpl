@@ -91,6 +91,14 @@
 {{- range $place := $everyPlace -}}
 {{- include "gyre.grant" (list $all "" $place $root.Values.rbac.extraRules) -}}
 {{- end -}}
+{{- if .Values.monitoring.secure.enabled -}}
+{{- if .Values.rbac.namespaced -}}
+{{- fail "monitoring.secure: who may see the metrics is asked with a ClusterRole, and rbac.namespaced has none" -}}
+{{- end -}}
+{{- $tokens := dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create") -}}
+{{- $access := dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create") -}}
+{{- include "gyre.grant" (list $all "" "" (list $tokens $access)) -}}
+{{- end -}}
 {{- $all | toJson -}}
 {{- end -}}
 

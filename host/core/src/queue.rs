@@ -340,7 +340,12 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
 
     /// How many keys of that mount are queued.
     pub fn depth_of(&self, mount: &M) -> usize {
-        self.mounts.get(mount).map_or(0, |mount| mount.depth(Priority::Normal) + mount.depth(Priority::Low))
+        self.depth_at(mount, Priority::Normal) + self.depth_at(mount, Priority::Low)
+    }
+
+    /// How many keys of a mount are queued at that priority.
+    pub fn depth_at(&self, mount: &M, priority: Priority) -> usize {
+        self.mounts.get(mount).map_or(0, |mount| mount.depth(priority))
     }
 
     /// How many keys are in progress.

@@ -46,6 +46,11 @@ impl Idle {
         drop(retired);
     }
 
+    /// How many this plugin has.
+    pub(crate) fn count(&self, plugin: u64) -> usize {
+        self.lock().iter().filter(|warm| warm.plugin == plugin).count()
+    }
+
     /// Retires all of a plugin that is gone.
     pub(crate) fn retire(&self, plugin: u64) {
         let mut instances = self.lock();

@@ -71,6 +71,11 @@ impl Plugin {
         self.0.compile
     }
 
+    /// How many instances of it wait to serve again.
+    pub fn idle_instances(&self) -> usize {
+        self.0.linked.shared.idle.count(self.0.linked.id)
+    }
+
     /// Asks the plugin whether these settings, as JSON, are right. It checks beyond the manifest's schema, which is the
     /// caller's to check first. Blocks like [`Plugin::reconcile`].
     ///

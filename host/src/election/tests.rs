@@ -92,7 +92,7 @@ impl Host {
     }
 
     fn metric(&self) -> String {
-        let text = self.metrics.encode().unwrap();
+        let text = self.metrics.encode(crate::metrics::Form::Text).unwrap();
         text.lines().find(|line| line.starts_with("leader_election_master_status{")).unwrap().to_owned()
     }
 }

@@ -1,0 +1,76 @@
+//! The calls into a plugin that go on at this moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Running(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many there have been: the number of the next one.
+    begun: u64,
+    /// Until when each of those that go on has to have ended.
+    going_on: HashMap<u64, Instant>,
+}
+
+/// A call that goes on until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Call {
+    running: Running,
+    number: u64,
+}
+
+impl Running {
+    /// A call begins, which may take so long.
+    pub(crate) fn begin(&self, deadline: Duration) -> Call {
+        let mut state = self.state();
+        let number = state.begun;
+        state.begun += 1;
+        state.going_on.insert(number, Instant::now() + deadline);
+        Call { running: self.clone(), number }
+    }
+
+    /// How many go on.
+    pub(crate) fn count(&self) -> usize {
+        self.state().going_on.len()
+    }
+
+    /// For how long the one that should have ended first has gone on since.
+    pub(crate) fn overdue(&self) -> Duration {
+        self.state().going_on.values().min().map(Instant::elapsed).unwrap_or_default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.running.state().going_on.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_overdue_once_its_time_is_over_and_not_after_it_has_ended() {
+        let running = Running::default();
+        let (short, long) = (running.begin(Duration::from_secs(2)), running.begin(Duration::from_secs(60)));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!((running.count(), running.overdue()), (2, Duration::ZERO));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!((running.count(), running.overdue()), (2, Duration::from_secs(5)));
+        drop(short);
+        assert_eq!((running.count(), running.overdue()), (1, Duration::ZERO));
+        drop(long);
+        assert_eq!((running.count(), running.overdue()), (0, Duration::ZERO));
+    }
+}
