@@ -94,7 +94,10 @@ fn started(mounts: &Mounts) -> Result<(), String> {
 }
 
 fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
-    let dead = informers.iter().filter(|informer| informer.health().is_dead());
+    // What keeps a mount from starting is told at once.
+    let never_began =
+        |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
+    let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));
     let mut told: Vec<String> = dead.map(|informer| describe(informer)).collect();
     told.sort_unstable();
     if told.is_empty() { Ok(()) } else { Err(told.join("; ")) }

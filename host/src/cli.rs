@@ -15,7 +15,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::error;
+use tracing::{error, info};
 
 use crate::admin::RESERVED_PATHS;
 use crate::config::{self, Source};
@@ -257,7 +257,10 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
-        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
+        let inventory = source.inventory_place(&arguments.home_namespace);
+        if inventory.is_none() {
+            info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
+        }
         let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
@@ -300,7 +303,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let home = &arguments.home_namespace;
     let election = arguments.election.options(home, source.name(), "any")?;
     let deployment = Deployment {
-        inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
+        inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;

@@ -20,6 +20,7 @@ mod harness;
 mod hostile;
 mod many;
 mod memo;
+mod migration;
 mod mounts;
 mod ownership;
 mod plane;

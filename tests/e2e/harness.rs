@@ -413,6 +413,16 @@ pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
     component
 }
 
+/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller then finishes the Job.
+pub(crate) fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
+    let uid = &job["metadata"]["uid"];
+    let pod = cluster.eventually("the Pod", || {
+        let pods = cluster.list(namespace, "pods");
+        pods.into_iter().find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid)
+    });
+    cluster.patch_status(namespace, "pod", pod["metadata"]["name"].as_str().unwrap(), &json!({ "phase": "Succeeded" }));
+}
+
 /// The finalizers of an object.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()

@@ -22,6 +22,7 @@ mod harness;
 mod hostile;
 mod many;
 mod memo;
+mod migration;
 mod mounts;
 mod network;
 mod ownership;
