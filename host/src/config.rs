@@ -126,9 +126,15 @@ impl Process {
     /// What of a configuration needs another process.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
         let Said { value: name, place } = &configuration.name;
-        if *name != self.name {
-            let called = |name: &Option<String>| name.clone().unwrap_or_else(|| "nothing".to_owned());
-            let what = format!("the deployment is called {} while it runs, not {}", called(&self.name), called(name));
+        let renamed = match (&self.name, name) {
+            (Some(before), Some(name)) if before != name => {
+                Some(format!("the deployment is called {before} while it runs, not {name}"))
+            }
+            (Some(before), None) => Some(format!("the deployment is called {before} while it runs, and cannot lose its name")),
+            (None, Some(name)) => Some(format!("the deployment runs without a name, and cannot come to be called {name}")),
+            _ => None,
+        };
+        if let Some(what) = renamed {
             problems.add(place.clone(), what, "restart gyre to rename it");
         }
         for mount in &configuration.mounts {

@@ -148,7 +148,8 @@ fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
     helm(&["install", "echoperator", &old, "--server-side=false"])?;
     let refused = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator"]).unwrap_err();
     assert!(format!("{refused:#}").contains("invalid ownership metadata"), "{refused:#}");
-    let said = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator", "--take-ownership"])?;
+    let set = "nameOverride=echoperator,image.repository=registry.example.com/gyre";
+    let said = helm(&["upgrade", "echoperator", &new, "--set", set, "--take-ownership"])?;
     assert!(said.contains("runs as the Deployment echoperator in the namespace old"), "{said}");
     assert!(!said.contains("WARNING"), "{said}");
 

@@ -5,6 +5,8 @@ mod cluster;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod echoperator;
+#[cfg(test)]
 mod host;
 #[cfg(test)]
 mod image;

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::ensure;
 use gyre_chart_tests::helm::{self, Helm, NAMESPACE};
-use gyre_chart_tests::root;
-use serde_json::Value;
+use gyre_chart_tests::{blessing, chart, root};
+use serde_json::{Map, Value, json};
 
-use crate::programs::{gyre_or_skip, plugins_or_skip};
+use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, plugins_or_skip};
 use crate::render::render;
 
 /// Who may do what, where: one line for each verb of each resource.
@@ -46,6 +47,52 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
+/// The rules of a plugin, as `gyre rbac` prints them: those of the host, where its objects are and everywhere, and those of whoever writes.
+fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
+    let mount = json!({"plugin": plugin, "namespaces": ["theirs"], "impersonate": "nobody/writer"});
+    let file = folder.join("one.yaml");
+    fs::write(&file, json!({"mounts": [mount]}).to_string())?;
+    let mut command = Command::new(gyre);
+    command.args(["rbac", "--config"]).arg(&file).env("GYRE_CODE_CACHE", folder.join("code"));
+    let output = command.output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let objects = helm::documents(&String::from_utf8(output.stdout)?)?;
+    let rules = |kind: &str, name: &str, namespace: Value| {
+        let is_it = |object: &&Value| {
+            let metadata = &object["metadata"];
+            object["kind"] == kind && metadata["name"] == name && metadata["namespace"] == namespace
+        };
+        objects.iter().find(is_it).map_or_else(|| json!([]), |object| object["rules"].clone())
+    };
+    let written = rules("Role", "gyre-writer", json!("theirs"));
+    let rest = ["gyre-writer.nobody", "gyre-writer"].map(|name| rules("ClusterRole", name, Value::Null));
+    assert_eq!(rest, [json!([]), json!([])], "{}: nothing is written outside of namespaces", plugin.display());
+    Ok(json!({
+        "reads": rules("Role", "gyre", json!("theirs")),
+        "readsEverywhere": rules("ClusterRole", "gyre", Value::Null),
+        "writes": written,
+    }))
+}
+
+/// The chart has the rules of all plugins that the image brings.
+#[test]
+fn the_rules_of_the_plugins_in_the_image_are_what_the_host_says() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let Some(plugins) = plugins_or_skip()? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let mut rules = Map::new();
+    for file in IMAGE_PLUGINS {
+        rules.insert(format!("/plugins/{file}"), rules_of(&gyre, &plugins.join(file), folder.path())?);
+    }
+    let path = chart().join("files/rules.json");
+    if blessing() {
+        fs::write(&path, serde_json::to_string_pretty(&rules)? + "\n")?;
+    }
+    let expected: Map<String, Value> = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    assert_eq!(rules, expected, "GYRE_BLESS=1 writes it");
+    Ok(())
+}
+
 #[test]
 fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -59,6 +106,8 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
         ("impersonation", ""),
         ("impersonation-everywhere", ""),
         ("namespaced", "\"serviceaccounts\" \"echo\""),
+        ("all-plugins", ""),
+        ("all-plugins-namespaced", ""),
     ] {
         let objects = helm::documents(&render(&helm, &root().join("tests/chart/cases").join(case)))?;
         let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
