@@ -16,6 +16,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tracing::info;
 
+use crate::election::Denials;
 use crate::informer::Informer;
 use crate::live::Ground;
 use crate::metrics::Metrics;
@@ -30,6 +31,8 @@ pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mounts: Arc<Mounts>,
     pub(crate) queue: Arc<WorkQueue>,
+    /// What the election is not permitted; none: there is none.
+    pub(crate) denials: Option<Arc<Denials>>,
     /// Set once the API server has answered.
     pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
 }
@@ -82,7 +85,14 @@ async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respon
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     let api_server = shown.ground.get().map(|_| ()).ok_or_else(|| "it has not answered yet".to_owned());
-    let checks = vec![("api-server", api_server), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
+    let denied = shown.denials.as_ref().and_then(|denials| denials.current());
+    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over: {error}")));
+    let checks = vec![
+        ("api-server", api_server),
+        ("election", election),
+        ("mounts", started(&shown.mounts)),
+        ("watches", alive(&shown.informers())),
+    ];
     answer(checks, query.as_deref().unwrap_or_default())
 }
 

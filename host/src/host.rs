@@ -119,6 +119,7 @@ pub async fn run(
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
@@ -128,7 +129,7 @@ pub async fn run(
     let admin = match options.listen {
         Some(address) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let shown = admin::Shown { metrics, mounts, queue, ground: Arc::clone(&shown_ground) };
+            let shown = admin::Shown { metrics, mounts, queue, denials, ground: Arc::clone(&shown_ground) };
             Some(admin::serve(address, options.metrics_path.as_deref(), shown, stops(stopped.clone())).await?)
         }
         None => None,
