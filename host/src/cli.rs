@@ -27,7 +27,7 @@ use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Known, Leases, Permissions};
+use crate::rbac::{Deployment, Far, Known, Leases, Permissions};
 use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -167,6 +167,9 @@ struct RbacArguments {
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
+    /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
+    #[arg(long)]
+    cross_namespace: bool,
     /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
@@ -305,6 +308,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let deployment = Deployment {
         inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
+        far: if arguments.cross_namespace { Far::Expected } else { Far::Unexpected },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

@@ -309,6 +309,12 @@ pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Held by tests whose hosts see the Websites of all namespaces. They leave none behind.
+pub(crate) fn websites() -> MutexGuard<'static, ()> {
+    static WEBSITES: Mutex<()> = Mutex::new(());
+    WEBSITES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }

@@ -26,6 +26,7 @@ mod migration;
 mod mounts;
 mod network;
 mod ownership;
+mod permissions;
 mod plane;
 mod pod_log;
 mod reads;

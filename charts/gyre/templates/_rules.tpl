@@ -1,4 +1,4 @@
-{{/* The rules of the plugins that the image brings, by their files: what the host reads where their objects are, and everywhere, and what whoever writes for them does. */}}
+{{/* The rules of the plugins that the image brings, by their files: what the host reads where their objects are, what besides if that is everywhere, and what whoever writes for them does. */}}
 {{- define "gyre.builtin" -}}
 {{- .Files.Get "files/rules.json" -}}
 {{- end -}}
@@ -36,7 +36,9 @@
 {{- with get $builtin $mount.plugin -}}
 {{- $writer := $mount.impersonate | default "" -}}
 {{- include "gyre.grant" (list $all "" $place .reads) -}}
+{{- if not ($mount.namespaces | default $defaults.namespaces) -}}
 {{- include "gyre.grant" (list $all "" "" .readsEverywhere) -}}
+{{- end -}}
 {{- include "gyre.grant" (list $all $writer $place .writes) -}}
 {{- end -}}
 {{- end -}}

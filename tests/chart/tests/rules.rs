@@ -47,31 +47,43 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
-/// The rules of a plugin, as `gyre rbac` prints them: those of the host, where its objects are and everywhere, and those of whoever writes.
-fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
-    let mount = json!({"plugin": plugin, "namespaces": ["theirs"], "impersonate": "nobody/writer"});
+/// What `gyre rbac` prints for a mount.
+fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let file = folder.join("one.yaml");
     fs::write(&file, json!({"mounts": [mount]}).to_string())?;
     let mut command = Command::new(gyre);
     command.args(["rbac", "--config"]).arg(&file).env("GYRE_CODE_CACHE", folder.join("code"));
     let output = command.output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let objects = helm::documents(&String::from_utf8(output.stdout)?)?;
-    let rules = |kind: &str, name: &str, namespace: Value| {
+    helm::documents(&String::from_utf8(output.stdout)?)
+}
+
+/// The rules of a plugin: those of the host, those that it has beside them if it is confined to no namespaces, and those of whoever writes.
+fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
+    let confined = printed(gyre, &json!({"plugin": plugin, "namespaces": ["a"], "impersonate": "b/writer"}), folder)?;
+    let everywhere = printed(gyre, &json!({"plugin": plugin, "impersonate": "b/writer"}), folder)?;
+    let rules = |objects: &[Value], kind: &str, name: &str, namespace: Value| -> Vec<Value> {
         let is_it = |object: &&Value| {
             let metadata = &object["metadata"];
             object["kind"] == kind && metadata["name"] == name && metadata["namespace"] == namespace
         };
-        objects.iter().find(is_it).map_or_else(|| json!([]), |object| object["rules"].clone())
+        objects.iter().find(is_it).and_then(|object| object["rules"].as_array().cloned()).unwrap_or_default()
     };
-    let written = rules("Role", "gyre-writer", json!("theirs"));
-    let rest = ["gyre-writer.nobody", "gyre-writer"].map(|name| rules("ClusterRole", name, Value::Null));
-    assert_eq!(rest, [json!([]), json!([])], "{}: nothing is written outside of namespaces", plugin.display());
-    Ok(json!({
-        "reads": rules("Role", "gyre", json!("theirs")),
-        "readsEverywhere": rules("ClusterRole", "gyre", Value::Null),
-        "writes": written,
-    }))
+    assert!(confined.iter().all(|object| object["kind"] != "ClusterRole"), "{}: a Role is enough", plugin.display());
+    let reads = rules(&confined, "Role", "gyre", json!("a"));
+    let writes = rules(&confined, "Role", "gyre-writer", json!("a"));
+    assert_eq!(writes, rules(&everywhere, "ClusterRole", "gyre-writer.b", Value::Null), "{}", plugin.display());
+    let mut beside = rules(&everywhere, "ClusterRole", "gyre", Value::Null);
+    for rule in &mut beside {
+        let (group, verbs) = (rule["apiGroups"].clone(), rule["verbs"].clone());
+        let is_there = |resource: &Value| {
+            let same = reads.iter().filter(|read| read["apiGroups"] == group && read["verbs"] == verbs);
+            same.flat_map(|read| read["resources"].as_array().unwrap()).any(|read| read == resource)
+        };
+        rule["resources"].as_array_mut().unwrap().retain(|resource| !is_there(resource));
+    }
+    beside.retain(|rule| !rule["resources"].as_array().unwrap().is_empty());
+    Ok(json!({"reads": reads, "readsEverywhere": beside, "writes": writes}))
 }
 
 /// The chart has the rules of all plugins that the image brings.
