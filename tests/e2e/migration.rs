@@ -217,3 +217,40 @@ fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     requests.retain(|event| event.namespace == "strayed-operator");
     assert_eq!(writes(&requests), Vec::<String>::new());
 }
+
+/// As after a restore that gave everything a UID of its own.
+#[test]
+fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
+    let Some(cluster) = Cluster::for_test("restored", &["restored"]) else { return };
+    let parents = [parent("ScheduledEcho", "restored", "it", "hello"), parent("Echo", "restored", "it", "hello")];
+    let parents = created_by_echoperator(&cluster, &parents);
+    let children = [cron_job(&parents[0]), job(&parents[1])].map(|mut child| {
+        child["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        child
+    });
+    let children = created_by_echoperator(&cluster, &children);
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO];
+    let host = cluster.host(&plugins, &["restored"]);
+    for kind in ["scheduledecho", "echo"] {
+        cluster.reason("restored", kind, "it", "Ready", "ForeignObject");
+    }
+    drop(host);
+
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host_with(&plugins, &["restored"], &["--adopt"]);
+    cluster.ready("restored", "scheduledecho", "it");
+    let echo = cluster.reason("restored", "echo", "it", "Ready", "ForeignObject");
+    let message = condition(&echo, "Ready").unwrap()["message"].as_str().unwrap();
+    let label = format!("gyre.dev/owner-uid={}", text(&parents[1], "/metadata/uid"));
+    assert!(message.contains(&label), "it says how to hand the Job over: {message}");
+    cluster.settled(&host);
+    assert_eq!(writes(&cluster.requests(mark)), ["patch cronjobs/it 200"]);
+    let uid_of = |kind: &str| cluster.get("restored", kind, "it").unwrap()["metadata"]["uid"].clone();
+    assert_eq!([uid_of("cronjob"), uid_of("job")], [0, 1].map(|child: usize| children[child]["metadata"]["uid"].clone()));
+
+    // Done as it says, the Job is the Echo's.
+    cluster.kubectl(&["label", "-n", "restored", "job", "it", "gyre.dev/plugin=echo", &label]);
+    cluster.touch("restored", "echo", "it", "handed over");
+    cluster.ready("restored", "echo", "it");
+    assert_eq!(uid_of("job"), children[1]["metadata"]["uid"]);
+}

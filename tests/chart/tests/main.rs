@@ -19,4 +19,6 @@ mod render;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod sources;
+#[cfg(test)]
 mod values;
