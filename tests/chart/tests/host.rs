@@ -1,6 +1,6 @@
 //! A real host with the configuration, the environment and the permissions that the chart gives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::chart;
 use gyre_chart_tests::helm::Helm;
-use gyre_controlplane::{ControlPlane, Guarded, Options, start_or_skip};
+use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, Options, start_or_skip};
 use serde_json::{Value, json};
 
 use crate::cluster::namespace;
@@ -35,19 +35,22 @@ struct Host {
 }
 
 impl Installed {
-    /// Or none, after having skipped the test that calls it.
+    /// With these values; or none, after having skipped the test that calls it.
     #[track_caller]
-    fn or_skip() -> anyhow::Result<Option<Self>> {
+    fn or_skip(values: &Value) -> anyhow::Result<Option<Self>> {
         let Some(gyre) = gyre_or_skip()? else { return Ok(None) };
         let Some(_) = Helm::or_skip()? else { return Ok(None) };
         let Some(plugins) = plugins_or_skip()? else { return Ok(None) };
         let Some(cluster) = start_or_skip(Options::default())? else { return Ok(None) };
         namespace(&cluster, NAMESPACE)?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("values.json");
+        fs::write(&file, values.to_string())?;
         let mut install = cluster.helm()?;
-        install.args(["install", "gyre", "--namespace", NAMESPACE, "--take-ownership"]).arg(chart()).stdin(Stdio::null());
+        install.args(["install", "gyre", "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).stdin(Stdio::null());
         let output = install.output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(Some(Self { cluster, gyre, plugins, folder: tempfile::tempdir()? }))
+        Ok(Some(Self { cluster, gyre, plugins, folder }))
     }
 
     /// Runs `gyre run` as the pods would, with the token of their account; only where files lie and what it listens on is said otherwise.
@@ -133,7 +136,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow:
 
 #[test]
 fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
-    let Some(installed) = Installed::or_skip()? else { return Ok(()) };
+    let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
     let host = installed.start()?;
     installed.create("Echo", "hello")?;
     installed.create("ScheduledEcho", "hello")?;
@@ -147,6 +150,48 @@ fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     until("an event tells of the Job", || Ok(installed.get_json("events")?.to_string().contains("JobCreated")))?;
     assert!(host.readiness().is_some_and(|answer| answer.contains("200 OK")), "{:?}", host.readiness());
     assert!(!host.log().contains("forbidden"), "{}", host.log());
+    Ok(())
+}
+
+/// Where a ClusterRole is too much, replicas share the mounts, and one of these writes as somebody else.
+#[test]
+fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
+    let values = json!({
+        "namespaces": [NAMESPACE],
+        "rbac": {"namespaced": true},
+        "ha": {"leaderElection": {"scope": "mount"}},
+        "config": {"mounts": [
+            {"plugin": "/plugins/echo.wasm", "impersonate": format!("{NAMESPACE}/echoer")},
+            {"plugin": "/plugins/scheduled_echo.wasm"},
+        ]},
+    });
+    let Some(installed) = Installed::or_skip(&values)? else { return Ok(()) };
+    let roles = installed.cluster.kubectl_stdout(&["get", "clusterroles,clusterrolebindings", "--output", "name"])?;
+    assert!(!roles.contains("gyre"), "{roles}");
+    let mut host = installed.start()?;
+    installed.create("Echo", "hello")?;
+    installed.create("ScheduledEcho", "hello")?;
+    installed.is_ready("echo/hello").with_context(|| host.log())?;
+    installed.is_ready("scheduledecho/hello").with_context(|| host.log())?;
+    assert!(host.readiness().is_some_and(|answer| answer.contains("200 OK")), "{:?}", host.readiness());
+    host.process.stop()?;
+    let log = host.log();
+    assert!(!log.contains("forbidden"), "{log}");
+    let held = installed.get(&["get", "leases", "--output", "jsonpath={.items[*].spec.holderIdentity}"])?;
+    assert!(held.trim().is_empty(), "all are given back: {held}");
+
+    installed.cluster.audit_barrier()?;
+    let account = format!("system:serviceaccount:{NAMESPACE}:gyre");
+    let writes = |event: &AuditEvent| event.user == account && event.is_write() && event.group != "coordination.k8s.io";
+    let mut writers = BTreeMap::<String, BTreeSet<String>>::new();
+    for event in installed.cluster.audit()?.matching(Mark::START, writes)? {
+        writers.entry(event.resource).or_default().insert(event.impersonated.unwrap_or_else(|| "itself".to_owned()));
+    }
+    let echoer = format!("system:serviceaccount:{NAMESPACE}:echoer");
+    for (resource, writer) in [("jobs", echoer.as_str()), ("echos", &echoer), ("cronjobs", "itself"), ("configmaps", "itself")]
+    {
+        assert_eq!(writers.get(resource), Some(&[writer.to_owned()].into()), "{resource}: {writers:?}");
+    }
     Ok(())
 }
 
@@ -262,7 +307,7 @@ fn without(rules: &Value, taken: &Taken) -> Value {
 /// again, the work is done without a restart.
 #[test]
 fn a_rule_that_is_taken_away_is_missed_in_so_many_words() -> anyhow::Result<()> {
-    let Some(installed) = Installed::or_skip()? else { return Ok(()) };
+    let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
     for (number, taken) in TAKEN.iter().enumerate() {
         let what = format!("{} without {:?} {}", taken.role, taken.verbs, taken.resource);
         let rules = installed.get_json(taken.role)?["rules"].take();
