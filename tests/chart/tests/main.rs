@@ -13,6 +13,8 @@ mod image;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod programs;
 #[cfg(test)]
 mod render;
