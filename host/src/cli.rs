@@ -13,7 +13,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::error;
+use tracing::{error, info};
 
 use crate::admin::{AdminArguments, SecureArguments};
 use crate::config::{self, Source};
@@ -25,7 +25,7 @@ use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Known, Leases, Permissions, Reviews};
+use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -132,6 +132,9 @@ struct RbacArguments {
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
+    /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
+    #[arg(long)]
+    cross_namespace: bool,
     /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
@@ -207,7 +210,10 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
-        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
+        let inventory = source.inventory_place(&arguments.home_namespace);
+        if inventory.is_none() {
+            info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
+        }
         let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
@@ -250,9 +256,10 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let home = &arguments.home_namespace;
     let election = arguments.election.options(home, source.name(), "any")?;
     let deployment = Deployment {
-        inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
+        inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
+        far: if arguments.cross_namespace { Far::Expected } else { Far::Unexpected },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

@@ -122,6 +122,7 @@ pub async fn run(
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
     leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
@@ -133,7 +134,7 @@ pub async fn run(
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
-            let shown = admin::Shown { metrics, mounts, queue, ground, reach, vital };
+            let shown = admin::Shown { metrics, mounts, queue, denials, ground, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,

@@ -21,6 +21,7 @@ mod hostile;
 mod many;
 mod memo;
 mod metrics;
+mod migration;
 mod mounts;
 mod ownership;
 mod plane;

@@ -322,6 +322,12 @@ pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Held by tests whose hosts see the Websites of all namespaces. They leave none behind.
+pub(crate) fn websites() -> MutexGuard<'static, ()> {
+    static WEBSITES: Mutex<()> = Mutex::new(());
+    WEBSITES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }
@@ -430,6 +436,16 @@ pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
     let [at] = places[..] else { panic!("{kind} is there {} times", places.len()) };
     component[at..at + kind.len()].copy_from_slice(another.as_bytes());
     component
+}
+
+/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller then finishes the Job.
+pub(crate) fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
+    let uid = &job["metadata"]["uid"];
+    let pod = cluster.eventually("the Pod", || {
+        let pods = cluster.list(namespace, "pods");
+        pods.into_iter().find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid)
+    });
+    cluster.patch_status(namespace, "pod", pod["metadata"]["name"].as_str().unwrap(), &json!({ "phase": "Succeeded" }));
 }
 
 /// The finalizers of an object.
