@@ -8,6 +8,14 @@
 //!
 //! Who does not listen pays nothing: without a listener nothing is kept.
 
+mod convert;
+pub mod format;
+mod given;
+mod redact;
+mod strings;
+mod text;
+mod writer;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +26,8 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Teardown;
 use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
 
+pub use self::given::{Given, Made};
+pub use self::writer::{Bounds, Writer};
 pub use crate::call::Ask;
 use crate::program::Program;
 
