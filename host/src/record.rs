@@ -11,6 +11,7 @@
 mod convert;
 pub mod format;
 mod given;
+mod reader;
 mod redact;
 mod strings;
 mod text;
@@ -27,6 +28,7 @@ use gyre_core::response::Teardown;
 use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
 
 pub use self::given::{Given, Made};
+pub use self::reader::{Ending, Error, Reader};
 pub use self::writer::{Bounds, Writer};
 pub use crate::call::Ask;
 use crate::program::Program;
