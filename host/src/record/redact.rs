@@ -30,8 +30,12 @@ use super::{Given, Question, Reply};
 const ANYWHERE: usize = 8;
 /// and one of so many where it is a word of its own: `root` is not to be looked for in `rootless`. What is shorter says nothing.
 const AS_WORD: usize = 3;
-/// How many bytes of values are looked for in one recording, at most: the automaton takes some ten times that.
+/// Of a longer value no more is kept. Where that much stands, all that follows in the string goes with it.
+const KEPT: usize = 256;
+/// How many bytes of values are kept in one recording, at most.
 const MOST_BYTES: usize = 4 << 20;
+/// What is looked for are the beginnings of values: what finds them takes some tens of bytes for each byte.
+const BEGINNING: usize = 16;
 /// What `kubectl apply` keeps of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -70,27 +74,28 @@ impl Key {
 pub(super) struct Redactor {
     key: Key,
     /// What is looked for, and what stands for it.
-    known: BTreeMap<String, String>,
+    known: BTreeMap<String, Known>,
     known_bytes: usize,
     /// For what is known; none: something has been learned since it was made.
-    automaton: Option<Automaton>,
+    search: Option<Search>,
 }
 
-/// Finds what is known. Those that count only as words are apart: in one pass, one of them that is no word could hide another.
-struct Automaton {
-    anywhere: Search,
-    words: Search,
+#[derive(Clone)]
+struct Known {
+    placeholder: String,
+    /// Whether the value goes on after what is kept of it.
+    is_cut: bool,
 }
 
 struct Search {
-    patterns: AhoCorasick,
-    /// By pattern.
-    placeholders: Vec<String>,
+    beginnings: AhoCorasick,
+    /// By pattern: what begins like that.
+    values: Vec<Vec<(String, Known)>>,
 }
 
 impl Redactor {
     pub(super) fn new(key: Key) -> Self {
-        Self { key, known: BTreeMap::new(), known_bytes: 0, automaton: None }
+        Self { key, known: BTreeMap::new(), known_bytes: 0, search: None }
     }
 
     /// Looks for the values of a Secret from now on. What is none has none.
@@ -128,16 +133,23 @@ impl Redactor {
     }
 
     fn look_for(&mut self, text: &str, placeholder: &str) -> Result<(), Error> {
-        if text.len() < AS_WORD || self.known.contains_key(text) {
+        let kept = text.get(..text.floor_char_boundary(KEPT)).unwrap_or(text);
+        if kept.len() < AS_WORD || self.known.contains_key(kept) {
             return Ok(());
         }
-        self.known_bytes += text.len();
-        if self.known_bytes > MOST_BYTES {
+        if self.known_bytes + kept.len() > MOST_BYTES {
             return Err(Error::TooMany);
         }
-        self.known.insert(text.to_owned(), placeholder.to_owned());
-        self.automaton = None;
+        self.known_bytes += kept.len();
+        let known = Known { placeholder: placeholder.to_owned(), is_cut: kept.len() < text.len() };
+        self.known.insert(kept.to_owned(), known);
+        self.search = None;
         Ok(())
+    }
+
+    /// Whether half of what can be looked for is: what is learned beforehand must leave room for what calls see.
+    pub(super) fn is_half_full(&self) -> bool {
+        self.known_bytes > MOST_BYTES / 2
     }
 
     /// What a call was given without the values of Secrets; none: there were none in it.
@@ -171,7 +183,7 @@ impl Redactor {
         let text = str::from_utf8(object).map_err(|_| NotJson)?;
         let is_secret = is_secret(text);
         let key = self.key.clone();
-        let automaton = self.automaton()?;
+        let search = self.search()?;
         let replaced = strings::replace(text, |path, string| match path {
             [Step::Key(field), Step::Key(_)] if is_secret && field == "data" => {
                 let value = STANDARD.decode(string).unwrap_or_else(|_| string.as_bytes().to_vec());
@@ -184,7 +196,7 @@ impl Redactor {
                 Some(key.placeholder(string.as_bytes()))
             }
             path if is_name(path) => None,
-            _ => automaton.replace(string),
+            _ => search.replace(string),
         })?;
         let is_replaced = replaced.is_some();
         if let Some(replaced) = replaced {
@@ -194,8 +206,8 @@ impl Redactor {
     }
 
     fn redact_question(&mut self, question: &Question) -> Result<Question, Error> {
-        let automaton = self.automaton()?;
-        let redacted = |text: &String| automaton.replace(text).unwrap_or_else(|| text.clone());
+        let search = self.search()?;
+        let redacted = |text: &String| search.replace(text).unwrap_or_else(|| text.clone());
         Ok(match question {
             Question::Get { kind, namespace, name } => {
                 Question::Get { kind: kind.clone(), namespace: namespace.clone(), name: redacted(name) }
@@ -208,48 +220,58 @@ impl Redactor {
         })
     }
 
-    fn automaton(&mut self) -> Result<&Automaton, Error> {
-        let made = match self.automaton.take() {
+    fn search(&mut self) -> Result<&Search, Error> {
+        let made = match self.search.take() {
             Some(made) => made,
-            None => {
-                let (anywhere, words) = self.known.iter().partition(|(text, _)| text.len() >= ANYWHERE);
-                Automaton { anywhere: Search::of(&anywhere)?, words: Search::of(&words)? }
-            }
+            None => Search::of(&self.known)?,
         };
-        Ok(self.automaton.insert(made))
-    }
-}
-
-impl Automaton {
-    /// The string without what is known; none: there was nothing.
-    fn replace(&self, string: &str) -> Option<String> {
-        let replaced = self.anywhere.replace(string, |_| true);
-        let string = replaced.as_deref().unwrap_or(string);
-        self.words.replace(string, |range| is_word(string, range)).or(replaced)
+        Ok(self.search.insert(made))
     }
 }
 
 impl Search {
-    fn of(known: &BTreeMap<&String, &String>) -> Result<Self, Error> {
-        let patterns = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(known.keys());
-        let placeholders = known.values().map(|placeholder| (*placeholder).clone()).collect();
-        Ok(Self { patterns: patterns.map_err(|_| Error::TooMany)?, placeholders })
+    fn of(known: &BTreeMap<String, Known>) -> Result<Self, Error> {
+        let mut by_beginning: BTreeMap<&[u8], Vec<(String, Known)>> = BTreeMap::new();
+        for (text, known) in known {
+            let bytes = text.as_bytes();
+            let beginning = bytes.get(..BEGINNING).unwrap_or(bytes);
+            by_beginning.entry(beginning).or_default().push((text.clone(), known.clone()));
+        }
+        let beginnings = AhoCorasick::builder().match_kind(MatchKind::Standard).build(by_beginning.keys());
+        Ok(Self { beginnings: beginnings.map_err(|_| Error::TooMany)?, values: by_beginning.into_values().collect() })
     }
 
-    /// The string without those of what it finds that count; none: there was nothing.
-    fn replace(&self, string: &str, counts: impl Fn(Range<usize>) -> bool) -> Option<String> {
-        let mut replaced: Option<String> = None;
+    /// The string without what is known; none: there was nothing.
+    fn replace(&self, string: &str) -> Option<String> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        for beginning in self.beginnings.find_overlapping_iter(string) {
+            let start = beginning.start();
+            let Some(rest) = string.get(start..) else { continue };
+            let values = self.values.get(beginning.pattern().as_usize()).into_iter().flatten();
+            for (value, known) in values.filter(|(value, _)| rest.starts_with(value.as_str())) {
+                let end = if known.is_cut { string.len() } else { start + value.len() };
+                if value.len() >= ANYWHERE || is_word(string, start..end) {
+                    found.push((start..end, &known.placeholder));
+                }
+            }
+        }
+        if found.is_empty() {
+            return None;
+        }
+        // Of those that begin at one place, the longest first.
+        found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut replaced = String::new();
         let mut copied = 0;
-        for found in self.patterns.find_iter(string).filter(|found| counts(found.range())) {
-            let replaced = replaced.get_or_insert_default();
-            replaced.push_str(string.get(copied..found.start()).unwrap_or_default());
-            replaced.push_str(self.placeholders.get(found.pattern().as_usize()).map_or("", String::as_str));
-            copied = found.end();
+        for (range, placeholder) in found {
+            if range.start >= copied {
+                replaced.push_str(string.get(copied..range.start).unwrap_or_default());
+                replaced.push_str(placeholder);
+            }
+            // Of one that overlaps with the one before, the rest goes without a placeholder of its own.
+            copied = copied.max(range.end);
         }
-        if let Some(replaced) = &mut replaced {
-            replaced.push_str(string.get(copied..).unwrap_or_default());
-        }
-        replaced
+        replaced.push_str(string.get(copied..).unwrap_or_default());
+        Some(replaced)
     }
 }
 
@@ -319,3 +341,6 @@ fn is_secret(json: &str) -> bool {
             group.is_empty() && (kind == "Secret" || kind == "SecretList")
         })
 }
+
+#[cfg(test)]
+mod tests;
