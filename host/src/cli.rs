@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
+use crate::replay;
 use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -56,6 +57,9 @@ enum Command {
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
+    /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(replay::ReplayArguments),
 }
 
 /// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
@@ -162,15 +166,23 @@ pub fn main() -> ExitCode {
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Sources are printed once each: some errors print theirs within their own text.
-            let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error, ExitCode::FAILURE),
     }
+}
+
+/// As of `diff`: 1 says that something differs, and 2 that nothing was compared.
+fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(&error, ExitCode::from(2)))
+}
+
+fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    // Sources are printed once each: some errors print theirs within their own text.
+    let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
+    code
 }
 
 /// A value that is refused may come from a variable of the environment, of which clap says nothing.

@@ -32,6 +32,7 @@ use crate::mount::Mount;
 use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::reconcile::{Context, reconcile};
+use crate::record::Recordings;
 use crate::threads::Threads;
 use crate::work::WorkQueue;
 
@@ -68,6 +69,8 @@ pub struct Options {
     pub most_calls: usize,
     /// How failing objects are retried.
     pub retries: queue::Options,
+    /// Who listens to the calls of plugins.
+    pub recordings: Recordings,
 }
 
 impl Default for Options {
@@ -85,6 +88,7 @@ impl Default for Options {
             calls: Calls::default(),
             most_calls: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
             retries: queue::Options::default(),
+            recordings: Recordings::default(),
         }
     }
 }
@@ -166,6 +170,7 @@ pub async fn run(
         clock: options.clock,
         calls: options.calls,
         threads: Threads::new(options.most_calls),
+        recordings: options.recordings,
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
