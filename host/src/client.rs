@@ -200,6 +200,7 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use super::*;
     use crate::claim::Holder;

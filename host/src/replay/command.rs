@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
 fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
     // A mount may have had any limit.
     let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
-    let options = gyre_sandbox::Options { cache_dir: arguments.code.cache(), concurrent_calls: 1, max_memory_bytes };
+    let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
     let sandbox = Sandbox::new(options).context("cannot set up the sandbox")?;
     open(&sandbox, &arguments.plugin)
 }
