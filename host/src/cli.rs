@@ -20,9 +20,11 @@ use crate::config::{self, Source};
 use crate::dev::{self, DevArguments};
 use crate::election::ElectionArguments;
 use crate::host::{self, Options};
+use crate::inspect::{self, InspectArguments};
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
+use crate::offline::{self, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
@@ -54,6 +56,15 @@ enum Command {
     /// Prints the JSON Schema of the configuration file, for editors.
     #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
+    /// Says what a plugin is: what it reconciles, makes and reads, what it may touch, and what it weighs.
+    #[command(after_help = inspect::EXAMPLES)]
+    Inspect(InspectArguments),
+    /// Prints what a plugin makes of objects in files: its children, their plan, events and status. Needs no cluster.
+    #[command(after_help = offline::RENDER_EXAMPLES)]
+    Render(Box<RenderArguments>),
+    /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
+    #[command(after_help = offline::TEST_EXAMPLES)]
+    Test(Box<TestArguments>),
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
@@ -166,6 +177,9 @@ pub fn main() -> ExitCode {
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Render(arguments) => return compared(offline::render(*arguments)),
+        Command::Test(arguments) => return compared(offline::test(*arguments)),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
     match result {

@@ -7,7 +7,7 @@ mod cluster;
 mod manifests;
 mod show;
 
-pub(crate) use manifests::documents;
+pub(crate) use manifests::{documents, read};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -21,6 +21,7 @@
 //! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, `transport`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
 //! | `admin`, [`health`], [`metrics`], `state`, `log` | what people and probes see |
 //! | [`record`], [`replay`] | calls, kept and made again |
+//! | `inspect`, `offline` | what plugins are, and what they do to objects in files |
 //! | [`cli`], `rbac`, `dev`, [`clock`] | how it is started, and told the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
@@ -42,6 +43,7 @@ mod finalizers;
 pub mod health;
 pub mod host;
 pub mod informer;
+mod inspect;
 pub mod inventory;
 pub mod kinds;
 mod leadership;
@@ -53,6 +55,7 @@ pub mod metrics;
 pub mod mount;
 pub mod mounts;
 pub mod object;
+mod offline;
 mod own_writes;
 mod parent;
 mod plugins;

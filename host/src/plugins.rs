@@ -127,6 +127,12 @@ impl MountArguments {
         self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
     }
 
+    /// Gives a plugin these settings, instead of others.
+    pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value) {
+        self.settings.retain(|settings| settings.plugin != plugin);
+        self.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string() });
+    }
+
     /// What the flags say of each mount goes before the policy's own.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         if !self.namespaces.is_empty() {

@@ -9,7 +9,7 @@
 //! answer is the same, byte for byte, or the plugin is not a pure function. With another version it shows what that would do otherwise.
 
 mod command;
-mod diff;
+pub(crate) mod diff;
 mod show;
 
 use std::collections::BTreeSet;

@@ -26,6 +26,7 @@ mod metrics;
 mod migration;
 mod mounts;
 mod network;
+mod offline;
 mod ownership;
 mod permissions;
 mod plane;

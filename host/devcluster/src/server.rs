@@ -5,6 +5,7 @@ mod definitions;
 mod discover;
 mod dispatch;
 mod node;
+mod restore;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -48,12 +48,13 @@ pub struct Plugin(Arc<Inner>);
 struct Inner {
     linked: Linked,
     manifest: Arc<Manifest>,
+    imports: Vec<String>,
     compile: CompileReport,
 }
 
 impl Plugin {
-    pub(crate) fn new(linked: Linked, manifest: Manifest, compile: CompileReport) -> Self {
-        Self(Arc::new(Inner { linked, manifest: Arc::new(manifest), compile }))
+    pub(crate) fn new(linked: Linked, manifest: Manifest, imports: Vec<String>, compile: CompileReport) -> Self {
+        Self(Arc::new(Inner { linked, manifest: Arc::new(manifest), imports, compile }))
     }
 
     /// What identifies it.
@@ -69,6 +70,11 @@ impl Plugin {
     /// The version of the contract (`gyre:plugin`) that it was built for.
     pub fn contract(&self) -> &'static str {
         latest::VERSION
+    }
+
+    /// The interfaces that it imports, by name and version, in order: what it can touch.
+    pub fn imports(&self) -> &[String] {
+        &self.0.imports
     }
 
     /// How its machine code was come by.

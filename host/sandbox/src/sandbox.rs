@@ -115,6 +115,7 @@ impl Sandbox {
         let (component, source) = self.component(bytes, &digest)?;
         let compile = CompileReport { source, duration: started.elapsed() };
         let prepared = load::link(&self.linker, &component)?;
+        let imports = component.component_type().imports(&self.shared.engine).map(|(name, _)| name.to_owned()).collect();
         let linked = Linked { id: next_id(), digest, prepared, shared: Arc::clone(&self.shared) };
         // Asked once, of a plugin that no mount has limited yet.
         let limits = Limits { memory_bytes: self.shared.max_memory_bytes, ..Limits::default() };
@@ -122,7 +123,7 @@ impl Sandbox {
         let outcome = linked.run(context, &limits, |instance, store| instance.describe(store, &limits));
         let manifest = outcome.result.map_err(load::Error::Describe)?;
         manifest.validate().map_err(load::Error::Manifest)?;
-        Ok(Plugin::new(linked, manifest, compile))
+        Ok(Plugin::new(linked, manifest, imports, compile))
     }
 
     /// Whether [`Sandbox::load`] would find this component compiled on disk.

@@ -43,15 +43,23 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
 /// Applies manifests, in the order of their files and documents. Says what it applied.
 pub(super) async fn apply(client: &Client, paths: &[PathBuf]) -> anyhow::Result<Vec<Applied>> {
     let mut applied = Vec::new();
+    for (file, object) in read(paths)? {
+        applied.push(apply_one(client, &object).await.context(file)?);
+    }
+    Ok(applied)
+}
+
+/// The objects in files and folders, each with the name of its file.
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+    let mut objects = Vec::new();
     for path in paths {
         for file in files(path)? {
             let shown = file.display().to_string();
-            for object in documents(&text(&file)?).with_context(|| format!("cannot read {shown}"))? {
-                applied.push(apply_one(client, &object).await.with_context(|| shown.clone())?);
-            }
+            let documents = documents(&text(&file)?).with_context(|| format!("cannot read {shown}"))?;
+            objects.extend(documents.into_iter().map(|object| (shown.clone(), object)));
         }
     }
-    Ok(applied)
+    Ok(objects)
 }
 
 /// A file itself; of a folder the manifests in it, by name.

@@ -1,0 +1,101 @@
+//! Putting objects there as they were elsewhere: what a backup, a file or another cluster has.
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::kinds::{FieldValidation, Kind, Scope};
+use crate::object;
+use crate::server::Server;
+use crate::status::Status;
+use crate::store::{Key, Resource};
+use crate::validation;
+use crate::verbs::{Call, seconds};
+
+impl Server {
+    /// Puts an object there as it is: with its UID, its times, its owners, its finalizers and its status, which creating it would not
+    /// keep. It replaces one of the same name.
+    ///
+    /// What it lacks is made up: a UID, the time of its creation, its namespace (`default`) and the object of that, and the UID of an
+    /// owner that is there and is named without it.
+    ///
+    /// # Errors
+    ///
+    /// When no kind is served that is called so, and what its kind has against the object, unknown fields included.
+    pub fn restore(&mut self, now: Timestamp, mut object: Value) -> Result<(), Status> {
+        let (api_version, name) = (object::text(&object, "apiVersion").to_owned(), object::text(&object, "kind").to_owned());
+        let Some(kind) = self.kinds.by_kind(&api_version, &name).cloned() else {
+            let message = format!("no matches for kind {name:?} in version {api_version:?}");
+            return Err(Status::new(StatusCode::NOT_FOUND, "NotFound", &message));
+        };
+        if kind.scope == Scope::Namespaced && object::namespace(&object).is_empty() {
+            object::set_metadata(&mut object, "namespace", Value::from("default"));
+        }
+        let namespace = object::namespace(&object).to_owned();
+        self.restore_namespace(now, &namespace)?;
+        self.name_owners(&mut object);
+        kind.decode(&mut object, FieldValidation::Strict)?;
+        kind.default(&mut object);
+        for (field, value) in [("creationTimestamp", Value::from(seconds(now))), ("generation", Value::from(1))] {
+            let is_absent = object.pointer(&format!("/metadata/{field}")).is_none_or(Value::is_null);
+            if is_absent {
+                object::set_metadata(&mut object, field, value);
+            }
+        }
+        if object::uid(&object).is_none() {
+            object::set_metadata(&mut object, "uid", Value::from(self.random.uuid()));
+            complete(&kind, &mut object);
+        }
+        let call = Call::internal(kind, &namespace, object::name(&object), "gyre-restore", now);
+        let mut errors = validation::validate_metadata(&call.kind, &object);
+        errors.extend(call.kind.validate(&object));
+        if !errors.is_empty() {
+            return Err(Status::invalid(call.named_by_kind(), &errors));
+        }
+        let resource = call.kind.storage();
+        self.commit(&call, &resource, &call.key(), object);
+        self.follow_definitions(now);
+        Ok(())
+    }
+
+    fn restore_namespace(&mut self, now: Timestamp, namespace: &str) -> Result<(), Status> {
+        let is_there = || self.store.get(&Resource::new("", "namespaces"), &Key::new("", namespace)).is_some();
+        if namespace.is_empty() || is_there() {
+            return Ok(());
+        }
+        let metadata = json!({ "name": namespace, "labels": { "kubernetes.io/metadata.name": namespace } });
+        let status = json!({ "phase": "Active" });
+        self.restore(now, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "status": status }))
+    }
+
+    /// An owner is known by its UID, which nobody wants to write into a file.
+    fn name_owners(&self, object: &mut Value) {
+        let namespace = object::namespace(object).to_owned();
+        let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+        for owner in owners.into_iter().flatten() {
+            if !object::text(owner, "uid").is_empty() {
+                continue;
+            }
+            let Some(kind) = self.kinds.by_kind(object::text(owner, "apiVersion"), object::text(owner, "kind")) else {
+                continue;
+            };
+            let namespace = if kind.scope == Scope::Namespaced { namespace.as_str() } else { "" };
+            let found = self.store.get(&kind.storage(), &Key::new(namespace, object::text(owner, "name")));
+            if let (Some(found), Some(owner)) = (found, owner.as_object_mut())
+                && let Some(uid) = object::uid(&found.value)
+            {
+                owner.insert("uid".to_owned(), Value::from(uid));
+            }
+        }
+    }
+}
+
+/// Adds what an object that was made in the usual way has, such as the selector of a Job, and keeps everything that is there.
+fn complete(kind: &Kind, object: &mut Value) {
+    let (status, generation) = (object.get("status").cloned(), object.pointer("/metadata/generation").cloned());
+    kind.prepare_for_create(object);
+    if let (Some(status), Some(fields)) = (status, object.as_object_mut()) {
+        fields.insert("status".to_owned(), status);
+    }
+    object::set_metadata(object, "generation", generation.unwrap_or_default());
+}

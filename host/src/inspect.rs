@@ -1,0 +1,133 @@
+//! `gyre inspect`: what a plugin is.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use gyre_core::object::GroupVersionKind;
+use gyre_sandbox::{CodeSource, Plugin};
+use serde_json::{Value, json};
+
+use crate::plugins::{CodeArguments, open};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre inspect echo.wasm
+  gyre inspect echo.wasm --json | jq .manifest.children";
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// The plugin.
+    #[arg(value_name = "PLUGIN")]
+    plugin: PathBuf,
+    /// Print JSON, with the settings' schema and the CustomResourceDefinitions.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+/// Runs `gyre inspect`.
+pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
+    let plugin = open(&arguments.code.sandbox()?, &arguments.plugin)?;
+    let path = &arguments.plugin;
+    let bytes = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&as_json(&plugin, bytes)).context("cannot write JSON")? + "\n"
+    } else {
+        as_text(&plugin, bytes)
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+}
+
+/// What an interface lets a plugin do; the sandbox offers no others.
+fn allows(import: &str) -> &'static str {
+    let interface = import.split('@').next().unwrap_or(import);
+    match interface {
+        "gyre:plugin/types" => "nothing: names of types",
+        "gyre:plugin/cluster" => "to read its children, and what it declares and is granted, from the host's caches",
+        "gyre:plugin/log" => "to write log lines",
+        "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => "to ask for the time of the call, which stands still",
+        "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => {
+            "random numbers that follow from the parent's UID"
+        }
+        "wasi:cli/stdout" | "wasi:cli/stderr" => "to print, which becomes log lines",
+        "wasi:cli/environment" => "to ask for the environment and arguments, which are empty",
+        "wasi:cli/exit" => "to end its call",
+        "wasi:cli/stdin" => "to read standard input, which is at its end",
+        _ if interface.starts_with("wasi:cli/terminal") => "to ask for a terminal, of which there is none",
+        _ if interface.starts_with("wasi:filesystem/") => "to ask for files, of which there are none",
+        _ if interface.starts_with("wasi:sockets/") => "to ask for sockets, which are refused",
+        _ if interface.starts_with("wasi:io/") => "to wait for and write to the above",
+        _ => "what the sandbox offers under that name",
+    }
+}
+
+fn source(plugin: &Plugin) -> &'static str {
+    match plugin.compile().source {
+        CodeSource::Compiled => "compiled",
+        CodeSource::Cache => "from the code cache",
+    }
+}
+
+fn as_json(plugin: &Plugin, bytes: u64) -> Value {
+    let imports: Vec<Value> = plugin.imports().iter().map(|name| json!({ "name": name, "allows": allows(name) })).collect();
+    json!({
+        "digest": plugin.digest().to_string(),
+        "bytes": bytes,
+        "contract": plugin.contract(),
+        "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
+        "imports": imports,
+        "manifest": plugin.manifest(),
+    })
+}
+
+fn as_text(plugin: &Plugin, bytes: u64) -> String {
+    let manifest = plugin.manifest();
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<12} {value}");
+    };
+    line("plugin", &format!("{} {}", manifest.name, manifest.version));
+    line("", &manifest.description);
+    line("digest", &plugin.digest().to_string());
+    line("size", &format!("{bytes} bytes"));
+    line("contract", &format!("gyre:plugin@{}", plugin.contract()));
+    line("code", &format!("{}, in {:.1} ms", source(plugin), plugin.compile().duration.as_secs_f64() * 1e3));
+    line("reconciles", &kind(&manifest.parent));
+    for child in &manifest.children {
+        let how = serde_json::to_value(child.strategy).unwrap_or_default();
+        let deleted = serde_json::to_value(child.propagation).unwrap_or_default();
+        let (how, deleted) = (how.as_str().unwrap_or_default(), deleted.as_str().unwrap_or_default());
+        line("makes", &format!("{}, with {how}; what it owns goes with {deleted} deletion", kind(&child.kind)));
+    }
+    for read in &manifest.reads {
+        let mut what = kind(&read.kind);
+        if let Some(namespace) = &read.namespace {
+            what.push_str(&format!(" in {namespace}"));
+        }
+        if let Some(selector) = &read.label_selector {
+            what.push_str(&format!(" where {selector}"));
+        }
+        if read.metadata_only {
+            what.push_str(", metadata only");
+        }
+        line("reads", &what);
+    }
+    line("finalizes", if manifest.finalizes { "yes: its parents wait for it when they are deleted" } else { "no" });
+    line("settings", if manifest.settings_schema.is_some() { "yes: --json prints their schema" } else { "none" });
+    for crd in &manifest.crds {
+        line("brings", crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default());
+    }
+    for import in plugin.imports() {
+        line("imports", &format!("{import}: {}", allows(import)));
+    }
+    text
+}
+
+fn kind(kind: &GroupVersionKind) -> String {
+    format!("{} of {}", kind.kind, kind.api_version())
+}

@@ -1,0 +1,120 @@
+//! What a host sends to change something, and what it is answered.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gyre_devcluster::Service;
+use gyre_devcluster::service::{self, BoxError};
+use http::header::CONTENT_TYPE;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Either, Full};
+use kube::client::Body;
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// A request to change something.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) query: String,
+    /// Of the body.
+    pub(super) content_type: String,
+    /// Null if there was none.
+    pub(super) body: Value,
+    /// The object that was there before it was deleted; null for other requests.
+    pub(super) before: Value,
+    pub(super) code: StatusCode,
+    pub(super) answer: Value,
+}
+
+/// Passes requests on to the embedded API server, and keeps those that are to change something. Clones share what is kept.
+#[derive(Clone)]
+pub(super) struct Journal {
+    service: Service,
+    kept: Arc<Mutex<Kept>>,
+}
+
+/// As it comes, or taken whole.
+type Answer = Either<service::Body, Full<Bytes>>;
+
+struct Kept {
+    sent: Vec<Sent>,
+    last: Instant,
+}
+
+impl Journal {
+    pub(super) fn new(service: Service) -> Self {
+        Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
+    }
+
+    /// Takes what there is.
+    pub(super) fn take(&self) -> Vec<Sent> {
+        std::mem::take(&mut self.kept().sent)
+    }
+
+    /// When something was last sent.
+    pub(super) fn last(&self) -> Instant {
+        self.kept().last
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn pass_on(mut self, request: Request<Body>) -> Result<Response<Answer>, BoxError> {
+        if request.method() == Method::GET {
+            return Ok(self.forward(request).await?.map(Either::Left));
+        }
+        let (parts, body) = request.into_parts();
+        let before = if parts.method == Method::DELETE { self.look(parts.uri.path()).await? } else { Value::Null };
+        let body = body.collect_bytes().await?;
+        let header = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let mut sent = Sent {
+            method: parts.method.clone(),
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            content_type: header.unwrap_or_default().to_owned(),
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+            before,
+            code: StatusCode::OK,
+            answer: Value::Null,
+        };
+        let response = self.forward(Request::from_parts(parts, Body::from(body.to_vec()))).await?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
+        sent.code = parts.status;
+        sent.answer = serde_json::from_slice(&body).unwrap_or_default();
+        let mut kept = self.kept();
+        kept.last = Instant::now();
+        kept.sent.push(sent);
+        drop(kept);
+        Ok(Response::from_parts(parts, Either::Right(Full::new(body))))
+    }
+
+    async fn look(&mut self, path: &str) -> Result<Value, BoxError> {
+        let response = self.forward(Request::get(path).body(Body::empty())?).await?;
+        let body = response.into_body().collect().await?.to_bytes();
+        Ok(serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    async fn forward(&mut self, request: Request<Body>) -> Result<Response<service::Body>, BoxError> {
+        Ok(tower_service::Service::call(&mut self.service, request).await?)
+    }
+}
+
+impl tower_service::Service<Request<Body>> for Journal {
+    type Response = Response<Answer>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().pass_on(request))
+    }
+}

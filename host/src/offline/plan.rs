@@ -1,0 +1,153 @@
+//! What a host did, in the words of people.
+
+use std::fmt;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::journal::Sent;
+
+/// One thing that a host did, or tried to.
+#[derive(Clone, Debug)]
+pub(super) struct Action {
+    pub(super) verb: Verb,
+    /// What it was done to; of an event, what it is about.
+    pub(super) subject: Subject,
+    /// What was sent; of a deletion, what was there.
+    pub(super) object: Value,
+    /// Why it was refused; none: it was not.
+    pub(super) refusal: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verb {
+    Create,
+    Update,
+    Delete,
+    /// The status of a parent.
+    Status,
+    /// A parent gets the plugin's finalizer, or loses it.
+    Finalizers,
+    Event,
+}
+
+/// Names an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Subject {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+}
+
+impl Subject {
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
+
+    /// Of an event.
+    fn involved(event: &Value) -> Self {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let about = if event.get("regarding").is_some() { "regarding" } else { "involvedObject" };
+        let field = |name: &str| text(&format!("/{about}/{name}"));
+        Self {
+            api_version: field("apiVersion").unwrap_or_default(),
+            kind: field("kind").unwrap_or_default(),
+            namespace: field("namespace"),
+            name: field("name").unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ", self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(formatter, "{namespace}/")?;
+        }
+        write!(formatter, "{}", self.name)
+    }
+}
+
+impl Verb {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Status => "status",
+            Self::Finalizers => "finalizers",
+            Self::Event => "event",
+        }
+    }
+}
+
+impl Action {
+    /// None of what only tries, or is the host's own business.
+    pub(super) fn of(sent: &Sent) -> Option<Self> {
+        if sent.query.contains("dryRun=") {
+            return None;
+        }
+        let is_done = sent.code.is_success();
+        let refusal = (!is_done).then(|| {
+            let message = sent.answer.get("message").and_then(Value::as_str);
+            message.map_or_else(|| sent.code.to_string(), str::to_owned)
+        });
+        // What an answer is about is an object, unless it is a refusal or says that something is gone.
+        let answered = if is_done { &sent.answer } else { &sent.body };
+        let is_event = sent.path.ends_with("/events");
+        let (verb, subject, object) = match sent.method {
+            Method::DELETE => (Verb::Delete, Subject::of(&sent.before), sent.before.clone()),
+            Method::POST if is_event => (Verb::Event, Subject::involved(&sent.body), sent.body.clone()),
+            Method::POST => (Verb::Create, Subject::of(answered), sent.body.clone()),
+            Method::PATCH if sent.path.ends_with("/status") => (Verb::Status, Subject::of(answered), sent.body.clone()),
+            Method::PATCH if sent.content_type.contains("apply-patch") => {
+                let verb = if sent.code == http::StatusCode::CREATED { Verb::Create } else { Verb::Update };
+                (verb, Subject::of(&sent.body), sent.body.clone())
+            }
+            Method::PATCH if sent.body.pointer("/metadata/finalizers").is_some() => {
+                (Verb::Finalizers, Subject::of(answered), sent.body.clone())
+            }
+            Method::PATCH => (Verb::Update, Subject::of(answered), sent.body.clone()),
+            _ => return None,
+        };
+        Some(Self { verb, subject, object, refusal })
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let Subject { api_version, kind, namespace, name } = &self.subject;
+        let mut json = json!({ "verb": self.verb.name(), "apiVersion": api_version, "kind": kind, "name": name });
+        let fields = json.as_object_mut().into_iter();
+        for fields in fields {
+            if let Some(namespace) = namespace {
+                fields.insert("namespace".to_owned(), Value::from(namespace.as_str()));
+            }
+            if let Some(refusal) = &self.refusal {
+                fields.insert("refusal".to_owned(), Value::from(refusal.as_str()));
+            }
+        }
+        json
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:<10} {}", self.verb.name(), self.subject)?;
+        if self.verb == Verb::Event {
+            let text = |field: &str| self.object.get(field).and_then(Value::as_str).unwrap_or_default();
+            let note = if text("note").is_empty() { text("message") } else { text("note") };
+            write!(formatter, ": {} {}: {note}", text("type"), text("reason"))?;
+        }
+        if let Some(refusal) = &self.refusal {
+            write!(formatter, " (refused: {refusal})")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! A cluster that holds what files say, and a host that works on it until it rests.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use gyre_devcluster::{Cluster, Controllers, Server, Service};
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams};
+use serde_json::Value;
+
+use super::journal::Journal;
+use super::plan::Action;
+use crate::clock::Clock;
+use crate::host::{self, Calls, Options};
+use crate::kinds;
+use crate::program::Program;
+
+/// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
+const QUIET: Duration = Duration::from_secs(2);
+/// A host that does not rest by then never does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// See the module's documentation.
+pub(super) struct Scene {
+    cluster: Cluster,
+    journal: Journal,
+    clock: Clock,
+}
+
+/// What a host did.
+pub(super) struct Done {
+    pub(super) actions: Vec<Action>,
+    pub(super) end: End,
+}
+
+/// Whether it came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Rests,
+    /// It goes on writing for ever.
+    Restless,
+}
+
+/// Runs something in time of its own, which jumps to the next timer when nobody can run.
+pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    Ok(runtime.context("cannot start a simulation")?.block_on(simulation))
+}
+
+impl Scene {
+    /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
+    pub(super) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
+        let options = gyre_devcluster::Options { controllers: Controllers::Absent, ..gyre_devcluster::Options::default() };
+        let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
+        let journal = Journal::new(Service::new(cluster.clone()));
+        let scene = Self { cluster, journal, clock: Clock::simulated(start) };
+        for program in programs {
+            for crd in &program.manifest().crds {
+                scene.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+            }
+        }
+        Ok(scene)
+    }
+
+    /// Puts an object there as it is.
+    ///
+    /// # Errors
+    ///
+    /// What its kind has against it.
+    pub(super) fn put(&self, object: Value) -> anyhow::Result<()> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let named = format!("{} {}", text("/kind"), text("/metadata/name"));
+        let now = self.cluster.now();
+        self.cluster.with_server(|server: &mut Server| server.restore(now, object)).map_err(|error| anyhow!("{named}: {error}"))
+    }
+
+    /// Puts objects there, each with the name of its file. Owners come before what they own, so that they can be named without their UIDs.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::put`], after the name of the file.
+    pub(super) fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
+        // What defines kinds comes first of all.
+        let rank = |object: &Value| match object.get("kind").and_then(Value::as_str) {
+            Some("CustomResourceDefinition") => 0,
+            _ if is_owned(object) => 2,
+            _ => 1,
+        };
+        let mut objects = objects;
+        objects.sort_by_key(|(_, object)| rank(object));
+        for (file, object) in objects {
+            self.put(object).context(file)?;
+        }
+        Ok(())
+    }
+
+    /// The objects that the programs reconcile, as they are now.
+    pub(super) async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
+        let client = Client::new(self.journal.clone(), "default");
+        let mut parents = Vec::new();
+        for program in programs {
+            let Some(resource) = kinds::find(&client, &program.manifest().parent).await? else { continue };
+            let api: Api<DynamicObject> = resource.api(&client, None);
+            for object in api.list(&ListParams::default()).await?.items {
+                let mut object = serde_json::to_value(object).context("an object")?;
+                if let Some(fields) = object.as_object_mut() {
+                    let kind = &program.manifest().parent;
+                    fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
+                    fields.insert("kind".to_owned(), Value::from(kind.kind.as_str()));
+                }
+                if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+                    metadata.remove("managedFields");
+                }
+                parents.push(object);
+            }
+        }
+        Ok(parents)
+    }
+
+    /// Has a host do what these programs want, until it rests.
+    pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
+        let options = Options {
+            instance: "gyre-offline".to_owned(),
+            clock: self.clock.clone(),
+            calls: Calls::Inline,
+            ..Options::default()
+        };
+        let client = Client::new(self.journal.clone(), "default");
+        let host = host::run(client, host::fixed(programs.to_vec()), options, std::future::pending());
+        let end = tokio::select! {
+            biased;
+            ended = host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
+            end = self.rest() => end,
+        };
+        Ok(Done { actions: self.journal.take().iter().filter_map(Action::of).collect(), end })
+    }
+
+    async fn rest(&self) -> End {
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < PATIENCE {
+            let quiet = self.journal.last().max(began).elapsed();
+            if quiet >= QUIET {
+                return End::Rests;
+            }
+            tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
+        }
+        End::Restless
+    }
+}

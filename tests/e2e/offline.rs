@@ -1,0 +1,155 @@
+//! What `gyre` does with plugins and files, without a cluster.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::harness::GYRE;
+
+/// Each shipped plugin, with its folder.
+const PLUGINS: [(&str, &str); 6] = [
+    (gyre_artifacts::ECHO, "echo"),
+    (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
+    (gyre_artifacts::GATEWAY, "gateway"),
+    (gyre_artifacts::POD_LOG, "pod-log"),
+    (gyre_artifacts::WEBSITE, "website"),
+    (gyre_artifacts::XCA, "xca"),
+];
+
+fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = Command::new(GYRE).args(arguments).output().expect("gyre runs");
+    (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+fn folder(plugin: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(plugin)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+/// The cases of the echo plugin, to be changed.
+fn cases() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for case in fs::read_dir(folder("echo").join("cases")).unwrap() {
+        let case = case.unwrap();
+        fs::create_dir(copy.path().join(case.file_name())).unwrap();
+        for file in fs::read_dir(case.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), copy.path().join(case.file_name()).join(file.file_name())).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn shipped_plugins_do_what_their_cases_expect() {
+    for (plugin, name) in PLUGINS {
+        let (code, said) = gyre(&["test", plugin, text(&folder(name).join("cases"))]);
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
+    let cases = cases();
+    let expected = cases.path().join("new/expected.yaml");
+    let right = fs::read_to_string(&expected).unwrap();
+    fs::write(&expected, right.replace("Hello, world!", "Hello, <you>!")).unwrap();
+    let results = cases.path().join("results.xml");
+    let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--junit", text(&results)]);
+    assert_eq!(code, Some(1), "{said}");
+    for line in ["FAILED   new", "-          - Hello, <you>!", "+          - Hello, world!", "2 of 3 cases are as expected"] {
+        assert!(said.contains(line), "{line:?} in:\n{said}");
+    }
+    let results = fs::read_to_string(results).unwrap();
+    assert!(results.contains("tests=\"3\" failures=\"1\""), "{results}");
+    assert!(results.contains("Hello, &lt;you&gt;!"), "{results}");
+    let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--update"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("updated  new"), "{said}");
+    assert_eq!(fs::read_to_string(expected).unwrap(), right);
+}
+
+#[test]
+fn what_is_wrong_with_a_case_is_said() {
+    for (file, content, expected) in [
+        ("echo.yaml", "kind: [", "not YAML"),
+        ("echo.yaml", "apiVersion: v1\nkind: Kettle\nmetadata: {name: it}\n", "no matches for kind \"Kettle\" in version \"v1\""),
+        (
+            "echo.yaml",
+            "apiVersion: mmontes.io/v1alpha1\nkind: Echo\nmetadata: {name: it}\nspec: {massage: hello}\n",
+            "unknown field \"spec.massage\"",
+        ),
+        ("settings.yaml", "restrictd: true\n", "restrictd"),
+        ("time.txt", "noon", "expected a time such as 2026-01-01T00:00:00Z"),
+    ] {
+        let cases = cases();
+        fs::write(cases.path().join("new").join(file), content).unwrap();
+        let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--filter", "new"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("FAILED   new") && said.contains(file) && said.contains(expected), "{file}: {content:?}: {said}");
+    }
+    let empty = tempfile::tempdir().unwrap();
+    let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(empty.path())]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("there is no case in"), "{said}");
+}
+
+#[test]
+fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
+    let sample = folder("echo").join("samples/echo.yaml");
+    let render = |more: &[&str]| gyre(&[&["render", gyre_artifacts::ECHO, "-f", text(&sample)], more].concat());
+    let (code, said) = render(&["--time", "2026-01-01T00:00:00Z"]);
+    assert_eq!(code, Some(0), "{said}");
+    let (comments, children) = said.split_once("---\n").unwrap();
+    assert!(comments.lines().all(|line| line.starts_with('#')), "{comments}");
+    assert!(comments.contains("#   create     Job default/hello\n"), "{comments}");
+    assert!(comments.contains("#     reason: JobCreated\n"), "{comments}");
+    let child: Value = serde_saphyr::from_str(children).unwrap();
+    assert_eq!(child["kind"], "Job");
+    assert_eq!(child["metadata"]["ownerReferences"][0]["name"], "hello");
+
+    let (code, said) = render(&["-o", "json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let rendered: Value = serde_json::from_str(&said).unwrap();
+    let verbs: Vec<&str> = rendered["plan"].as_array().unwrap().iter().map(|step| step["verb"].as_str().unwrap()).collect();
+    assert_eq!(verbs, ["create", "status", "event"]);
+    assert_eq!(rendered["parents"][0]["status"]["job"], "hello");
+    // What it prints is all that is missing: given that, too, there is nothing left to do.
+    let folder = tempfile::tempdir().unwrap();
+    let all = folder.path().join("all.json");
+    let objects: Vec<&Value> = ["children", "parents"].iter().flat_map(|field| rendered[field].as_array().unwrap()).collect();
+    fs::write(&all, serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
+    let (code, said) = gyre(&["render", gyre_artifacts::ECHO, "-f", text(&all)]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("nothing: all is as it should be"), "{said}");
+}
+
+#[test]
+fn what_a_plugin_does_wrong_fails_a_rendering() {
+    let folder = tempfile::tempdir().unwrap();
+    let parent = folder.path().join("trap.yaml");
+    fs::write(&parent, "apiVersion: guests.gyre.dev/v1\nkind: Trap\nmetadata: {name: it}\nspec: {}\n").unwrap();
+    let (code, said) = gyre(&["render", gyre_artifacts::guests::TRAP, "-f", text(&parent)]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("Warning Trapped"), "{said}");
+}
+
+#[test]
+fn a_plugin_is_inspected() {
+    for (plugin, name) in PLUGINS {
+        let (code, said) = gyre(&["inspect", plugin]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");
+        assert!(!said.contains("what the sandbox offers under that name"), "an import that is not explained: {said}");
+    }
+    let (code, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let inspected: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(inspected["manifest"]["parent"]["kind"], "Echo");
+    assert_eq!(inspected["bytes"], fs::metadata(gyre_artifacts::ECHO).unwrap().len());
+}
