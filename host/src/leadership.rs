@@ -56,6 +56,15 @@ impl Offers {
         self.0.send_if_modified(|offers| offers.insert(mount.to_owned()));
     }
 
+    /// Waits until all of these could be led.
+    fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
+        let mut offers = self.0.subscribe();
+        async move {
+            // Who sees the sender go has nothing to lead.
+            let _ = offers.wait_for(|offers| wanted.is_subset(offers)).await;
+        }
+    }
+
     /// There is nothing to be done for the mount any more.
     pub(crate) fn remove(&self, mount: &str) {
         self.0.send_if_modified(|offers| offers.remove(mount));
@@ -71,6 +80,9 @@ pub(crate) struct Leadership {
 impl Leadership {
     /// Stands for election, if there is one; else the host has the claim that it is given.
     ///
+    /// A host with one lease for all stands once the mounts of the names in `wanted` could be led, so that it does not take what another
+    /// could go on with at once. What cannot be led for a lease duration, since its kind is not served say, is not waited for.
+    ///
     /// # Errors
     ///
     /// A host without an identity.
@@ -79,6 +91,7 @@ impl Leadership {
         given: Claim,
         election: Option<(Scope, election::Options)>,
         offers: &Offers,
+        wanted: BTreeSet<String>,
         drained: &Arc<Drained>,
         metrics: &Arc<Metrics>,
     ) -> anyhow::Result<Self> {
@@ -86,7 +99,12 @@ impl Leadership {
         Ok(match election {
             None => Self { claims: Claims::Host(given), standing: None },
             Some((Scope::Host, options)) => {
-                let (claim, election, release) = Election::start(client, options, metrics)?;
+                let patience = options.timing.lease_duration();
+                let ready = {
+                    let offered = offers.all(wanted);
+                    Box::pin(async move { drop(tokio::time::timeout(patience, offered).await) })
+                };
+                let (claim, election, release) = Election::start(client, options, ready, metrics)?;
                 Self { claims: Claims::Host(claim), standing: Some((tokio::spawn(election), release)) }
             }
             Some((Scope::Mount, options)) => {

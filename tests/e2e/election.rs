@@ -120,16 +120,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The terms of leaders whose caches were warm for certain, and of which none was filled between taking the lease and the first write.
+/// How many leaders wrote whose watches had not been cut: none of them filled a cache between taking the lease and its first write.
 fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> usize {
     let mut warm = 0;
     for term in terms.iter().skip(1).filter(|term| !cut_off.contains(&term.user)) {
         let own = || requests.iter().filter(|event| event.user == term.user);
-        let Some(began) = own().next().map(|event| event.received) else { continue };
-        // One that has only just started fills its caches as a leader.
-        if term.taken.0 < began + 3 * RETRY {
-            continue;
-        }
         let Some(write) = own().find(|event| is_fenced(event) && term.taken.0 <= event.received) else { continue };
         let filled = own().find(|event| fills_a_cache(event) && (term.taken.0..write.received).contains(&event.received));
         assert!(filled.is_none(), "{term:?} fills a cache before it writes: {filled:?}");
