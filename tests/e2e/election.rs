@@ -182,12 +182,19 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
     assert!(stopped_in_sending <= 1, "{stopped_in_sending} writes");
 }
 
-/// Two replicas: who leads, and the other.
+/// Two replicas: who leads, and the other. Both are ready.
 fn pair(deployment: &Deployment<'_>, leases: &Leases) -> (Replica, Replica) {
     let (one, other) = (deployment.replica(), deployment.replica());
     let leads = |replica: &Replica| leases.holders().get(deployment.namespace) == Some(&replica.user);
     let leader = deployment.cluster.eventually("a leader", || [&one, &other].into_iter().position(leads));
-    if leader == 0 { (one, other) } else { (other, one) }
+    let (leader, standby) = if leader == 0 { (one, other) } else { (other, one) };
+    for (replica, status) in [(&leader, 1.0), (&standby, 0.0)] {
+        deployment.cluster.eventually("both to be ready, and to say who leads", || {
+            let is_ready = replica.host.http("/readyz").0.contains(" 200 ");
+            (is_ready && replica.host.metric("leader_election_master_status", &[]) == status).then_some(())
+        });
+    }
+    (leader, standby)
 }
 
 fn parents(namespace: &str, name: &str, text: &str) -> Vec<Value> {
