@@ -43,31 +43,41 @@ impl Claims {
 
 /// The mounts that this host could lead, as the election sees them.
 #[derive(Clone)]
-pub(crate) struct Offers(watch::Sender<BTreeSet<String>>);
+pub(crate) struct Offers {
+    able: watch::Sender<BTreeSet<String>>,
+    /// Those that could be led once, and those that cannot and are not waited for.
+    met: watch::Sender<BTreeSet<String>>,
+}
 
 impl Offers {
     /// None yet.
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(BTreeSet::new()))
+        Self { able: watch::Sender::new(BTreeSet::new()), met: watch::Sender::new(BTreeSet::new()) }
     }
 
     /// The mount could be led: its caches are filled, or its parents are to be let go.
     pub(crate) fn add(&self, mount: &str) {
-        self.0.send_if_modified(|offers| offers.insert(mount.to_owned()));
+        self.able.send_if_modified(|able| able.insert(mount.to_owned()));
+        self.pass(mount);
     }
 
-    /// Waits until all of these could be led.
+    /// Nobody could lead the mount: its kind is not served, or it is refused.
+    pub(crate) fn pass(&self, mount: &str) {
+        self.met.send_if_modified(|met| met.insert(mount.to_owned()));
+    }
+
+    /// Waits until each of these could be led, or nobody could.
     fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
-        let mut offers = self.0.subscribe();
+        let mut met = self.met.subscribe();
         async move {
             // Who sees the sender go has nothing to lead.
-            let _ = offers.wait_for(|offers| wanted.is_subset(offers)).await;
+            let _ = met.wait_for(|met| wanted.is_subset(met)).await;
         }
     }
 
     /// There is nothing to be done for the mount any more.
     pub(crate) fn remove(&self, mount: &str) {
-        self.0.send_if_modified(|offers| offers.remove(mount));
+        self.able.send_if_modified(|able| able.remove(mount));
     }
 }
 
@@ -81,7 +91,7 @@ impl Leadership {
     /// Stands for election, if there is one; else the host has the claim that it is given.
     ///
     /// A host with one lease for all stands once the mounts of the names in `wanted` could be led, so that it does not take what another
-    /// could go on with at once. What cannot be led for a lease duration, since its kind is not served say, is not waited for.
+    /// could go on with at once. It waits for a lease duration at most: a cache that cannot be filled may keep one mount, not all.
     ///
     /// # Errors
     ///
@@ -113,7 +123,7 @@ impl Leadership {
                     let (drained, mount) = (Arc::clone(&drained), mount.to_owned());
                     Box::pin(async move { drained.drain(&mount).await })
                 });
-                let (claims, election, release) = Shares::start(client, options, offers.0.subscribe(), drains, metrics)?;
+                let (claims, election, release) = Shares::start(client, options, offers.able.subscribe(), drains, metrics)?;
                 Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
             }
         })
