@@ -9,11 +9,24 @@ use tokio::time::Instant;
 
 /// The claim, as those see it who write.
 #[derive(Clone, Debug)]
-pub struct Claim(Option<watch::Receiver<Option<Instant>>>);
+pub struct Claim(Option<watch::Receiver<Standing>>);
 
 /// Says until when the claim is good. When it is dropped, the claim is lost.
 #[derive(Debug)]
-pub struct Holder(watch::Sender<Option<Instant>>);
+pub struct Holder(watch::Sender<Standing>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    until: Option<Instant>,
+    /// How often it was lost: who looks up late sees that it was, though it is held again.
+    losses: u64,
+}
+
+impl Standing {
+    fn is_held(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+}
 
 /// No write is sent without a claim.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -23,7 +36,7 @@ pub struct NotHeld;
 impl Holder {
     /// A claim that is not held yet.
     pub fn new() -> (Self, Claim) {
-        let (sender, receiver) = watch::channel(None);
+        let (sender, receiver) = watch::channel(Standing::default());
         (Self(sender), Claim(Some(receiver)))
     }
 
@@ -39,12 +52,12 @@ impl Holder {
 
     /// The claim is good until then.
     pub fn hold_until(&self, until: Instant) {
-        self.0.send_replace(Some(until));
+        self.0.send_modify(|standing| standing.until = Some(until));
     }
 
     /// The claim is lost.
     pub fn lose(&self) {
-        self.0.send_replace(None);
+        self.0.send_modify(|standing| *standing = Standing { until: None, losses: standing.losses.wrapping_add(1) });
     }
 }
 
@@ -60,34 +73,33 @@ impl Claim {
     ///
     /// That it is not.
     pub fn check(&self) -> Result<(), NotHeld> {
-        let Some(until) = &self.0 else { return Ok(()) };
-        let is_held = until.has_changed().is_ok() && until.borrow().is_some_and(|until| Instant::now() < until);
+        let Some(standing) = &self.0 else { return Ok(()) };
+        let is_held = standing.has_changed().is_ok() && standing.borrow().is_held();
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
     /// Waits until it is held. Never ends if whoever elects is gone.
     pub async fn held(&self) {
-        let Some(until) = &self.0 else { return };
-        let mut until = until.clone();
-        let is_good = |until: &Option<Instant>| until.is_some_and(|until| Instant::now() < until);
-        if until.wait_for(is_good).await.is_err() {
+        let Some(standing) = &self.0 else { return };
+        if standing.clone().wait_for(Standing::is_held).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until it is lost.
+    /// Waits until it is lost, from when this is first polled.
     pub async fn lost(&self) {
-        let Some(until) = &self.0 else { return std::future::pending().await };
-        let mut until = until.clone();
+        let Some(standing) = &self.0 else { return std::future::pending().await };
+        let mut standing = standing.clone();
+        let losses = standing.borrow().losses;
         loop {
-            let good_for =
-                until.borrow_and_update().map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
-            if good_for.is_zero() {
+            let now = *standing.borrow_and_update();
+            let good_for = now.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+            if good_for.is_zero() || now.losses != losses {
                 return;
             }
             tokio::select! {
                 biased;
-                changed = until.changed() => if changed.is_err() { return },
+                changed = standing.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(good_for) => {}
             }
         }
@@ -116,6 +128,20 @@ mod tests {
         drop(holder);
         assert!(claim.check().is_err(), "whoever elects is gone");
         claim.lost().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_that_is_lost_and_held_again_was_lost() {
+        let (holder, claim) = Holder::new();
+        let hold = || holder.hold_until(Instant::now() + Duration::from_secs(10));
+        hold();
+        let mut lost = std::pin::pin!(claim.lost());
+        assert!(futures::poll!(&mut lost).is_pending());
+        hold();
+        assert!(futures::poll!(&mut lost).is_pending(), "it goes on");
+        holder.lose();
+        hold();
+        assert!(futures::poll!(&mut lost).is_ready());
     }
 
     #[tokio::test]

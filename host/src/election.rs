@@ -24,6 +24,8 @@ use std::hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomS
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use gyre_core::election::{Action, Answer, Elector, Goal, Input, NoIdentity, Timing};
 use gyre_core::queue::Time;
 use kube::Client;
@@ -71,11 +73,11 @@ pub fn identity(node: &str) -> String {
 pub struct Election;
 
 impl Election {
-    /// The claim of a host that stands for election, the election itself, and how to end it.
+    /// The claim of a host that stands for election as soon as `ready` ends, the election itself, and how to end it.
     ///
     /// # Guarantees
     ///
-    /// The claim is held while the lease is this host's, and it is certain that nobody else has it. When it is lost, the host goes on
+    /// Before it is ready the host follows who leads. The claim is held while the lease is this host's, and it is certain that nobody else has it. When it is lost, the host goes on
     /// standing for election. When the future is dropped, the claim is lost.
     ///
     /// # Assumptions
@@ -88,15 +90,16 @@ impl Election {
     pub fn start(
         client: &Client,
         options: Options,
+        ready: BoxFuture<'static, ()>,
         metrics: Arc<Metrics>,
     ) -> Result<(Claim, impl Future<Output = ()> + Send + use<>, Release), NoIdentity> {
-        let elector = Elector::new(options.identity.clone(), options.timing, Goal::Lead, seed_of(&options.identity))?;
+        let elector = Elector::new(options.identity.clone(), options.timing, Goal::Follow, seed_of(&options.identity))?;
         let (holder, claim) = Holder::new();
         let (release, asked) = Release::new();
         let leases = Leases::new(client, &options, lease::Labels::None);
         let standing = Standing::new(options.name.clone(), holder, metrics);
         let single = Single { elector, leases, name: options.name, origin: Instant::now(), standing };
-        Ok((claim, single.run(asked), release))
+        Ok((claim, single.run(asked, ready), release))
     }
 }
 
@@ -203,8 +206,9 @@ struct Single {
 }
 
 impl Single {
-    async fn run(mut self, mut asked: Asked) {
-        info!(lease = self.name, identity = self.elector.identity(), "stands for election");
+    async fn run(mut self, mut asked: Asked, ready: BoxFuture<'static, ()>) {
+        let mut ready = ready.fuse();
+        info!(lease = self.name, identity = self.elector.identity(), "follows the election");
         let mut input = Input::Tick;
         loop {
             input = match self.step(input) {
@@ -216,6 +220,7 @@ impl Single {
                             biased;
                             ended = &mut sent => break ended,
                             () = asked.wait() => drop(self.step(Input::Goal(Goal::Leave))),
+                            () = &mut ready => drop(self.step(self.stand())),
                             () = until(self.origin, claim_ends) => drop(self.step(Input::Tick)),
                         }
                     };
@@ -225,6 +230,7 @@ impl Single {
                 Action::Wait(time) => tokio::select! {
                     biased;
                     () = asked.wait() => Input::Goal(Goal::Leave),
+                    () = &mut ready => self.stand(),
                     () = until(self.origin, Some(time)) => Input::Tick,
                 },
                 // There is none: each request is waited for.
@@ -234,6 +240,11 @@ impl Single {
         }
         info!(lease = self.name, "has left the election");
         drop(asked);
+    }
+
+    fn stand(&self) -> Input {
+        info!(lease = self.name, "stands for election");
+        Input::Goal(Goal::Lead)
     }
 
     /// The clock is read before what the elector wants is sent, and after what it is told has come.

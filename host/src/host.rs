@@ -127,7 +127,8 @@ pub async fn run(
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
-    let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
+    let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
+    let leadership = Leadership::start(&client, options.claim, options.election, &offers, wanted, &drained, &metrics)?;
     leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
@@ -146,7 +147,10 @@ pub async fn run(
     tokio::pin!(shutdown);
     let list_strategy = tokio::select! {
         biased;
-        () = &mut shutdown => return Ok(()),
+        () = &mut shutdown => {
+            leadership.give_back().await;
+            return Ok(());
+        }
         strategy = connect(&client, &inventory) => strategy,
     };
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));

@@ -43,22 +43,41 @@ impl Claims {
 
 /// The mounts that this host could lead, as the election sees them.
 #[derive(Clone)]
-pub(crate) struct Offers(watch::Sender<BTreeSet<String>>);
+pub(crate) struct Offers {
+    able: watch::Sender<BTreeSet<String>>,
+    /// Those that could be led once, and those that cannot and are not waited for.
+    met: watch::Sender<BTreeSet<String>>,
+}
 
 impl Offers {
     /// None yet.
     pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(BTreeSet::new()))
+        Self { able: watch::Sender::new(BTreeSet::new()), met: watch::Sender::new(BTreeSet::new()) }
     }
 
     /// The mount could be led: its caches are filled, or its parents are to be let go.
     pub(crate) fn add(&self, mount: &str) {
-        self.0.send_if_modified(|offers| offers.insert(mount.to_owned()));
+        self.able.send_if_modified(|able| able.insert(mount.to_owned()));
+        self.pass(mount);
+    }
+
+    /// Nobody could lead the mount: its kind is not served, or it is refused.
+    pub(crate) fn pass(&self, mount: &str) {
+        self.met.send_if_modified(|met| met.insert(mount.to_owned()));
+    }
+
+    /// Waits until each of these could be led, or nobody could.
+    fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
+        let mut met = self.met.subscribe();
+        async move {
+            // Who sees the sender go has nothing to lead.
+            let _ = met.wait_for(|met| wanted.is_subset(met)).await;
+        }
     }
 
     /// There is nothing to be done for the mount any more.
     pub(crate) fn remove(&self, mount: &str) {
-        self.0.send_if_modified(|offers| offers.remove(mount));
+        self.able.send_if_modified(|able| able.remove(mount));
     }
 }
 
@@ -71,6 +90,9 @@ pub(crate) struct Leadership {
 impl Leadership {
     /// Stands for election, if there is one; else the host has the claim that it is given.
     ///
+    /// A host with one lease for all stands once the mounts of the names in `wanted` could be led, so that it does not take what another
+    /// could go on with at once. It waits for a lease duration at most: a cache that cannot be filled may keep one mount, not all.
+    ///
     /// # Errors
     ///
     /// A host without an identity.
@@ -79,6 +101,7 @@ impl Leadership {
         given: Claim,
         election: Option<(Scope, election::Options)>,
         offers: &Offers,
+        wanted: BTreeSet<String>,
         drained: &Arc<Drained>,
         metrics: &Arc<Metrics>,
     ) -> anyhow::Result<Self> {
@@ -86,7 +109,12 @@ impl Leadership {
         Ok(match election {
             None => Self { claims: Claims::Host(given), standing: None },
             Some((Scope::Host, options)) => {
-                let (claim, election, release) = Election::start(client, options, metrics)?;
+                let patience = options.timing.lease_duration();
+                let ready = {
+                    let offered = offers.all(wanted);
+                    Box::pin(async move { drop(tokio::time::timeout(patience, offered).await) })
+                };
+                let (claim, election, release) = Election::start(client, options, ready, metrics)?;
                 Self { claims: Claims::Host(claim), standing: Some((tokio::spawn(election), release)) }
             }
             Some((Scope::Mount, options)) => {
@@ -95,7 +123,7 @@ impl Leadership {
                     let (drained, mount) = (Arc::clone(&drained), mount.to_owned());
                     Box::pin(async move { drained.drain(&mount).await })
                 });
-                let (claims, election, release) = Shares::start(client, options, offers.0.subscribe(), drains, metrics)?;
+                let (claims, election, release) = Shares::start(client, options, offers.able.subscribe(), drains, metrics)?;
                 Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
             }
         })

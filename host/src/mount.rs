@@ -155,6 +155,7 @@ impl Mount {
             Err(reason) => {
                 error!(plugin = %self.name, "not mounted: {reason}");
                 self.enter(Phase::Refused(reason.to_string()));
+                ground.offers.pass(&self.name);
                 return;
             }
         };
@@ -217,6 +218,7 @@ impl Mount {
         }
         let before = self.phase();
         self.enter(Phase::Waiting);
+        ground.offers.pass(&self.name);
         let resource = kinds::wait_for(&ground.client, kind, &self.name).await;
         self.enter(before);
         resource

@@ -120,16 +120,11 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The terms of leaders whose caches were warm for certain, and of which none was filled between taking the lease and the first write.
+/// How many leaders wrote whose watches had not been cut: none of them filled a cache between taking the lease and its first write.
 fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> usize {
     let mut warm = 0;
     for term in terms.iter().skip(1).filter(|term| !cut_off.contains(&term.user)) {
         let own = || requests.iter().filter(|event| event.user == term.user);
-        let Some(began) = own().next().map(|event| event.received) else { continue };
-        // One that has only just started fills its caches as a leader.
-        if term.taken.0 < began + 3 * RETRY {
-            continue;
-        }
         let Some(write) = own().find(|event| is_fenced(event) && term.taken.0 <= event.received) else { continue };
         let filled = own().find(|event| fills_a_cache(event) && (term.taken.0..write.received).contains(&event.received));
         assert!(filled.is_none(), "{term:?} fills a cache before it writes: {filled:?}");
@@ -187,12 +182,19 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
     assert!(stopped_in_sending <= 1, "{stopped_in_sending} writes");
 }
 
-/// Two replicas: who leads, and the other.
+/// Two replicas: who leads, and the other. Both are ready.
 fn pair(deployment: &Deployment<'_>, leases: &Leases) -> (Replica, Replica) {
     let (one, other) = (deployment.replica(), deployment.replica());
     let leads = |replica: &Replica| leases.holders().get(deployment.namespace) == Some(&replica.user);
     let leader = deployment.cluster.eventually("a leader", || [&one, &other].into_iter().position(leads));
-    if leader == 0 { (one, other) } else { (other, one) }
+    let (leader, standby) = if leader == 0 { (one, other) } else { (other, one) };
+    for (replica, status) in [(&leader, 1.0), (&standby, 0.0)] {
+        deployment.cluster.eventually("both to be ready, and to say who leads", || {
+            let is_ready = replica.host.http("/readyz").0.contains(" 200 ");
+            (is_ready && replica.host.metric("leader_election_master_status", &[]) == status).then_some(())
+        });
+    }
+    (leader, standby)
 }
 
 fn parents(namespace: &str, name: &str, text: &str) -> Vec<Value> {

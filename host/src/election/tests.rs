@@ -80,11 +80,16 @@ struct Host {
 
 impl Host {
     fn start(service: &Service, identity: &str) -> Self {
+        Self::start_unready(service, identity, std::future::ready(()))
+    }
+
+    fn start_unready(service: &Service, identity: &str, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         let network = Network { inner: service.clone(), is_cut_off: Arc::default() };
         let is_cut_off = Arc::clone(&network.is_cut_off);
         let metrics = Arc::new(Metrics::default());
         let client = Client::new(network, "default");
-        let (claim, election, release) = Election::start(&client, options(identity), Arc::clone(&metrics)).unwrap();
+        let (claim, election, release) =
+            Election::start(&client, options(identity), Box::pin(ready), Arc::clone(&metrics)).unwrap();
         Self { claim, release: Some(release), running: tokio::spawn(election), is_cut_off, metrics }
     }
 
@@ -143,6 +148,25 @@ async fn who_is_cut_off_loses_the_claim_before_another_has_it_and_stands_again()
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_is_not_ready_leaves_the_lease_to_others_and_knows_of_it() {
+    let service = service();
+    let unready = Host::start_unready(&service, "unready", sleep(Duration::from_secs(60)));
+    sleep(Duration::from_secs(20)).await;
+    assert!(!unready.leads(), "nor if it is alone");
+    let mut other = Host::start(&service, "other");
+    time_to_lead(&[&unready, &other], MOMENT).await;
+    other.release.take().unwrap().release().await;
+    sleep(Duration::from_secs(20)).await;
+    assert!(!unready.leads());
+    let other = Host::start(&service, "another");
+    time_to_lead(&[&unready, &other], MOMENT).await;
+    other.is_cut_off.store(true, Ordering::Relaxed);
+    // When it comes to be ready, the lease has been over for long, and it knows.
+    sleep(Duration::from_secs(20) + MOMENT * 4).await;
+    assert!(unready.leads());
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_releases_is_followed_within_a_retry_period() {
     let service = service();
     let mut first = Host::start(&service, "first");
@@ -198,7 +222,8 @@ async fn the_lease_says_what_client_go_would_and_keeps_what_others_wrote() {
 async fn what_is_not_run_has_no_claim() {
     let service = service();
     let client = Client::new(service, "default");
-    let (claim, election, _release) = Election::start(&client, options("first"), Arc::default()).unwrap();
+    let (claim, election, _release) =
+        Election::start(&client, options("first"), Box::pin(std::future::ready(())), Arc::default()).unwrap();
     assert!(claim.check().is_err());
     let running = tokio::spawn(election);
     claim.held().await;
