@@ -174,9 +174,9 @@ fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
     let container = &pod["spec"]["containers"][0];
     let command: Vec<&str> = container["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let variables = container["env"].as_array().unwrap().iter().map(|variable| {
-        let here = variable["name"] == "HOST";
-        let value = variable["value"].as_str().unwrap().to_owned();
-        (variable["name"].as_str().unwrap(), if here { format!("http://{}", host.address().unwrap()) } else { value })
+        let value = variable["value"].as_str().unwrap();
+        let here = value.split_once("://").map(|(scheme, _)| format!("{scheme}://{}", host.address().unwrap()));
+        (variable["name"].as_str().unwrap(), here.unwrap_or_else(|| value.to_owned()))
     });
     let variables: Vec<(&str, String)> = variables.collect();
     let run = |changed: Option<(&str, &str)>| {
@@ -184,7 +184,32 @@ fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
     };
     let output = run(None)?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!run(Some(("METRICS_PATH", "/elsewhere")))?.status.success(), "it would not see what is wrong");
+    assert!(!run(Some(("HOST", "http://127.0.0.1:1")))?.status.success(), "it would not see what is wrong");
+    Ok(())
+}
+
+/// It asks the API server who looks at its metrics, and whether that one may.
+#[test]
+fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<()> {
+    let Some(wget) = on_path("wget") else { return skip("there is no wget") };
+    let Some(installed) = Installed::or_skip(&json!({"monitoring": {"secure": {"enabled": true}}}))? else { return Ok(()) };
+    let host = installed.start()?;
+    until("it listens", || Ok(host.address().is_some()))?;
+    let seen = |token: &str| {
+        let mut command = Command::new(&wget);
+        command.args(["-q", "-O", "-", "--no-check-certificate", "--header", &format!("Authorization: Bearer {token}")]);
+        let output = command.arg(format!("https://{}/metrics", host.address()?)).stdin(Stdio::null()).output().ok()?;
+        Some(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("controller_runtime_"))
+    };
+    installed.get(&["create", "serviceaccount", "viewer"])?;
+    let token = installed.get(&["create", "token", "viewer"])?;
+    is_tested_well(&installed, &host)?;
+    assert_eq!([seen(token.trim()), seen("nobody's")], [Some(false), Some(false)]);
+    let viewer = format!("--serviceaccount={NAMESPACE}:viewer");
+    installed.get(&["create", "clusterrolebinding", "viewer", "--clusterrole=gyre-metrics-reader", &viewer])?;
+    until("whom the role is bound to sees them", || Ok(seen(token.trim()) == Some(true))).with_context(|| host.log())?;
+    assert_eq!(seen("nobody's"), Some(false));
+    assert!(!host.log().contains("forbidden"), "{}", host.log());
     Ok(())
 }
 
