@@ -203,7 +203,8 @@ fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<(
     };
     installed.get(&["create", "serviceaccount", "viewer"])?;
     let token = installed.get(&["create", "token", "viewer"])?;
-    is_tested_well(&installed, &host)?;
+    // It fails until the host is ready.
+    until("it is tested well", || Ok(is_tested_well(&installed, &host).is_ok())).with_context(|| host.log())?;
     assert_eq!([seen(token.trim()), seen("nobody's")], [Some(false), Some(false)]);
     let viewer = format!("--serviceaccount={NAMESPACE}:viewer");
     installed.get(&["create", "clusterrolebinding", "viewer", "--clusterrole=gyre-metrics-reader", &viewer])?;
