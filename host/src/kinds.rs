@@ -7,12 +7,16 @@ use gyre_core::object::GroupVersionKind;
 use kube::core::{ApiResource, GroupVersionKind as KubeKind, Status};
 use kube::discovery::{self, Scope as KubeScope};
 use kube::{Api, Client};
+use serde_json::Value;
 use tracing::{info, warn};
 
 /// How soon a kind that is not served is looked for again. A CRD is applied by a person who then waits.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// After many looks in vain it is asked less often.
 const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether a kind has come to have a status: those who apply definitions do so before, or while, the host starts.
+const LOOKS_FOR_STATUS: u32 = 20;
 
 /// How long the API server may take to answer a request that is not a watch: its own limit (`--request-timeout`).
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -131,6 +135,35 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
     }
 }
 
+/// Waits a while for a kind to be served with a status of its own: an older CustomResourceDefinition may be about to be replaced.
+pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, plugin: &str) -> Resource {
+    let kind = resource.kind();
+    warn!(
+        plugin, %kind,
+        "the API server serves the kind without the status that the plugin's own CustomResourceDefinition has: apply what `gyre crds` prints"
+    );
+    for _ in 0..LOOKS_FOR_STATUS {
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        resource = wait_for(client, &kind, plugin).await;
+        if resource.status == StatusSubresource::Served {
+            info!(plugin, %kind, "the API server serves the kind with a status now");
+            return resource;
+        }
+    }
+    warn!(plugin, %kind, "going on without a status: nothing can be noted in the objects until gyre is restarted");
+    resource
+}
+
+/// Whether one of these CustomResourceDefinitions gives the kind a status that is written on its own.
+pub(crate) fn give_status(definitions: &[Value], kind: &GroupVersionKind) -> bool {
+    let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
+    let of_kind = definitions.iter().filter(|definition| {
+        is_text(definition, "/spec/group", &kind.group) && is_text(definition, "/spec/names/kind", &kind.kind)
+    });
+    let mut versions = of_kind.filter_map(|definition| definition.pointer("/spec/versions")?.as_array()).flatten();
+    versions.any(|version| is_text(version, "/name", &kind.version) && version.pointer("/subresources/status").is_some())
+}
+
 /// What the API server says of a request that it refuses; of one that nobody has permitted, also what to do.
 pub(crate) fn said(status: &Status) -> String {
     // As its authorizer says it, and no admission plugin: those forbid what has been permitted.
@@ -170,7 +203,21 @@ fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_status_is_that_of_a_version() {
+        let version = |name: &str, subresources: Value| json!({ "name": name, "subresources": subresources });
+        let versions = [version("v1", json!({ "scale": {} })), version("v2", json!({ "status": {} }))];
+        let names = json!({ "kind": "Thing", "plural": "things" });
+        let definitions = [json!({ "spec": { "group": "example.com", "names": names, "versions": versions } })];
+        let gives =
+            |group: &str, version: &str, kind: &str| give_status(&definitions, &GroupVersionKind::new(group, version, kind));
+        assert!(gives("example.com", "v2", "Thing"));
+        assert!(!gives("example.com", "v1", "Thing") && !gives("example.com", "v2", "Other") && !gives("", "v2", "Thing"));
+    }
 
     #[test]
     fn errors_say_each_thing_once() {

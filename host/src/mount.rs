@@ -12,7 +12,7 @@ use tracing::{error, info};
 
 use crate::informer::Notice;
 use crate::inventory::Entry;
-use crate::kinds::{self, Resource};
+use crate::kinds::{self, Resource, StatusSubresource};
 use crate::live::{Ground, Live};
 use crate::memory::Memory;
 use crate::own_writes::OwnWrites;
@@ -43,7 +43,7 @@ pub enum Phase {
     /// Its kinds are looked up, or its caches are filled.
     #[default]
     Starting,
-    /// The API server does not serve its parent kind yet.
+    /// The API server does not serve its parent kind yet, or not as its plugin brings it.
     Waiting,
     /// It reconciles.
     Running,
@@ -213,13 +213,19 @@ impl Mount {
 
     async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
         let kind = &program.manifest().parent;
-        if let Some(resource) = kinds::look_for(&ground.client, kind, &self.name).await {
+        let found = kinds::look_for(&ground.client, kind, &self.name).await;
+        let brings_status = kinds::give_status(&program.manifest().crds, kind);
+        let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
+        if let Some(resource) = found.filter(|resource| !lacks_status(resource)) {
             return resource;
         }
         let before = self.phase();
         self.enter(Phase::Waiting);
         ground.offers.pass(&self.name);
-        let resource = kinds::wait_for(&ground.client, kind, &self.name).await;
+        let mut resource = kinds::wait_for(&ground.client, kind, &self.name).await;
+        if lacks_status(&resource) {
+            resource = kinds::wait_for_status(&ground.client, resource, &self.name).await;
+        }
         self.enter(before);
         resource
     }

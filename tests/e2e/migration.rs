@@ -1,9 +1,11 @@
 //! What echoperator leaves behind, and becomes of it: its Jobs and CronJobs are the children of their Echos and ScheduledEchos.
 
+use std::process::Command;
+
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition, finish_pod_of};
+use crate::harness::{Cluster, Folder, GYRE, condition, finish_pod_of, guest, with_kind};
 
 /// What echoperator's client calls itself: the field manager of all that it wrote.
 const PREDECESSOR: &str = "echoperator";
@@ -216,6 +218,27 @@ fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     let mut requests = cluster.requests(mark);
     requests.retain(|event| event.namespace == "strayed-operator");
     assert_eq!(writes(&requests), Vec::<String>::new());
+}
+
+/// echoperator's CustomResourceDefinitions have no status to note in what has run. Ours replace them, perhaps while the host starts.
+#[test]
+fn a_definition_without_a_status_is_given_time_to_be_replaced() {
+    let Some(cluster) = Cluster::for_test("statusless", &["statusless"]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put("statusless.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Statusless"));
+    let output = Command::new(GYRE).args(["crds", &plugin]).output().expect("gyre runs");
+    let mut definition: Value = serde_saphyr::from_str(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    definition["spec"]["versions"][0]["subresources"].as_object_mut().unwrap().remove("status").unwrap();
+    cluster.apply(&definition.to_string());
+    cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", text(&definition, "/metadata/name")]);
+    let host = cluster.host(&[&plugin], &["statusless"]);
+    cluster.eventually("the log line", || host.log().contains("without the status").then_some(()));
+    cluster.install_crds(&[&plugin]);
+    cluster.apply(&guest("Statusless", "statusless", "it", json!({})).to_string());
+    cluster.ready("statusless", "statusless", "it");
+    assert!(!host.log().contains("going on without"), "{}", host.log());
+    cluster.delete("statusless", "statusless", "it");
+    cluster.gone("statusless", "statusless", &["it"]);
 }
 
 /// As after a restore that gave everything a UID of its own.

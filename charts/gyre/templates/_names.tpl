@@ -60,3 +60,16 @@ namespace: {{ $root.Release.Namespace }}
 labels:
   {{- include "gyre.labels" $root | nindent 2 }}
 {{- end -}}
+
+{{/* A probe of the host. Takes a list: the root, the path, the timing. */}}
+{{- define "gyre.probe" -}}
+httpGet:
+  path: {{ index . 1 }}
+  port: admin
+  {{- if (index . 0).Values.monitoring.secure.enabled }}
+  scheme: HTTPS
+  {{- end }}
+{{- with index . 2 }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::chart;
-use gyre_chart_tests::helm::Helm;
-use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, Options, start_or_skip};
+use gyre_chart_tests::helm::{self, Helm};
+use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, Options, skip, start_or_skip};
 use serde_json::{Value, json};
 
 use crate::cluster::namespace;
-use crate::programs::{gyre_or_skip, plugins_or_skip};
+use crate::programs::{gyre_or_skip, on_path, plugins_or_skip};
 
 /// Of a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -43,14 +43,19 @@ impl Installed {
         let Some(plugins) = plugins_or_skip()? else { return Ok(None) };
         let Some(cluster) = start_or_skip(Options::default())? else { return Ok(None) };
         namespace(&cluster, NAMESPACE)?;
-        let folder = tempfile::tempdir()?;
-        let file = folder.path().join("values.json");
+        let installed = Self { cluster, gyre, plugins, folder: tempfile::tempdir()? };
+        installed.helm("install", values)?;
+        Ok(Some(installed))
+    }
+
+    fn helm(&self, command: &str, values: &Value) -> anyhow::Result<()> {
+        let file = self.folder.path().join("values.json");
         fs::write(&file, values.to_string())?;
-        let mut install = cluster.helm()?;
-        install.args(["install", "gyre", "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).stdin(Stdio::null());
-        let output = install.output()?;
+        let mut helm = self.cluster.helm()?;
+        helm.args([command, "gyre", "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).stdin(Stdio::null());
+        let output = helm.output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(Some(Self { cluster, gyre, plugins, folder }))
+        Ok(())
     }
 
     /// Runs `gyre run` as the pods would, with the token of their account; only where files lie and what it listens on is said otherwise.
@@ -112,12 +117,17 @@ impl Host {
         fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
     }
 
-    /// What `/readyz` answers; none: it does not yet.
-    fn readiness(&self) -> Option<String> {
+    /// Where it listens; none: it does not yet.
+    fn address(&self) -> Option<String> {
         let log = self.log();
         let (_, rest) = log.split_once("serving /healthz")?.1.split_once("127.0.0.1:")?;
         let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).ok()?;
+        Some(format!("127.0.0.1:{port}"))
+    }
+
+    /// What `/readyz` answers; none: it does not yet.
+    fn readiness(&self) -> Option<String> {
+        let mut stream = TcpStream::connect(self.address()?).ok()?;
         write!(stream, "GET /readyz HTTP/1.0\r\nHost: gyre\r\n\r\n").ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
@@ -149,6 +159,57 @@ fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
     assert!(inventory.to_string().contains("scheduled-echo"), "{inventory}");
     until("an event tells of the Job", || Ok(installed.get_json("events")?.to_string().contains("JobCreated")))?;
     assert!(host.readiness().is_some_and(|answer| answer.contains("200 OK")), "{:?}", host.readiness());
+    assert!(!host.log().contains("forbidden"), "{}", host.log());
+    is_tested_well(&installed, &host)
+}
+
+/// Runs what `helm test` would run in a pod.
+fn is_tested_well(installed: &Installed, host: &Host) -> anyhow::Result<()> {
+    if ["wget", "grep"].iter().any(|program| on_path(program).is_none()) {
+        return skip("there is no wget, or no grep");
+    }
+    let output = installed.cluster.helm()?.args(["get", "hooks", "gyre", "--namespace", NAMESPACE]).output()?;
+    let pods = helm::documents(&String::from_utf8(output.stdout)?)?;
+    let [pod] = &pods[..] else { panic!("{pods:?}") };
+    let container = &pod["spec"]["containers"][0];
+    let command: Vec<&str> = container["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let variables = container["env"].as_array().unwrap().iter().map(|variable| {
+        let value = variable["value"].as_str().unwrap();
+        let here = value.split_once("://").map(|(scheme, _)| format!("{scheme}://{}", host.address().unwrap()));
+        (variable["name"].as_str().unwrap(), here.unwrap_or_else(|| value.to_owned()))
+    });
+    let variables: Vec<(&str, String)> = variables.collect();
+    let run = |changed: Option<(&str, &str)>| {
+        Command::new(command[0]).args(&command[1..]).envs(variables.clone()).envs(changed).stdin(Stdio::null()).output()
+    };
+    let output = run(None)?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!run(Some(("HOST", "http://127.0.0.1:1")))?.status.success(), "it would not see what is wrong");
+    Ok(())
+}
+
+/// It asks the API server who looks at its metrics, and whether that one may.
+#[test]
+fn the_host_shows_its_metrics_to_whom_the_chart_permits_it() -> anyhow::Result<()> {
+    let Some(wget) = on_path("wget") else { return skip("there is no wget") };
+    let Some(installed) = Installed::or_skip(&json!({"monitoring": {"secure": {"enabled": true}}}))? else { return Ok(()) };
+    let host = installed.start()?;
+    until("it listens", || Ok(host.address().is_some()))?;
+    let seen = |token: &str| {
+        let mut command = Command::new(&wget);
+        command.args(["-q", "-O", "-", "--no-check-certificate", "--header", &format!("Authorization: Bearer {token}")]);
+        let output = command.arg(format!("https://{}/metrics", host.address()?)).stdin(Stdio::null()).output().ok()?;
+        Some(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("controller_runtime_"))
+    };
+    installed.get(&["create", "serviceaccount", "viewer"])?;
+    let token = installed.get(&["create", "token", "viewer"])?;
+    // It fails until the host is ready.
+    until("it is tested well", || Ok(is_tested_well(&installed, &host).is_ok())).with_context(|| host.log())?;
+    assert_eq!([seen(token.trim()), seen("nobody's")], [Some(false), Some(false)]);
+    let viewer = format!("--serviceaccount={NAMESPACE}:viewer");
+    installed.get(&["create", "clusterrolebinding", "viewer", "--clusterrole=gyre-metrics-reader", &viewer])?;
+    until("whom the role is bound to sees them", || Ok(seen(token.trim()) == Some(true))).with_context(|| host.log())?;
+    assert_eq!(seen("nobody's"), Some(false));
     assert!(!host.log().contains("forbidden"), "{}", host.log());
     Ok(())
 }
@@ -193,6 +254,35 @@ fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
         assert_eq!(writers.get(resource), Some(&[writer.to_owned()].into()), "{resource}: {writers:?}");
     }
     Ok(())
+}
+
+/// As README.md says to: a plugin in the image takes its rules with it, and what it holds would be held for ever.
+#[test]
+fn what_a_plugin_holds_is_let_go_with_rules_that_stay() -> anyhow::Result<()> {
+    let mounted = json!({"config": {"mounts": [{"plugin": "/plugins/pod_log.wasm"}]}, "namespaces": [NAMESPACE]});
+    let Some(installed) = Installed::or_skip(&mounted)? else { return Ok(()) };
+    let security = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+    let container = json!({"name": "it", "image": "busybox:1.37", "securityContext": security});
+    let pod = json!({"securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}}, "containers": [container]});
+    let metadata = json!({"name": "it", "namespace": NAMESPACE});
+    until("the account that pods run as is there", || Ok(installed.get_json("serviceaccount/default").is_ok()))?;
+    installed.cluster.apply(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}).to_string())?;
+    let is_held = || Ok(installed.get_json("pod/it")?["metadata"]["finalizers"] == json!(["gyre.dev/pod-log"]));
+    let host = installed.start()?;
+    until("the Pod is held", is_held).with_context(|| host.log())?;
+    drop(host);
+
+    installed.helm("upgrade", &json!({"namespaces": [NAMESPACE]}))?;
+    until("the rules are gone", || Ok(!installed.may("patch", "pods")?))?;
+    let host = installed.start()?;
+    until("the log says what to do", || Ok(host.log().contains("permit it until that is done"))).with_context(|| host.log())?;
+    assert!(is_held()?);
+    assert!(host.log().contains(r#"cannot list resource "pods" in API group """#), "{}", host.log());
+    let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]});
+    installed.helm("upgrade", &json!({"namespaces": [NAMESPACE], "rbac": {"extraRules": [rule]}}))?;
+    until("the Pod is let go", || Ok(!is_held()?)).with_context(|| host.log())?;
+    let done = "no object holds a finalizer of the plugin pod-log";
+    until(done, || Ok(host.log().contains(done))).with_context(|| host.log())
 }
 
 /// A rule that is taken away, and where a host says that it misses it.

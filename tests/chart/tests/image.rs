@@ -115,6 +115,11 @@ fn versions_are_those_of_the_workspace() {
     let toolchain = fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
     let (_, version) = dockerfile.arguments.iter().find(|(name, _)| name == "RUST_VERSION").unwrap();
     assert!(toolchain.contains(&format!("channel = \"{version}\"")), "{version}");
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, package) = manifest.split_once("[workspace.package]").unwrap();
+    let version = package.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+    let chart_yaml = fs::read_to_string(chart().join("Chart.yaml")).unwrap();
+    assert!(chart_yaml.contains(&format!("\nappVersion: {version}\n")), "the chart starts {version}");
     let source = dockerfile.stage("source").unwrap();
     assert_eq!(source.from, format!("rust:${{RUST_VERSION}}-{}", BASE.1), "the C library must be that of the image");
     assert_eq!(dockerfile.stage("code").unwrap().from, format!("debian:{}-slim", BASE.1));

@@ -128,6 +128,14 @@ fn pod(spec: &Value, note: &mut impl FnMut(&str)) {
         }
         let ports: BTreeSet<String> =
             container["ports"].as_array().into_iter().flatten().map(|port| port["name"].to_string()).collect();
+        let schemes: BTreeSet<String> = ["startupProbe", "livenessProbe", "readinessProbe"]
+            .iter()
+            .filter(|probe| container[**probe].is_object())
+            .map(|probe| container[*probe]["httpGet"]["scheme"].to_string())
+            .collect();
+        if schemes.len() > 1 {
+            note(&format!("is probed by {schemes:?} at one port"));
+        }
         for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
             if container[probe].is_object() && !ports.contains(&container[probe]["httpGet"]["port"].to_string()) {
                 note(&format!("has a {probe} at a port that there is not"));

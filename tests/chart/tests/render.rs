@@ -38,6 +38,9 @@ fn values_render_to_what_is_expected() -> anyhow::Result<()> {
     let mut wrong = Vec::new();
     for case in folders("cases") {
         let rendered = render(&helm, &case);
+        for said_by_go in ["<no value>", "<nil>", "%!"] {
+            assert!(!rendered.contains(said_by_go), "{}: {said_by_go}", case.display());
+        }
         let path = case.join("expected.yaml");
         if blessing() {
             fs::write(&path, without_trailing_space(&rendered))?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use gyre_chart_tests::helm::{Helm, Release};
 use gyre_chart_tests::tree::Tree;
 use gyre_chart_tests::{blessing, chart, root};
 use serde_json::Value;
@@ -85,6 +86,22 @@ fn every_value_is_described_where_people_look() {
     } else {
         assert_eq!(written, table, "GYRE_BLESS=1 writes it");
     }
+}
+
+/// README.md shows values that do what it says; at least they are some.
+#[test]
+fn what_the_readme_shows_is_rendered() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let readme = fs::read_to_string(chart().join("README.md"))?;
+    let shown: Vec<&str> = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(shown.len() >= 3, "{shown:?}");
+    for values in shown {
+        let file = tempfile::NamedTempFile::new()?;
+        fs::write(file.path(), values)?;
+        let rendered = helm.template(&Release::of(file.path())?)?;
+        assert!(rendered.is_ok(), "{rendered:?}:\n{values}");
+    }
+    Ok(())
 }
 
 /// A misspelt value is refused everywhere, but in what Kubernetes or the host describe themselves.
