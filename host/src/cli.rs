@@ -26,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Known, Leases, Permissions, Reviews};
+use crate::traces::{TraceArguments, Traces};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -112,6 +113,8 @@ struct RunArguments {
     home_namespace: String,
     #[command(flatten)]
     log: LogArguments,
+    #[command(flatten)]
+    traces: TraceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -194,7 +197,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
         missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
     }
-    log::start(&arguments.log, "info")?;
+    let traces = Traces::of(&arguments.traces, &instance())?;
+    log::start(&arguments.log, "info", traces.as_ref())?;
     let source = Source::open(&arguments.mount)?;
     if arguments.check {
         return print(config::Table(&source));

@@ -66,6 +66,7 @@ mod state;
 mod status;
 pub mod store;
 mod threads;
+mod traces;
 mod view;
 pub mod work;
 mod world;

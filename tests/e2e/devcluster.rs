@@ -35,4 +35,5 @@ mod signals;
 mod state;
 mod status;
 mod swap;
+mod traces;
 mod xca;

@@ -37,4 +37,5 @@ mod signals;
 mod state;
 mod status;
 mod swap;
+mod traces;
 mod xca;
