@@ -2,10 +2,10 @@
 #
 # The image of gyre, for amd64 and arm64:
 #
-#   docker buildx build --platform linux/amd64,linux/arm64 --tag gyre .
+#   docker buildx build --platform linux/amd64,linux/arm64 --tag REGISTRY/gyre:0.1.0 --push .
 #
-#   source ──▶ plugins ────────────────▶ code ──▶ the image: /gyre, /plugins, /var/cache/gyre
-#          ──▶ toolchain ──▶ host ──▶───────┘
+#   source ──▶ plugins ──▶ code ──▶ the image: /gyre, /plugins, and /compiled, the code of the plugins
+#          ──▶ host ────────┘
 #
 # The program links to the C library as the tested one does, so the image brings that of the Debian that it is compiled on, and nothing
 # else: no shell, no package manager, and a user who is not root. It runs with a read-only root file system.
@@ -25,11 +25,11 @@ FROM source AS plugins
 ENV CARGO_TARGET_DIR=/build
 RUN rustup target add wasm32-wasip2
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-plugins,target=/build \
-    for plugin in echo scheduled-echo; do \
-        cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package "$plugin"; \
-    done; \
     mkdir -p /out/plugins; \
-    cp /build/wasm32-wasip2/plugin/echo.wasm /build/wasm32-wasip2/plugin/scheduled_echo.wasm /out/plugins/
+    for plugin in echo scheduled-echo xca gateway pod-log website; do \
+        cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package "$plugin"; \
+        cp "/build/wasm32-wasip2/plugin/$(echo "$plugin" | tr - _).wasm" /out/plugins/; \
+    done
 
 FROM source AS host
 ARG TARGETARCH
@@ -54,15 +54,18 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gy
     cp "/build/$target/release/gyre" /out/gyre
 
 # Compiles the plugins to machine code, so this runs on the image's own architecture. An emulator may not have the address space that it
-# takes: with PRECOMPILE=no the host compiles them when it starts, which takes a second.
+# takes: with PRECOMPILE=no the host compiles them when it starts, which takes a second. That the program starts at all shows that what
+# it links to is there.
 FROM debian:bookworm-slim AS code
 ARG PRECOMPILE=yes
 SHELL ["/bin/sh", "-euc"]
 COPY --from=host /out/gyre /gyre
 COPY --from=plugins /out/plugins /plugins
-RUN mkdir -p /var/cache/gyre; \
+RUN /gyre --version; \
+    mkdir -p /compiled /cache; \
     if [ "$PRECOMPILE" = yes ]; then \
-        /gyre compile --code-cache /var/cache/gyre /plugins/echo.wasm /plugins/scheduled_echo.wasm; \
+        /gyre compile --code-cache /compiled /plugins/*.wasm; \
+        chmod -R a+rX /compiled; \
     fi
 
 FROM gcr.io/distroless/cc-debian12:nonroot
@@ -72,10 +75,12 @@ LABEL org.opencontainers.image.title="gyre" \
 COPY LICENSE /LICENSE
 COPY --from=host /out/gyre /gyre
 COPY --from=plugins /out/plugins /plugins
-# The host loads compiled code only from files of its own user.
-COPY --from=code --chown=65532:65532 /var/cache/gyre /var/cache/gyre
-ENV GYRE_CODE_CACHE=/var/cache/gyre
+# The host loads compiled code from files of root's, or of its own user. A volume for that of other plugins does not hide this.
+COPY --from=code /compiled /compiled
+COPY --from=code --chown=65532:65532 /cache /var/cache/gyre
+ENV GYRE_COMPILED=/compiled GYRE_CODE_CACHE=/var/cache/gyre
 USER 65532:65532
 EXPOSE 2112
 ENTRYPOINT ["/gyre"]
-CMD ["run", "--plugin-dir", "/plugins"]
+# Those that succeed echoperator. The others take permissions, and some CustomResourceDefinitions, that not everybody gives.
+CMD ["run", "--plugin", "/plugins/echo.wasm", "--plugin", "/plugins/scheduled_echo.wasm"]

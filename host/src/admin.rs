@@ -27,6 +27,7 @@ use tokio::task::JoinHandle;
 use tracing::info;
 
 use crate::client::is_there;
+use crate::election::Denials;
 use crate::health::{Ask, Reach, Vital};
 use crate::informer::Informer;
 use crate::kinds::error_chain;
@@ -77,6 +78,8 @@ pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mounts: Arc<Mounts>,
     pub(crate) queue: Arc<WorkQueue>,
+    /// What the election is not permitted; none: there is none.
+    pub(crate) denials: Option<Arc<Denials>>,
     /// Set once the API server has answered.
     pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
     pub(crate) reach: Arc<Reach>,
@@ -187,8 +190,14 @@ fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
 /// Whether the host does its work, or, where another one leads, could take it over. A mount that waits for its CRD does not hold the
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
-    let checks =
-        vec![("api-server", answering(&shown)), ("mounts", started(&shown.mounts)), ("watches", alive(&shown.informers()))];
+    let denied = shown.denials.as_ref().and_then(|denials| denials.current());
+    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over: {error}")));
+    let checks = vec![
+        ("api-server", answering(&shown)),
+        ("election", election),
+        ("mounts", started(&shown.mounts)),
+        ("watches", alive(&shown.informers())),
+    ];
     answer(checks, query.as_deref().unwrap_or_default())
 }
 
@@ -219,7 +228,10 @@ fn started(mounts: &Mounts) -> Result<(), String> {
 }
 
 fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
-    let dead = informers.iter().filter(|informer| informer.health().is_dead());
+    // What keeps a mount from starting is told at once.
+    let never_began =
+        |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
+    let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));
     let mut told: Vec<String> = dead.map(|informer| describe(informer)).collect();
     told.sort_unstable();
     if told.is_empty() { Ok(()) } else { Err(told.join("; ")) }

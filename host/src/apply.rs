@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tracing::{debug, info};
 
 use crate::claim::NotHeld;
-use crate::kinds::{answered, error_chain};
+use crate::kinds::{answered, error_chain, said};
 use crate::metrics::Metrics;
 use crate::object::{Received, SharedObject};
 use crate::view::View;
@@ -299,7 +299,7 @@ fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
         code if code >= 500 => ProblemKind::Unavailable,
         _ => ProblemKind::Other,
     };
-    let problem = Problem::new(kind, format!("{subject}: {}", status.message));
+    let problem = Problem::new(kind, format!("{subject}: {}", said(status)));
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     match u64::from(seconds) {
         0 => problem,

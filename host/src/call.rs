@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gyre_core::outcome::{Fault, Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, Change, End};
+use gyre_core::quarantine::{Admission, Change, End, Share};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
 use gyre_core::response::{Response, Teardown};
-use gyre_sandbox::{Call, ClockUse, Usage, call};
+use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, call};
 use tracing::{error, info};
 
 use crate::host::Calls;
@@ -17,13 +17,29 @@ use crate::metrics::ANSWERED;
 use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::reconcile::{Context, Sight};
+use crate::record::{Answer, CallRecord};
+use crate::threads;
 use crate::world::CallWorld;
 
 /// What is asked of the plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub enum Ask {
+    /// What should exist while the parent lives.
     Reconcile,
+    /// What should still exist while it goes.
     Finalize,
+}
+
+/// Calls a plugin, wherever the call comes from: the one place that does. A reconcile's response is that of a teardown which is not done.
+pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+    match ask {
+        Ask::Reconcile => {
+            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
+            let undone = |response: Response| Teardown { response, done: false };
+            Call { result: result.map(undone), usage, world }
+        }
+        Ask::Finalize => plugin.finalize(input, limits, world),
+    }
 }
 
 /// What came of a call.
@@ -77,25 +93,20 @@ type Answered = (Result<Teardown, call::Error>, Usage, BTreeMap<Read, u64>);
 async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Answered {
     let program = Arc::clone(&live.program);
     let parent: SharedObject = Arc::clone(&sight.parent);
-    let world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
+    let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
+    if context.recordings.wants(&mount.name) {
+        world.note_down();
+    }
     let now = context.clock.now().into();
     let running = mount.running.clone();
-    let make = move || {
+    let work = move || {
         let _call = running.begin(program.limits.deadline);
-        let input =
-            gyre_sandbox::Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-        match ask {
-            Ask::Reconcile => {
-                let Call { result, usage, world } = program.plugin.reconcile(&input, &program.limits, world);
-                let undone = |response: Response| Teardown { response, done: false };
-                Call { result: result.map(undone), usage, world }
-            }
-            Ask::Finalize => program.plugin.finalize(&input, &program.limits, world),
-        }
+        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        make(&program.plugin, ask, &input, &program.limits, world)
     };
     let called = match context.calls {
-        Calls::OnThreads => context.threads.run(make).await,
-        Calls::Inline => Ok(make()),
+        Calls::OnThreads => context.threads.run(priority(live.probation.share()), work).await,
+        Calls::Inline => Ok(work()),
     };
     let Call { result, usage, world } = match called {
         Ok(call) => call,
@@ -106,9 +117,31 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
-    let answers = world.downcast::<CallWorld>().map(|world| world.answers).unwrap_or_default();
+    let mut world = world.downcast::<CallWorld>().ok();
+    if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken))) {
+        context.recordings.take(CallRecord {
+            program: Arc::clone(&live.program),
+            ask,
+            parent: Bytes::from(sight.parent.shared_json()),
+            seed: sight.parent.uid().into(),
+            now,
+            children: world.shown_children(),
+            reads: transcript.reads,
+            answer: Answer { result: result.clone(), texts: transcript.texts, log: transcript.log },
+            usage: usage.clone(),
+        });
+    }
+    let answers = world.map(|world| world.answers).unwrap_or_default();
     let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();
     (result, usage, answers)
+}
+
+/// A plugin that has not answered yet, or whose last calls ended in faults, may spin again.
+fn priority(share: Share) -> threads::Priority {
+    match share {
+        Share::Full => threads::Priority::Usual,
+        Share::One => threads::Priority::Idle,
+    }
 }
 
 fn problem(error: call::Error) -> Problem {

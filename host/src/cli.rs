@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::error;
+use tracing::{error, info};
 
 use crate::admin::{AdminArguments, SecureArguments};
 use crate::config::{self, Source};
@@ -25,8 +25,10 @@ use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Known, Leases, Permissions, Reviews};
+use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
+use crate::replay;
 use crate::traces::{TraceArguments, Traces};
+use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -56,6 +58,9 @@ enum Command {
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
+    /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
+    #[command(after_help = replay::EXAMPLES)]
+    Replay(replay::ReplayArguments),
 }
 
 /// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
@@ -134,6 +139,9 @@ struct RbacArguments {
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
+    /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
+    #[arg(long)]
+    cross_namespace: bool,
     /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
@@ -161,15 +169,23 @@ pub fn main() -> ExitCode {
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Sources are printed once each: some errors print theirs within their own text.
-            let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error, ExitCode::FAILURE),
     }
+}
+
+/// As of `diff`: 1 says that something differs, and 2 that nothing was compared.
+fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(&error, ExitCode::from(2)))
+}
+
+fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    // Sources are printed once each: some errors print theirs within their own text.
+    let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
+    code
 }
 
 /// A value that is refused may come from a variable of the environment, of which clap says nothing.
@@ -204,11 +220,16 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         return print(config::Table(&source));
     }
     threads()?.block_on(async {
+        let source_name = &source.name().to_owned();
+        let election = arguments.election.options(&arguments.home_namespace, source_name, &instance())?;
+        let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
-        let client = Client::try_from(configuration).context("cannot set up the client")?;
-        let inventory = arguments.mount.has_name().then(|| source.inventory_place(&arguments.home_namespace));
-        let source_name = &source.name().to_owned();
+        let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
+        let inventory = source.inventory_place(&arguments.home_namespace);
+        if inventory.is_none() {
+            info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
+        }
         let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
@@ -224,7 +245,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let options = Options {
             metrics,
             admin: arguments.admin.options(),
-            election: arguments.election.options(&arguments.home_namespace, source_name, &instance())?,
+            election,
             api_server,
             instance: instance(),
             inventory,
@@ -251,9 +272,10 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let home = &arguments.home_namespace;
     let election = arguments.election.options(home, source.name(), "any")?;
     let deployment = Deployment {
-        inventory: arguments.mount.has_name().then(|| source.inventory_place(home)),
+        inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
+        far: if arguments.cross_namespace { Far::Expected } else { Far::Unexpected },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

@@ -20,7 +20,7 @@ use kube::client::Body;
 use serde_json::json;
 use tower_service::Service;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, NotHeld};
 use crate::health::Health;
 use crate::informer::Extent;
 use crate::program::Program;
@@ -106,11 +106,16 @@ impl Outgoing {
             let accept = metadata_form(&request);
             request.headers_mut().insert(ACCEPT, accept);
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            self.claim.check()?;
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
+        // not led yet may read.
+        let is_fenced = !is_read || self.claim.check().is_ok();
+        if !is_read {
+            request.extensions_mut().insert(self.claim.clone());
         }
         let is_watch = is_watch(&request);
-        let response = with_retry_after(self.inner.send(request).await?);
+        let sent = self.inner.send(request);
+        let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
         match self.health {
             Some(health) if is_watch && response.status().is_success() => {
                 health.connected();
@@ -133,6 +138,27 @@ impl Service<Request<Body>> for Outgoing {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.clone().send(request))
     }
+}
+
+/// A request that may go on while the claim is held.
+///
+/// # Guarantees
+///
+/// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
+/// request is given up, with its connection.
+///
+/// What is under way on the network cannot be called back.
+async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
+    let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
+    std::future::poll_fn(|context| {
+        // A process that has stood still has timers that did not tell of it yet.
+        claim.check()?;
+        if lost.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(NotHeld.into()));
+        }
+        sent.as_mut().poll(context).map_err(Into::into)
+    })
+    .await
 }
 
 fn is_watch(request: &Request<Body>) -> bool {
@@ -174,6 +200,7 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use super::*;
     use crate::claim::Holder;
@@ -219,6 +246,65 @@ mod tests {
         }
         assert!(requests.lock().unwrap().is_empty());
         send(&client, Method::GET, "/api").await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leaders_read_is_given_up_with_the_claim() {
+        #[derive(Clone)]
+        struct Silence;
+        impl Service<Request<Body>> for Silence {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = std::future::Pending<Result<Response<Body>, BoxError>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, _: Request<Body>) -> Self::Future {
+                std::future::pending()
+            }
+        }
+        let (holder, claim) = Holder::new();
+        let client = fenced(&Client::new(Silence, "default"), &claim);
+        let patience = Duration::from_secs(3600);
+        assert!(
+            tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.is_err(),
+            "one that waits for its turn"
+        );
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        let ended = tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.unwrap();
+        assert!(matches!(ended, Err(kube::Error::Service(error)) if error.is::<NotHeld>()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_is_given_up_with_the_claim() {
+        let (holder, claim) = Holder::new();
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        // As long as its connection is made, say, and then it is sent.
+        let is_sent = std::cell::Cell::new(false);
+        let write = |takes| {
+            let is_sent = &is_sent;
+            async move {
+                tokio::time::sleep(takes).await;
+                is_sent.set(true);
+                Ok(())
+            }
+        };
+        fence(&claim, write(Duration::from_secs(9))).await.unwrap();
+        assert!(is_sent.replace(false));
+        let started = tokio::time::Instant::now();
+        assert!(fence(&claim, write(Duration::from_secs(1))).await.unwrap_err().is::<NotHeld>(), "both are due at once");
+        assert!(fence(&claim, write(Duration::from_secs(9))).await.unwrap_err().is::<NotHeld>());
+        assert_eq!(started.elapsed(), Duration::from_secs(1));
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        let lose = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            holder.lose();
+        };
+        let (written, ()) = tokio::join!(fence(&claim, write(Duration::from_secs(2))), lose);
+        assert!(written.unwrap_err().is::<NotHeld>());
+        assert!(!is_sent.get());
     }
 
     #[tokio::test]

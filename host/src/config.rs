@@ -38,6 +38,7 @@ use self::load::Loader;
 pub(crate) use self::node::{Document, Source as DocumentSource};
 pub(crate) use self::problem::Place;
 pub use self::problem::{Problem, Problems};
+use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
 use self::watch::Files;
@@ -104,7 +105,8 @@ struct Shared {
 
 /// What a process cannot change.
 struct Process {
-    name: String,
+    /// None: nobody gave it one.
+    name: Option<String>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
@@ -124,8 +126,15 @@ impl Process {
     /// What of a configuration needs another process.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
         let Said { value: name, place } = &configuration.name;
-        if *name != self.name {
-            let what = format!("the deployment is called {} while it runs, not {name}", self.name);
+        let renamed = match (&self.name, name) {
+            (Some(before), Some(name)) if before != name => {
+                Some(format!("the deployment is called {before} while it runs, not {name}"))
+            }
+            (Some(before), None) => Some(format!("the deployment is called {before} while it runs, and cannot lose its name")),
+            (None, Some(name)) => Some(format!("the deployment runs without a name, and cannot come to be called {name}")),
+            _ => None,
+        };
+        if let Some(what) = renamed {
             problems.add(place.clone(), what, "restart gyre to rename it");
         }
         for mount in &configuration.mounts {
@@ -157,9 +166,9 @@ impl Source {
         let configuration = read(arguments, &mut files, &mut problems);
         let process = Process::of(&configuration);
         let options = gyre_sandbox::Options {
-            cache_dir: arguments.code.cache(),
             concurrent_calls: process.concurrent_calls,
             max_memory_bytes: process.max_memory_bytes,
+            ..arguments.code.options()
         };
         let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
         let cache = arguments.code.cache();
@@ -169,14 +178,16 @@ impl Source {
         Ok(Self { shared, files, programs })
     }
 
-    /// What the deployment is called.
+    /// What the deployment is called, for want of a name as any other that has none.
     pub fn name(&self) -> &str {
-        &self.shared.process.name
+        self.shared.process.name.as_deref().unwrap_or(NAME)
     }
 
-    /// Where the deployment keeps what it has mounted, if it lives in that namespace.
-    pub(crate) fn inventory_place(&self, namespace: &str) -> inventory::Place {
-        inventory::Place { namespace: namespace.to_owned(), name: format!("{}-inventory", self.name()) }
+    /// Where the deployment keeps what it has mounted, if it lives in that namespace; none: nowhere. Only a name that was given tells it
+    /// from others: two that shared an inventory would let go what the other one has mounted.
+    pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
+        let name = self.shared.process.name.as_ref()?;
+        Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}-inventory") })
     }
 
     /// The most calls of plugins at once, each of which takes a thread.
@@ -275,7 +286,7 @@ fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) 
         None => arguments.configuration(problems),
     };
     if let Some(name) = &arguments.name {
-        configuration.name = Said { value: name.clone(), place: Place::whole(&"--name".into()) };
+        configuration.name = Said { value: Some(name.clone()), place: Place::whole(&"--name".into()) };
     }
     if let Some(directory) = configuration.directory.take() {
         match files.list(&directory.value) {

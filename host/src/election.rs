@@ -13,6 +13,7 @@
 //! Its requests go by the host's own client, not one that is fenced: the claim is what they are for.
 
 mod arguments;
+mod denials;
 mod lease;
 mod shares;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use lease::Leases;
 
 pub(crate) use arguments::ElectionArguments;
 pub use arguments::Scope;
+pub use denials::Denials;
 pub use shares::{Claims, Drains, Shares};
 
 /// What is elected for.
@@ -52,6 +54,8 @@ pub struct Options {
     pub timing: Timing,
     /// The time of day, which goes into Leases for people to read. Nothing is decided by it.
     pub clock: Clock,
+    /// What turns out not to be permitted.
+    pub denials: Arc<Denials>,
 }
 
 /// An identity that no other process has: the name of the node or the pod, and a random number, as controller-runtime makes it.

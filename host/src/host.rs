@@ -32,6 +32,7 @@ use crate::mount::Mount;
 use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::reconcile::{Context, reconcile};
+use crate::record::Recordings;
 use crate::threads::Threads;
 use crate::work::WorkQueue;
 
@@ -68,6 +69,8 @@ pub struct Options {
     pub most_calls: usize,
     /// How failing objects are retried.
     pub retries: queue::Options,
+    /// Who listens to the calls of plugins.
+    pub recordings: Recordings,
 }
 
 impl Default for Options {
@@ -85,6 +88,7 @@ impl Default for Options {
             calls: Calls::default(),
             most_calls: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
             retries: queue::Options::default(),
+            recordings: Recordings::default(),
         }
     }
 }
@@ -122,6 +126,7 @@ pub async fn run(
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, &drained, &metrics)?;
     leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
@@ -133,7 +138,7 @@ pub async fn run(
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
-            let shown = admin::Shown { metrics, mounts, queue, ground, reach, vital };
+            let shown = admin::Shown { metrics, mounts, queue, denials, ground, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -165,6 +170,7 @@ pub async fn run(
         clock: options.clock,
         calls: options.calls,
         threads: Threads::new(options.most_calls),
+        recordings: options.recordings,
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
@@ -180,11 +186,15 @@ pub async fn run(
     stop.send_replace(true);
     following.abort();
     mounts.stop();
-    if tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await.is_err() {
-        warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
-        reconciles.abort_all();
+    match tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await {
+        Ok(()) => leadership.give_back().await,
+        Err(_) => {
+            warn!(grace_period = ?GRACE_PERIOD, reconciles = reconciles.len(), "some reconciles did not end in time");
+            reconciles.abort_all();
+            // What they have sent may be on its way yet: another waits until the lease is over.
+            leadership.leave_to_expire().await;
+        }
     }
-    leadership.give_back().await;
     if let Some(admin) = admin {
         admin.abort();
     }

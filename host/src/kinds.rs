@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
-use kube::core::{ApiResource, GroupVersionKind as KubeKind};
+use kube::core::{ApiResource, GroupVersionKind as KubeKind, Status};
 use kube::discovery::{self, Scope as KubeScope};
 use kube::{Api, Client};
 use tracing::{info, warn};
@@ -131,6 +131,14 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
     }
 }
 
+/// What the API server says of a request that it refuses; of one that nobody has permitted, also what to do.
+pub(crate) fn said(status: &Status) -> String {
+    // As its authorizer says it, and no admission plugin: those forbid what has been permitted.
+    let lacks_a_rule = status.is_forbidden() && status.message.contains("User \"") && status.message.contains(" cannot ");
+    let remedy = if lacks_a_rule { "; `gyre rbac` prints the rules that the mounts need" } else { "" };
+    format!("{}{remedy}", status.message)
+}
+
 /// An error with its sources, each said once: kube's errors print their source within their own text, and an answer of the API server as
 /// Rust prints its fields.
 pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
@@ -138,7 +146,7 @@ pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let (own, rest) = match error.downcast_ref::<kube::Error>() {
-            Some(kube::Error::Api(status)) => (format!("{} ({} {})", status.message, status.code, status.reason), None),
+            Some(kube::Error::Api(status)) => (format!("{} ({} {})", said(status), status.code, status.reason), None),
             _ => (error.to_string(), error.source()),
         };
         let own = without_source(&own, rest);
@@ -170,6 +178,13 @@ mod tests {
         let api = kube::Error::Api(Box::new(status));
         let watch = kube::runtime::watcher::Error::WatchStartFailed(api);
         assert_eq!(error_chain(&watch), "failed to start watching object: storage is (re)initializing (429 TooManyRequests)");
+        let denied =
+            r#"jobs.batch "a" is forbidden: User "u" cannot patch resource "jobs" in API group "batch" in the namespace "n""#;
+        let forbidden = |message: &str| Status::failure(message, "Forbidden").with_code(403);
+        let denied = error_chain(&kube::Error::Api(Box::new(forbidden(denied))));
+        assert!(denied.ends_with("; `gyre rbac` prints the rules that the mounts need (403 Forbidden)"), "{denied}");
+        let quota = r#"pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"#;
+        assert_eq!(said(&forbidden(quota)), quota, "more rules would not help");
         let io = std::io::Error::other("connection refused");
         assert_eq!(error_chain(&kube::Error::Service(Box::new(io))), "ServiceError: connection refused");
     }

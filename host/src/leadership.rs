@@ -115,6 +115,16 @@ impl Leadership {
             election.abort();
         }
     }
+
+    /// Gives up what the host leads without a word, so that nobody leads it until the lease is over.
+    pub(crate) async fn leave_to_expire(self) {
+        if let Some((election, release)) = self.standing {
+            election.abort();
+            let _ = election.await;
+            // Only now: an election that ran would give the lease back.
+            drop(release);
+        }
+    }
 }
 
 /// What a mount is drained with that another replica is to have. Known once the host runs.

@@ -18,8 +18,9 @@
 //! | [`host`], [`mounts`], [`mount`], `live`, [`inventory`], `release` | what is mounted, how it changes, and how it goes |
 //! | [`informer`], [`store`], [`object`], [`kinds`], `view`, `lookup` | what the cluster holds, and who may look at it |
 //! | [`work`], `reconcile`, `call`, `world`, `probation`, `memory`, `progress` | one reconcile after another |
-//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
+//! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, `transport`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
 //! | `admin`, [`health`], [`metrics`], `state`, `log` | what people and probes see |
+//! | [`record`], [`replay`] | calls, kept and made again |
 //! | [`cli`], `rbac`, `dev`, [`clock`] | how it is started, and told the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
@@ -60,13 +61,16 @@ pub mod program;
 mod progress;
 mod rbac;
 mod reconcile;
+pub mod record;
 mod release;
+pub mod replay;
 mod running;
 mod state;
 mod status;
 pub mod store;
 mod threads;
 mod traces;
+mod transport;
 mod view;
 pub mod work;
 mod world;

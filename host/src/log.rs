@@ -33,6 +33,11 @@ enum LogFormat {
     Json,
 }
 
+/// What fails of a watch we say ourselves, and in plainer words. What the filter says of it goes before.
+fn with_quiet(filter: &str) -> String {
+    format!("kube_runtime=error,{filter}")
+}
+
 /// Logs to standard error from now on, what the arguments or else `default` let through; and traces, if there is something that sends
 /// them.
 ///
@@ -41,7 +46,7 @@ pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Tra
     let filter = arguments.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
     let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
     let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
-    let filter = EnvFilter::builder().parse(filter).map_err(|error| {
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).map_err(|error| {
         anyhow!("--log-level (or LOG_LEVEL) is {filter:?}: {error}; use a level such as info, or info,gyre=debug")
     })?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);

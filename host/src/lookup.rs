@@ -94,7 +94,7 @@ impl Lookup {
     /// Begins to look at a kind that is served. Its caches are still to be filled, and then to be taken in.
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
-            let namespaces = self.watched(read, resource.scope)?;
+            let namespaces = self.program.watched(read, resource.scope)?;
             let extent = if read.metadata_only { Extent::Metadata } else { Extent::Whole };
             let interest = Interest { label_selector: read.label_selector.as_deref(), extent, ..Interest::default() };
             Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
@@ -230,16 +230,6 @@ impl Lookup {
         let served = self.served(kind).ok_or(ReadError::NotServed)?;
         let declaration = |index: usize| self.program.manifest().reads.get(index);
         Ok(served.views.into_iter().filter_map(|(index, view)| Some((declaration(index)?, view))).collect())
-    }
-
-    /// The namespaces that have to be watched for a declaration; none: there is nothing in it that the mount may see.
-    fn watched(&self, read: &ReadKind, scope: Scope) -> Option<Namespaces> {
-        let mine = &self.program.namespaces;
-        match (scope, &read.namespace) {
-            (Scope::Cluster, _) => matches!(mine, Namespaces::All).then_some(Namespaces::All),
-            (Scope::Namespaced, Some(named)) => allows(mine, named).then(|| Namespaces::Only([named.clone()].into())),
-            (Scope::Namespaced, None) => Some(mine.clone()),
-        }
     }
 
     fn reach<'a>(&self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> Reach<'a> {

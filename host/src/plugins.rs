@@ -39,7 +39,8 @@ pub(crate) struct MountArguments {
     /// Let plugins take over objects that nobody owns and that bear the name of a child.
     #[arg(long)]
     adopt: bool,
-    /// What this deployment is called, among several in one cluster [default: the name in the file, else gyre].
+    /// What this deployment is called, unlike any other in its namespace: by it, a later start knows what was mounted before, and lets go
+    /// what no longer is [default: the name in the file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     pub(crate) name: Option<String>,
     /// How many objects of each mount are worked on at once [default: 4].
@@ -70,6 +71,9 @@ pub(crate) struct CodeArguments {
     /// Where compiled plugins are kept for the next start; "off" for nowhere [default: gyre/code in the user's cache directory].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
+    /// Another directory like that, which is only read: an image has the code of its plugins in one.
+    #[arg(long, value_name = "DIRECTORY", env = "GYRE_COMPILED")]
+    compiled: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -121,11 +125,6 @@ impl MountArguments {
     /// Whether they name nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
-    }
-
-    /// Whether the deployment is named, and not just a host that somebody runs.
-    pub(crate) fn has_name(&self) -> bool {
-        self.config.is_some() || self.name.is_some()
     }
 
     /// What the flags say of each mount goes before the policy's own.
@@ -180,8 +179,13 @@ impl MountArguments {
 impl CodeArguments {
     /// A sandbox for asking plugins what they are.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
-        let options = gyre_sandbox::Options { cache_dir: self.cache(), ..gyre_sandbox::Options::default() };
-        Sandbox::new(options).context("cannot set up the sandbox")
+        Sandbox::new(self.options()).context("cannot set up the sandbox")
+    }
+
+    /// Of a sandbox, as far as they say.
+    pub(crate) fn options(&self) -> gyre_sandbox::Options {
+        let compiled_dirs = self.compiled.iter().cloned().collect();
+        gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
     }
 
     /// The directory for compiled code.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Namespaces, ReadGrants};
-use gyre_core::manifest::Manifest;
+use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
+use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
@@ -128,6 +128,20 @@ impl Program {
             && *max_retries == other.max_retries
             && *quarantine_after == other.quarantine_after
             && *impersonate == other.impersonate
+    }
+
+    /// The namespaces that have to be watched for a declared read of a kind with that scope; none: there is nothing in it that the mount may
+    /// see.
+    pub(crate) fn watched(&self, read: &ReadKind, scope: Scope) -> Option<Namespaces> {
+        let mine = &self.namespaces;
+        match (scope, &read.namespace) {
+            (Scope::Cluster, _) => (*mine == Namespaces::All).then_some(Namespaces::All),
+            (Scope::Namespaced, None) => Some(mine.clone()),
+            (Scope::Namespaced, Some(named)) => match mine {
+                Namespaces::Only(names) if !names.contains(named) => None,
+                _ => Some(Namespaces::Only([named.clone()].into())),
+            },
+        }
     }
 
     /// What the queue has to know of the mount.

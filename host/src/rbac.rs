@@ -3,17 +3,20 @@
 //! | for | verbs |
 //! |---|---|
 //! | parents | `list`, `watch`; `get` (the look before a child is made anew); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
-//! | children | `list`, `watch`, `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
+//! | children | `list`, `watch`; of kinds that are granted also `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
 //! | what is read | `list`, `watch` |
 //! | events | `create` |
 //! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
 //!
 //! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
 //! must be permitted to impersonate it.
+//!
+//! `list` beside each `watch` is for API servers that do not stream lists. Whether a plugin puts children into other namespaces than their
+//! parents', its manifest does not say, and so it has to be told: [`Far::Expected`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_core::grants::{Namespaces, ReadNamespaces, Scope as KindScope};
+use gyre_core::grants::{Namespaces, Scope as KindScope};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
 use serde_json::{Map, Value, json};
@@ -134,6 +137,27 @@ pub(crate) struct Leases {
     pub(crate) scope: Scope,
 }
 
+/// Whether a mount writes children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Children {
+    Some,
+    None,
+}
+
+/// Whether its parents hold finalizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finalizers {
+    Held,
+    None,
+}
+
+/// Whether plugins put children into other namespaces than their parents': then parents hold finalizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Far {
+    Expected,
+    Unexpected,
+}
+
 /// What a deployment is, besides its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
@@ -143,6 +167,8 @@ pub(crate) struct Deployment {
     pub(crate) leases: Option<Leases>,
     /// Whether it asks who may look at its metrics.
     pub(crate) reviews: Reviews,
+    /// Where its children are.
+    pub(crate) far: Far,
 }
 
 /// Whether a host has the API server say who a token is, and what they may do.
@@ -161,7 +187,7 @@ impl Permissions {
     pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
         let mut permissions = Self::default();
         for program in programs {
-            permissions.add_program(program, known)?;
+            permissions.add_program(program, known, deployment.far)?;
         }
         let own = |namespace: &str| (Subject::Host, Where::In(namespace.to_owned()));
         if let Some(Place { namespace, name }) = &deployment.inventory {
@@ -190,51 +216,50 @@ impl Permissions {
         Ok(permissions)
     }
 
-    fn add_program(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
+    fn add_program(&mut self, program: &Program, known: &Known, far: Far) -> Result<(), Error> {
         let manifest = program.manifest();
-        let find = |kind: &GroupVersionKind| known.find(&program.name, kind);
-        let parent = find(&manifest.parent)?;
-        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
-        let group = manifest.parent.group.as_str();
+        let parent = known.find(&program.name, &manifest.parent)?;
+        let children: Vec<(&GroupVersionKind, Served)> = manifest
+            .children
+            .iter()
+            .map(|child| Ok((&child.kind, known.find(&program.name, &child.kind)?)))
+            .collect::<Result<_, _>>()?;
+        // What is in no namespace is none of a mount's that is confined to some.
+        let is_written = |(kind, served): &&(&GroupVersionKind, Served)| {
+            let is_within = served.scope == KindScope::Namespaced || program.namespaces == Namespaces::All;
+            program.grants.child(kind).is_some() && is_within
+        };
+        let written: Vec<_> = children.iter().filter(is_written).collect();
+        let is_far = |served: &Served| served.scope == KindScope::Cluster || far == Far::Expected;
+        let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
+        let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
 
-        let children: Vec<_> =
-            program.grants.children().map(|child| Ok((&child.kind, find(&child.kind)?))).collect::<Result<_, _>>()?;
-        let has_far_children =
-            parent.scope == KindScope::Namespaced && children.iter().any(|(_, served)| served.scope == KindScope::Cluster);
-        let needs_finalizers = manifest.finalizes || has_far_children;
-        for place in places(&program.namespaces, parent.scope) {
-            self.add(&(Subject::Host, place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
-            let write = (writer.clone(), place);
-            if needs_finalizers || parent.status == Status::Field {
-                self.add(&write, (group, &parent.plural, &[]), &["patch"]);
-            }
-            if parent.status == Status::Subresource {
-                self.add(&write, (group, &format!("{}/status", parent.plural), &[]), &["patch"]);
-            }
-            if !children.is_empty() {
-                self.add(&write, (group, &parent.plural, &[]), &["get"]);
-                self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
-            }
-        }
-        for place in places(&program.namespaces, KindScope::Namespaced) {
-            self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
-        }
+        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
+        self.add_parents(
+            program,
+            &parent,
+            &writer,
+            if written.is_empty() { Children::None } else { Children::Some },
+            finalizers,
+        );
         for (kind, served) in &children {
             for place in places(&program.namespaces, served.scope) {
-                self.add(&(Subject::Host, place.clone()), (&kind.group, &served.plural, &[]), &["list", "watch"]);
+                self.add(&(Subject::Host, place), (&kind.group, &served.plural, &[]), &["list", "watch"]);
+            }
+        }
+        for (kind, served) in written {
+            for place in places(&program.namespaces, served.scope) {
                 // The list of what caches do not show yet, before a parent is let go.
-                let last_look: &[&'static str] = if needs_finalizers { &["list"] } else { &[] };
-                self.add(&(writer.clone(), place.clone()), (&kind.group, &served.plural, &[]), last_look);
-                self.add(&(writer.clone(), place), (&kind.group, &served.plural, &[]), &["create", "delete", "get", "patch"]);
+                let last_look: &[&'static str] = if finalizers == Finalizers::Held { &["list"] } else { &[] };
+                let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
+                self.add(&write, resource, last_look);
+                self.add(&write, resource, &["create", "delete", "get", "patch"]);
             }
         }
         for read in manifest.reads.iter().filter(|read| program.reads.kinds.allow(&read.kind)) {
-            let served = find(&read.kind)?;
-            let namespaces = match (&read.namespace, &program.reads.namespaces) {
-                (Some(named), _) => Namespaces::Only([named.clone()].into()),
-                (None, ReadNamespaces::OfParent | ReadNamespaces::All) => program.namespaces.clone(),
-            };
-            for place in places(&namespaces, served.scope) {
+            let served = known.find(&program.name, &read.kind)?;
+            let namespaces = program.watched(read, served.scope);
+            for place in namespaces.iter().flat_map(|namespaces| places(namespaces, served.scope)) {
                 self.add(&(Subject::Host, place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
             }
         }
@@ -243,6 +268,35 @@ impl Permissions {
             self.add(&(Subject::Host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
         }
         Ok(())
+    }
+
+    /// What is done with parents, and told of them.
+    fn add_parents(
+        &mut self,
+        program: &Program,
+        parent: &Served,
+        writer: &Subject,
+        children: Children,
+        finalizers: Finalizers,
+    ) {
+        let group = program.manifest().parent.group.as_str();
+        for place in places(&program.namespaces, parent.scope) {
+            self.add(&(Subject::Host, place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
+            let write = (writer.clone(), place);
+            if finalizers == Finalizers::Held || parent.status == Status::Field {
+                self.add(&write, (group, &parent.plural, &[]), &["patch"]);
+            }
+            if parent.status == Status::Subresource {
+                self.add(&write, (group, &format!("{}/status", parent.plural), &[]), &["patch"]);
+            }
+            if children == Children::Some {
+                self.add(&write, (group, &parent.plural, &[]), &["get"]);
+                self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
+            }
+        }
+        for place in places(&program.namespaces, KindScope::Namespaced) {
+            self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
+        }
     }
 
     fn add(&mut self, who: &(Subject, Where), resource: (&str, &str, &[&str]), verbs: &[&'static str]) {

@@ -33,6 +33,7 @@ use crate::mount::Mount;
 use crate::object::SharedObject;
 use crate::parent::ParentWriter;
 use crate::progress::{Progress, warning};
+use crate::record::Recordings;
 use crate::release;
 use crate::status;
 use crate::threads::Threads;
@@ -49,6 +50,7 @@ pub(crate) struct Context {
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
     pub(crate) threads: Arc<Threads>,
+    pub(crate) recordings: Recordings,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.

@@ -32,6 +32,7 @@ const PAGE: u32 = 500;
 /// - Parents that are, or come to be, another mount's are left to it.
 pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, inventory: &Inventory) {
     let mut delay = TRY_AGAIN_AFTER;
+    let mut told = String::new();
     loop {
         let Some(entry) = inventory.unwanted(entry) else {
             info!(mount, "its objects are another mount's");
@@ -43,7 +44,20 @@ pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, invento
                 return;
             }
             Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait for children to be gone"),
-            Err(error) => warn!(mount, error = %error_chain(&error), "cannot take the finalizers away yet; trying again"),
+            Err(error) => {
+                let text = error_chain(&error);
+                // The rules may have gone with the mount, and then this goes on until somebody reads it.
+                if text != told {
+                    let remedy = match &error {
+                        kube::Error::Api(status) if status.is_forbidden() => {
+                            "permit it until that is done, or, if no object holds one, remove the mount from the inventory"
+                        }
+                        _ => "trying again",
+                    };
+                    warn!(mount, error = text, "cannot take the finalizers of the plugin {} away: {remedy}", entry.plugin);
+                    told = text;
+                }
+            }
         }
         tokio::time::sleep(delay).await;
         delay = (delay * 2).min(TRY_AGAIN_AT_MOST_AFTER);

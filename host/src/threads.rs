@@ -2,8 +2,9 @@
 //!
 //! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
 //! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
-//! call that has run for [`LONG`] gets the lowest priority: it takes what nobody else needs. A thread cannot get its priority back without
-//! privileges, so it ends with that call.
+//! call that has run for [`LONG`] gets the lowest priority. A plugin that has yet to earn trust is called on a thread that takes only what
+//! nobody else needs from the start: whoever wakes takes its CPU at once. A thread cannot get its priority back without privileges, so
+//! there are threads for each, and one that was lowered amid a call ends with it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -24,9 +25,9 @@ pub(crate) struct Threads {
     permits: Semaphore,
     /// Those that have nothing to do; the one that has been idle for the shortest time last.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// A call that has run for so long is long,
+    /// A call that has run for so long is long, and gets the lowest priority.
     long: Duration,
-    /// and this is done to its thread.
+    /// Gives a thread that priority, from outside.
     lower: fn(Id),
 }
 
@@ -45,6 +46,8 @@ pub(crate) enum Error {
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
+    /// What its jobs begin with.
+    priority: Priority,
     jobs: SyncSender<Job>,
     state: Mutex<State>,
 }
@@ -54,14 +57,16 @@ struct State {
     id: Option<Id>,
     /// How many jobs it has begun: the number of the last one.
     job: u64,
-    priority: Priority,
+    is_lowered: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Priority {
-    #[default]
+/// How much of a busy machine a call gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Priority {
+    /// As much as everything else, until it is long.
     Usual,
-    Lowest,
+    /// What nobody else needs.
+    Idle,
 }
 
 /// Whether a thread was lowered.
@@ -90,6 +95,7 @@ impl Threads {
     /// When it panics, or there is no thread for it.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        priority: Priority,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
         // It is never closed.
@@ -100,7 +106,7 @@ impl Threads {
             // Nobody may wait for it any more.
             Box::new(move || drop(sender.send(result)))
         });
-        let (thread, number) = self.start(job).map_err(Error::NoThread)?;
+        let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
         let result = loop {
             tokio::select! {
                 biased;
@@ -119,12 +125,16 @@ impl Threads {
     }
 
     /// Has an idle thread, or a new one, do the job; returns which, and the number that the job has there.
-    fn start(self: &Arc<Self>, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
+    fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
-            let idle = self.idle().pop();
+            let idle = {
+                let mut idle = self.idle();
+                let last = idle.iter().rposition(|thread| thread.priority == priority);
+                last.map(|index| idle.remove(index))
+            };
             let thread = match idle {
                 Some(thread) => thread,
-                None => self.spawn()?,
+                None => self.spawn(priority)?,
             };
             let number = thread.state().job + 1;
             match thread.jobs.send(job) {
@@ -135,9 +145,9 @@ impl Threads {
         }
     }
 
-    fn spawn(self: &Arc<Self>) -> std::io::Result<Arc<Thread>> {
+    fn spawn(self: &Arc<Self>, priority: Priority) -> std::io::Result<Arc<Thread>> {
         let (sender, jobs) = sync_channel(1);
-        let thread = Arc::new(Thread { jobs: sender, state: Mutex::default() });
+        let thread = Arc::new(Thread { priority, jobs: sender, state: Mutex::default() });
         let (this, threads) = (Arc::clone(&thread), Arc::downgrade(self));
         std::thread::Builder::new().name("gyre-call".to_owned()).spawn(move || this.live(&jobs, &threads))?;
         Ok(thread)
@@ -151,6 +161,9 @@ impl Threads {
 impl Thread {
     fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
         self.state().id = Some(Id::of_this_thread());
+        if self.priority == Priority::Idle {
+            only_when_idle();
+        }
         loop {
             let job = match jobs.recv_timeout(KEEP_ALIVE) {
                 Ok(job) => job,
@@ -173,7 +186,7 @@ impl Thread {
                 let mut state = self.state();
                 // From now on it is too late to lower it for that job.
                 state.job += 1;
-                state.priority == Priority::Usual
+                !state.is_lowered
             };
             // Before the result is handed over: the next call may follow at once.
             if is_usable && let Some(threads) = threads.upgrade() {
@@ -192,8 +205,8 @@ impl Thread {
         if state.job < job {
             return Lowering::TooEarly;
         }
-        if let (true, Some(id)) = (state.job == job, state.id) {
-            state.priority = Priority::Lowest;
+        if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
+            state.is_lowered = true;
             lower(id);
             debug!("a call is long, and goes on at the lowest priority");
         }
@@ -233,6 +246,20 @@ fn set_lowest_priority(thread: Id) {
 #[cfg(not(target_os = "linux"))]
 fn set_lowest_priority(_: Id) {}
 
+/// Of this thread. A low priority would not do: Linux lets such a thread finish its slice, some milliseconds, before one that wakes.
+#[cfg(target_os = "linux")]
+fn only_when_idle() {
+    use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let this = thread_priority::thread_native_id();
+    if let Err(error) = thread_priority::set_thread_priority_and_policy(this, ThreadPriority::Min, idle) {
+        debug!(?error, "a thread cannot be made to run only when nobody else does");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn only_when_idle() {}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -251,7 +278,7 @@ mod tests {
         let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
-        let long = threads.run(move || {
+        let long = threads.run(Priority::Usual, move || {
             begin.send(()).unwrap();
             wait.recv().unwrap();
             (this_thread(), Id::of_this_thread())
@@ -266,7 +293,7 @@ mod tests {
         let (thread, id) = lowered.unwrap();
         assert_eq!(*LOWERED.lock().unwrap(), [id]);
         for _ in 0..10 {
-            assert_ne!(threads.run(this_thread).await.unwrap(), thread);
+            assert_ne!(threads.run(Priority::Usual, this_thread).await.unwrap(), thread);
         }
     }
 
@@ -275,7 +302,7 @@ mod tests {
         let threads = Threads::with(2, Duration::MAX, |_| {});
         let mut used = HashSet::new();
         for _ in 0..100 {
-            used.insert(threads.run(this_thread).await.unwrap());
+            used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
         }
         // One that is idle for long ends.
         assert!(used.len() < 10, "{}", used.len());
@@ -284,8 +311,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_panics_is_an_error_and_no_more() {
         let threads = Threads::new(1);
-        assert!(matches!(threads.run(|| panic!("on purpose")).await, Err::<(), _>(Error::Panicked)));
-        assert_eq!(threads.run(|| 1).await.unwrap(), 1);
+        assert!(matches!(threads.run(Priority::Usual, || panic!("on purpose")).await, Err::<(), _>(Error::Panicked)));
+        assert_eq!(threads.run(Priority::Usual, || 1).await.unwrap(), 1);
     }
 
     #[tokio::test]
@@ -294,7 +321,7 @@ mod tests {
         static RUNNING: AtomicUsize = AtomicUsize::new(0);
         let threads = Threads::new(3);
         let calls = (0..50).map(|_| {
-            threads.run(|| {
+            threads.run(Priority::Usual, || {
                 let running = RUNNING.fetch_add(1, Ordering::SeqCst) + 1;
                 std::thread::yield_now();
                 RUNNING.fetch_sub(1, Ordering::SeqCst);
@@ -306,11 +333,26 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
+    async fn a_priority_is_that_of_one_call() {
+        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
+        let threads = Threads::new(1);
+        for priority in [Priority::Usual, Priority::Idle, Priority::Usual, Priority::Idle, Priority::Idle, Priority::Usual] {
+            let policy = match priority {
+                Priority::Usual => NormalThreadSchedulePolicy::Other,
+                Priority::Idle => NormalThreadSchedulePolicy::Idle,
+            };
+            let called = threads.run(priority, thread_schedule_policy).await.unwrap();
+            assert_eq!(called.unwrap(), ThreadSchedulePolicy::Normal(policy));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
     async fn the_lowest_priority_is_the_threads_own() {
         let niceness = || rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap();
         let before = niceness();
         let threads = Threads::with(1, Duration::MAX, |_| {});
-        let lowered = threads.run(move || {
+        let lowered = threads.run(Priority::Usual, move || {
             set_lowest_priority(Id::of_this_thread());
             niceness()
         });

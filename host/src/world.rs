@@ -14,6 +14,7 @@ use crate::live::Live;
 use crate::lookup::Answer;
 use crate::mount::Mount;
 use crate::object::SharedObject;
+use crate::record::{Question, Reply, Transcript};
 
 /// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
 /// that, and the span that log lines go into.
@@ -26,6 +27,8 @@ pub(crate) struct CallWorld {
     served: BTreeSet<GroupVersionKind>,
     /// What was read, and what came of it: a call that asks twice is answered twice the same.
     pub(crate) answers: BTreeMap<Read, Answer>,
+    /// What is noted down, if anybody wants it.
+    pub(crate) transcript: Option<Transcript>,
 }
 
 impl CallWorld {
@@ -48,6 +51,24 @@ impl CallWorld {
             children: by_kind,
             served: served.cloned().collect(),
             answers: BTreeMap::new(),
+            transcript: None,
+        }
+    }
+
+    /// From now on what is asked, told and said is noted down.
+    pub(crate) fn note_down(&mut self) {
+        self.transcript = Some(Transcript::default());
+    }
+
+    /// The children that the call can see, of each kind that is served.
+    pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
+        let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
+        self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
+    }
+
+    fn note(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.read(question(), reply);
         }
     }
 
@@ -79,7 +100,10 @@ impl World for CallWorld {
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
-        Ok(self.ask(question)?.first().map(bytes))
+        let reply = self.ask(question).map(|found| found.first().map(bytes));
+        let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
+        self.note(asked, || reply.clone().map(|found| found.into_iter().collect()));
+        reply
     }
 
     fn list(
@@ -88,15 +112,33 @@ impl World for CallWorld {
         namespace: Option<&str>,
         label_selector: Option<&str>,
     ) -> Result<Vec<Bytes>, ReadError> {
-        let selector: Selector = label_selector
-            .unwrap_or_default()
-            .parse()
-            .map_err(|error: gyre_core::selector::Error| ReadError::InvalidSelector(error.to_string()))?;
-        let question = self.live.lookup.list_question(kind, namespace, selector);
-        Ok(self.ask(question)?.iter().map(bytes).collect())
+        let selector = label_selector.unwrap_or_default().parse::<Selector>();
+        let reply: Reply = match selector {
+            Ok(selector) => {
+                let question = self.live.lookup.list_question(kind, namespace, selector);
+                self.ask(question).map(|found| found.iter().map(bytes).collect())
+            }
+            Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
+        };
+        let asked = || Question::List {
+            kind: kind.clone(),
+            namespace: namespace.map(str::to_owned),
+            label_selector: label_selector.map(str::to_owned),
+        };
+        self.note(asked, || reply.clone());
+        reply
+    }
+
+    fn answered(&mut self, texts: &[&[u8]]) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.answered(texts);
+        }
     }
 
     fn log(&mut self, line: LogLine) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.log.push(line.clone());
+        }
         let LogLine { level, message, fields, .. } = line;
         // What a plugin says stays in its line, and is none of another's.
         let message = without_control(&message);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Host, config_map};
+use crate::harness::{Cluster, Host, config_map, websites};
 
 const WEBSITES: usize = 20;
 const TEMPLATES: [&str; 2] = ["plain", "fancy"];
@@ -88,6 +88,7 @@ fn written(requests: &[AuditEvent]) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it() {
     let Some(cluster) = Cluster::for_test("composed", &["composed"]) else { return };
+    let _websites = websites();
     // Defaults are of no namespace, so the host is confined to none.
     let host = cluster.host(&[gyre_artifacts::WEBSITE], &[]);
     let websites: Vec<Value> = (0..WEBSITES).map(website).collect();
@@ -171,4 +172,5 @@ fn what_a_template_or_the_defaults_change_rolls_exactly_those_that_depend_on_it(
     cluster.settled(&host);
     serve(&cluster, "plain", "third", 1);
     serve(&cluster, "fancy", "second", 1);
+    cluster.kubectl(&["delete", "-n", "composed", "website", "--all"]);
 }

@@ -22,6 +22,7 @@ mod logs;
 mod many;
 mod memo;
 mod metrics;
+mod migration;
 mod mounts;
 mod ownership;
 mod plane;

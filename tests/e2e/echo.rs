@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition, guest_crds};
+use crate::harness::{Cluster, condition, finish_pod_of, guest_crds};
 
 fn echo(namespace: &str, name: &str, message: &str) -> String {
     json!({
@@ -12,16 +12,6 @@ fn echo(namespace: &str, name: &str, message: &str) -> String {
         "spec": { "message": message },
     })
     .to_string()
-}
-
-/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller then finishes the Job.
-fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
-    let uid = &job["metadata"]["uid"];
-    let pod = cluster.eventually("the Pod", || {
-        let pods = cluster.list(namespace, "pods");
-        pods.into_iter().find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid)
-    });
-    cluster.patch_status(namespace, "pod", pod["metadata"]["name"].as_str().unwrap(), &json!({ "phase": "Succeeded" }));
 }
 
 /// The fields that the host applied, as the API server keeps them by manager.

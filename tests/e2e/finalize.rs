@@ -1,6 +1,7 @@
 //! The way down: in which order, what holds it up, and that it is possible without the plugin. Finalizers that a host leaves behind
 //! would keep objects, and their namespaces, for ever.
 
+use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest, with_kind};
@@ -122,6 +123,30 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
     cluster.eventually("the finalizer", || {
         (finalizers(&cluster.get("missing", "finalizing", "living")?) == [FINALIZER]).then_some(())
     });
+}
+
+/// An inventory that two hosts shared would have each let go what the other one has mounted.
+#[test]
+fn deployments_without_a_name_do_not_let_go_each_others_parents() {
+    let Some(cluster) = Cluster::for_test("unnamed", &["unnamed"]) else { return };
+    let folder = Folder::new();
+    let run = |file: &str, plugin: &str| {
+        let mounts = json!([{ "plugin": plugin, "namespaces": ["unnamed"] }]);
+        let file = folder.put(file, json!({ "mounts": mounts }).to_string());
+        cluster.host_with(&[], &[], &["--config", &file])
+    };
+    let first = run("first.yaml", gyre_artifacts::probes::FINALIZING);
+    cluster.apply_all(&[finalizing("unnamed", "it", ""), guest("Fickle", "unnamed", "it", json!({}))]);
+    cluster.ready("unnamed", "finalizing", "it");
+    let Some(mark) = cluster.audit_mark() else { return };
+    let second = run("second.yaml", gyre_artifacts::probes::FICKLE);
+    cluster.eventually("the second one to work", || (second.calls("fickle") > 0.0).then_some(()));
+    cluster.settled(&second);
+    cluster.settled(&first);
+    assert!(!second.log().contains("no longer mounted"), "{}", second.log());
+    let is_about_parents = |event: &AuditEvent| event.resource == "finalizings" && event.verb == "patch";
+    assert_eq!(cluster.requests(mark).into_iter().find(is_about_parents), None);
+    assert_eq!(finalizers(&cluster.get("unnamed", "finalizing", "it").unwrap()), [FINALIZER]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// A namespace of the shared cluster, with one user in it.
 pub(crate) struct Cluster {
     pub(crate) plane: Plane,
-    test: String,
+    pub(crate) test: String,
     kubeconfig: PathBuf,
     /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
     home: String,
@@ -75,10 +75,10 @@ impl Cluster {
 
     /// As [`Cluster::host`], with more arguments.
     pub(crate) fn host_with(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
-        self.host_by(&self.kubeconfig, plugins, namespaces, arguments)
+        self.host_as(&self.kubeconfig, plugins, namespaces, arguments)
     }
 
-    /// A network between hosts and the API server, and the kubeconfig for [`Cluster::host_by`] that leads through it.
+    /// A network between hosts and the API server, and the kubeconfig for [`Cluster::host_as`] that leads through it.
     pub(crate) fn proxy(&self) -> (Proxy, PathBuf) {
         let kubeconfig = std::fs::read_to_string(&self.kubeconfig).expect("a kubeconfig");
         let scheme_ends = kubeconfig.find("://").expect("a URL") + "://".len();
@@ -91,7 +91,7 @@ impl Cluster {
     }
 
     /// As [`Cluster::host_with`], with a kubeconfig of its own.
-    pub(crate) fn host_by(&self, kubeconfig: &Path, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
+    pub(crate) fn host_as(&self, kubeconfig: &Path, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
@@ -323,6 +323,12 @@ pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Held by tests whose hosts see the Websites of all namespaces. They leave none behind.
+pub(crate) fn websites() -> MutexGuard<'static, ()> {
+    static WEBSITES: Mutex<()> = Mutex::new(());
+    WEBSITES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }
@@ -431,6 +437,16 @@ pub(crate) fn with_kind(probe: &str, kind: &str, another: &str) -> Vec<u8> {
     let [at] = places[..] else { panic!("{kind} is there {} times", places.len()) };
     component[at..at + kind.len()].copy_from_slice(another.as_bytes());
     component
+}
+
+/// Says what a kubelet would say of a Job's Pod whose container has ended well; the Job controller then finishes the Job.
+pub(crate) fn finish_pod_of(cluster: &Cluster, namespace: &str, job: &Value) {
+    let uid = &job["metadata"]["uid"];
+    let pod = cluster.eventually("the Pod", || {
+        let pods = cluster.list(namespace, "pods");
+        pods.into_iter().find(|pod| pod["metadata"]["ownerReferences"][0]["uid"] == *uid)
+    });
+    cluster.patch_status(namespace, "pod", pod["metadata"]["name"].as_str().unwrap(), &json!({ "phase": "Succeeded" }));
 }
 
 /// The finalizers of an object.

@@ -35,7 +35,7 @@ fn not_ready(cluster: &Cluster, host: &Host, name: &str, why: &str) {
 fn a_host_is_not_ready_while_its_api_server_is_gone_and_alive_all_the_time() {
     let Some(cluster) = Cluster::for_test("probes", &["probes"]) else { return };
     let (proxy, kubeconfig): (Proxy, _) = cluster.proxy();
-    let host = cluster.host_by(&kubeconfig, &[gyre_artifacts::ECHO], &["probes"], &[]);
+    let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes"], &[]);
     ready(&cluster, &host);
 
     proxy.cut();
@@ -58,7 +58,7 @@ fn a_host_that_starts_without_its_api_server_is_alive_and_not_ready_until_there_
     let Some(cluster) = Cluster::for_test("probes-start", &["probes-start"]) else { return };
     let (proxy, kubeconfig) = cluster.proxy();
     proxy.cut();
-    let host = cluster.host_by(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-start"], &[]);
+    let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-start"], &[]);
     not_ready(&cluster, &host, "api-server", "it has not answered yet");
     proxy.mend();
     ready(&cluster, &host);
@@ -84,7 +84,7 @@ fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
 fn probes_say_which_checks_there_are_and_leave_out_those_that_they_are_told_to() {
     let Some(cluster) = Cluster::for_test("probes-verbose", &["probes-verbose"]) else { return };
     let (proxy, kubeconfig) = cluster.proxy();
-    let host = cluster.host_by(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);
+    let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);
     ready(&cluster, &host);
     assert_eq!(host.http("/readyz").1, "ok\n");
     let all = "[+]api-server ok\n[+]mounts ok\n[+]watches ok\ncheck passed\n";

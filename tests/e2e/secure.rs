@@ -130,7 +130,7 @@ fn metrics_and_state_are_for_those_who_are_permitted_and_the_probes_for_everybod
     let first = put_certificate(&certificates);
     let path = certificates.path();
     let arguments = ["--name", "secure", "--metrics-secure", "--metrics-cert-path", &path];
-    let host = cluster.host_by(&kubeconfig, &[gyre_artifacts::ECHO], &["secure"], &arguments);
+    let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["secure"], &arguments);
     let ask = |path: &str, token: Option<&str>| get(&host, path, token, Trust::Only(&first)).expect("an answer");
     cluster.eventually("it to be ready", || (ask("/readyz", None).0 == 200).then_some(()));
     assert_eq!(ask("/healthz", None).0, 200);

@@ -1,36 +1,6 @@
-{{/* The resources of the plugins that the image brings, by their files. */}}
+{{/* The rules of the plugins that the image brings, by their files: what the host reads where their objects are, what besides if that is everywhere, and what whoever writes for them does. */}}
 {{- define "gyre.builtin" -}}
-/plugins/echo.wasm: {group: mmontes.io, parents: echos, childGroup: batch, children: jobs}
-/plugins/scheduled_echo.wasm: {group: mmontes.io, parents: scheduledechos, childGroup: batch, children: cronjobs}
-{{- end -}}
-
-{{/* What whoever writes for such a plugin does. */}}
-{{- define "gyre.writes" -}}
-- apiGroups: [events.k8s.io]
-  resources: [events]
-  verbs: [create]
-- apiGroups: [{{ .group }}]
-  resources: [{{ .parents }}]
-  verbs: [get]
-- apiGroups: [{{ .group }}]
-  resources: [{{ .parents }}/status]
-  verbs: [patch]
-- apiGroups: [{{ .group }}]
-  resources: [{{ .parents }}/finalizers]
-  verbs: [update]
-- apiGroups: [{{ .childGroup }}]
-  resources: [{{ .children }}]
-  verbs: [create, delete, get, patch]
-{{- end -}}
-
-{{/* What the host does for it, whoever writes. */}}
-{{- define "gyre.reads" -}}
-- apiGroups: [{{ .group }}]
-  resources: [{{ .parents }}]
-  verbs: [list, watch]
-- apiGroups: [{{ .childGroup }}]
-  resources: [{{ .children }}]
-  verbs: [list, watch]
+{{- .Files.Get "files/rules.json" -}}
 {{- end -}}
 
 {{/* Adds rules to those of an account in a namespace. Takes a list: all of them, the account (none: the host's), the namespace (none: everywhere), the rules. */}}
@@ -58,15 +28,18 @@
 {{- $all := dict -}}
 {{- $config := include "gyre.config" . | fromYaml -}}
 {{- $defaults := $config.defaults | default dict -}}
-{{- $builtin := include "gyre.builtin" . | fromYaml -}}
+{{- $builtin := include "gyre.builtin" . | fromJson -}}
 {{- $everyPlace := list -}}
 {{- range $mount := $config.mounts | default list -}}
 {{- range $place := include "gyre.places" (list $root $defaults $mount) | fromJsonArray -}}
 {{- $everyPlace = append $everyPlace $place | uniq -}}
 {{- with get $builtin $mount.plugin -}}
 {{- $writer := $mount.impersonate | default "" -}}
-{{- include "gyre.grant" (list $all "" $place (include "gyre.reads" . | fromYamlArray)) -}}
-{{- include "gyre.grant" (list $all $writer $place (include "gyre.writes" . | fromYamlArray)) -}}
+{{- include "gyre.grant" (list $all "" $place .reads) -}}
+{{- if not ($mount.namespaces | default $defaults.namespaces) -}}
+{{- include "gyre.grant" (list $all "" "" .readsEverywhere) -}}
+{{- end -}}
+{{- include "gyre.grant" (list $all $writer $place .writes) -}}
 {{- end -}}
 {{- end -}}
 {{- with $mount.impersonate -}}

@@ -32,9 +32,11 @@
 //! and finds its claim gone when it asks. A virtual machine that is halted together with its clock is beyond what anything here can
 //! see.
 //!
-//! Two limits, both also of client-go. A claim says when a request may be *sent*: one that is on its way for longer than the difference of lease duration and
-//! renew deadline may arrive when another has the claim. And the lease must not be deleted: who has seen it before waits its duration
-//! all the same, but a process that starts just then finds nothing, and creates it.
+//! Two limits, both also of client-go. A claim says when a request may be *sent*: one that is on its way for longer than the difference of
+//! lease duration and renew deadline ([`Timing::margin`]) may arrive when another has the claim. The host has the system give up a
+//! connection whose peer acknowledges nothing for so long; what is left are proxies that hold back what they have acknowledged, and the
+//! moment between looking at the claim and handing the request to the system. And the lease must not be deleted: who has seen it before
+//! waits its duration all the same, but a process that starts just then finds nothing, and creates it.
 //!
 //! # One for all mounts, or one for each
 //!

@@ -1,8 +1,10 @@
 //! Compiled code on disk.
 //!
 //! Machine code that someone else wrote would run with the host's own rights, outside of every sandbox. So it is only
-//! loaded from a regular file and a directory that belong to our user, which nobody else may write to, and if it is what
-//! was stored, to the byte. Everything else is ignored, said in the log, and compiled anew.
+//! loaded from a regular file and a directory that belong to our user or to root, which nobody else may write to, and if it
+//! is what was stored, to the byte. Everything else is ignored, said in the log, and compiled anew. There may be directories
+//! which are only read beside the one that is written to: an image brings the code of its plugins in one that belongs to root,
+//! and whoever runs it mounts a volume for the code of others.
 //!
 //! For each component there are two files: `<component>-<engine>.cwasm`, as wasmtime maps it, and beside it
 //! `<component>-<engine>.sha256`. Checks are made on what was opened, not on a name that may change meanwhile.
@@ -35,7 +37,7 @@ enum Error {
         #[source]
         source: std::io::Error,
     },
-    #[error("{what} belongs to user {owner}, not to {ours}")]
+    #[error("{what} belongs to user {owner}, neither to {ours} nor to root")]
     ForeignOwner { what: &'static str, owner: u32, ours: u32 },
     #[error("{what} may be written by others (mode {mode:o})")]
     ForeignWriters { what: &'static str, mode: RawMode },
@@ -157,11 +159,12 @@ fn open(directory: &OwnedFd, name: &str, what: &'static str) -> Result<Option<Fi
     }
 }
 
-/// Ours, and nobody else may write to it. Gives the mode.
+/// Ours or root's, and nobody else may write to it. Gives the mode.
 fn check_ours(file: &impl AsFd, what: &'static str) -> Result<RawMode, Error> {
     let stat = rustix::fs::fstat(file).map_err(io("a file cannot be looked at"))?;
     let ours = rustix::process::geteuid().as_raw();
-    if stat.st_uid != ours {
+    // Root could change this process itself.
+    if stat.st_uid != ours && stat.st_uid != 0 {
         return Err(Error::ForeignOwner { what, owner: stat.st_uid, ours });
     }
     if Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
@@ -212,9 +215,9 @@ fn deserialize(engine: &Engine, code: &File) -> Result<Component, Error> {
     // By descriptor: the file that was checked, whatever its name now means.
     let path = format!("/proc/self/fd/{}", code.as_raw_fd());
     // SAFETY: the contents must be what `Component::serialize` gave, and must not change while they are mapped. The file is
-    // regular, belongs to our user and is writable by it alone, and its checksum is the one that was stored beside it; this
+    // regular, belongs to our user or to root and is writable by its owner alone, and its checksum is the one that was stored beside it; this
     // program replaces such files by renaming and never writes to one that bears its final name. Someone who acts as our
-    // user could do both, but could also change this process itself.
+    // user or as root could do both, but could also change this process itself.
     let component = unsafe { Component::deserialize_file(engine, path) };
     component.map_err(|error| Error::Unloadable(format!("{error:#}")))
 }

@@ -16,7 +16,7 @@ use crate::settings;
 use crate::state::{Access, State};
 use crate::verdict::{self, Phase};
 use crate::wasi;
-use crate::wit::latest::{Instance, Prepared};
+use crate::wit::latest::{self, Instance, Prepared};
 use crate::world::{Nothing, World};
 
 /// How much larger than the answer itself the host's copy of it may be while it is read. Many small children weigh more
@@ -64,6 +64,11 @@ impl Plugin {
     /// What it says of itself; valid.
     pub fn manifest(&self) -> &Manifest {
         &self.0.manifest
+    }
+
+    /// The version of the contract (`gyre:plugin`) that it was built for.
+    pub fn contract(&self) -> &'static str {
+        latest::VERSION
     }
 
     /// How its machine code was come by.

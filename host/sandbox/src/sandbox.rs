@@ -28,6 +28,8 @@ pub const TICK: Duration = Duration::from_millis(10);
 pub struct Options {
     /// Where compiled code is kept between runs, in a directory `compiled` of our own that is made in it; none: nowhere.
     pub cache_dir: Option<PathBuf>,
+    /// Where else compiled code is looked for, as another sandbox has kept it: nothing is written there.
+    pub compiled_dirs: Vec<PathBuf>,
     /// How many calls run at the same time; further ones wait. The pool's size follows.
     pub concurrent_calls: u32,
     /// The largest [`crate::Limits::memory_bytes`] that counts.
@@ -39,7 +41,7 @@ impl Default for Options {
         // A call occupies a CPU from start to end, so more at once than CPUs only adds memory.
         let concurrent_calls = std::thread::available_parallelism().map_or(2, |cpus| cpus.get() as u32);
         // What JavaScript and Python components need comfortably.
-        Self { cache_dir: None, concurrent_calls, max_memory_bytes: 128 << 20 }
+        Self { cache_dir: None, compiled_dirs: Vec::new(), concurrent_calls, max_memory_bytes: 128 << 20 }
     }
 }
 
@@ -69,6 +71,8 @@ pub struct Sandbox {
     shared: Arc<Shared>,
     linker: Linker<State>,
     cache: Option<Cache>,
+    /// Those that are only read.
+    compiled: Vec<Cache>,
 }
 
 /// What plugins need to run.
@@ -95,7 +99,8 @@ impl Sandbox {
         let ticker = Ticker::start(Arc::clone(&gate), engine.clone()).map_err(Error::Ticker)?;
         let idle = Idle::new(options.concurrent_calls);
         let shared = Shared { engine, gate, idle, max_memory_bytes: options.max_memory_bytes, _ticker: ticker };
-        Ok(Self { shared: Arc::new(shared), linker, cache: options.cache_dir.map(Cache::new) })
+        let compiled = options.compiled_dirs.into_iter().map(Cache::new).collect();
+        Ok(Self { shared: Arc::new(shared), linker, cache: options.cache_dir.map(Cache::new), compiled })
     }
 
     /// Compiles a component, or finds it compiled, and asks it what it is. Blocks the thread: compiling takes some 100 ms
@@ -122,19 +127,21 @@ impl Sandbox {
 
     /// Whether [`Sandbox::load`] would find this component compiled on disk.
     pub fn is_compiled(&self, bytes: &[u8]) -> bool {
-        self.cache.as_ref().is_some_and(|cache| cache.load(&self.shared.engine, &Digest::of(bytes)).is_some())
+        self.find_compiled(&Digest::of(bytes)).is_some()
+    }
+
+    fn find_compiled(&self, digest: &Digest) -> Option<Component> {
+        self.cache.iter().chain(&self.compiled).find_map(|cache| cache.load(&self.shared.engine, digest))
     }
 
     fn component(&self, bytes: &[u8], digest: &Digest) -> Result<(Component, CodeSource), load::Error> {
-        let Some(cache) = &self.cache else {
-            let component = Component::from_binary(&self.shared.engine, bytes);
-            return Ok((component.map_err(|error| load::compile_error(&error))?, CodeSource::Compiled));
-        };
-        if let Some(component) = cache.load(&self.shared.engine, digest) {
+        if let Some(component) = self.find_compiled(digest) {
             return Ok((component, CodeSource::Cache));
         }
         let component = Component::from_binary(&self.shared.engine, bytes).map_err(|error| load::compile_error(&error))?;
-        cache.store(&component, digest);
+        if let Some(cache) = &self.cache {
+            cache.store(&component, digest);
+        }
         Ok((component, CodeSource::Compiled))
     }
 }

@@ -130,6 +130,13 @@ impl State {
         (&mut self.console, world)
     }
 
+    /// Shows the world the texts of an answer.
+    pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
+        if let Access::Open { world, .. } = &mut self.access {
+            world.answered(texts);
+        }
+    }
+
     /// The world, if this call may look at it and the manifest declares the kind. The outer error ends the call; the inner
     /// one is the plugin's to handle.
     pub(crate) fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn World, ReadError>, Error> {

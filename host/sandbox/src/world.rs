@@ -90,6 +90,12 @@ pub trait World: Any + Send {
 
     /// Takes a log line. At most [`crate::Limits::log_lines`] of them come in a call.
     fn log(&mut self, line: LogLine);
+
+    /// Shows the JSON texts of the answer as the plugin wrote them: those of the children that it applies, in order, then that of the
+    /// status. It comes before they are read, so also if they are not JSON at all, or too large.
+    fn answered(&mut self, texts: &[&[u8]]) {
+        let _ = texts;
+    }
 }
 
 impl dyn World {

@@ -69,7 +69,7 @@ impl Reader<'_> {
             return configuration;
         };
         if let Some(name) = map.get("name").as_ref().and_then(label) {
-            configuration.name = name;
+            configuration.name = Said { value: Some(name.value), place: name.place };
         }
         if let Some(defaults) = map.get("defaults").and_then(|defaults| defaults.map("the defaults", &POLICY)) {
             configuration.defaults = policy(&defaults, &configuration.defaults);

@@ -26,8 +26,8 @@ pub(crate) struct Said<T> {
 /// All that a configuration says.
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// What the deployment is called.
-    pub(crate) name: Said<String>,
+    /// What the deployment is called; none: nobody says.
+    pub(crate) name: Said<Option<String>>,
     /// What holds for each mount that does not say otherwise.
     pub(crate) defaults: Policy,
     /// The mounts that are listed.
@@ -57,7 +57,7 @@ impl Configuration {
     /// Nothing is said, at a place.
     pub(crate) fn empty(place: Place) -> Self {
         Self {
-            name: Said { value: NAME.to_owned(), place },
+            name: Said { value: None, place },
             defaults: Policy::default(),
             mounts: Vec::new(),
             directory: None,

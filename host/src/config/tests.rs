@@ -290,7 +290,7 @@ async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
         (
             "gyre.yaml",
             b"name: other\nmounts: []",
-            "gyre.yaml:1:7: name: the deployment is called gyre while it runs, not other",
+            "gyre.yaml:1:7: name: the deployment runs without a name, and cannot come to be called other",
         ),
         (
             "gyre.yaml",

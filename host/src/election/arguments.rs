@@ -1,5 +1,6 @@
 //! The arguments of leader election, and echoperator's variables for them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -65,6 +66,7 @@ impl ElectionArguments {
             identity: identity(self.ha_node_id.as_deref().unwrap_or(host)),
             timing: self.timing()?,
             clock: Clock::default(),
+            denials: Arc::default(),
         };
         Ok(Some((self.ha_scope, options)))
     }

@@ -1,6 +1,7 @@
 //! Leases in the cluster: reading and writing them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::election::share::Found;
@@ -11,7 +12,7 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions}
 use kube::{Api, Client, ResourceExt as _};
 use tracing::{debug, warn};
 
-use super::Options;
+use super::{Denials, Options};
 use crate::clock::Clock;
 use crate::kinds::error_chain;
 
@@ -26,6 +27,7 @@ pub(super) struct Leases {
     timeout: Duration,
     clock: Clock,
     labels: Labels,
+    denials: Arc<Denials>,
     /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
     /// was deleted is not made anew by a PUT, which for Leases would else be done.
     known: BTreeMap<String, Lease>,
@@ -47,6 +49,7 @@ impl Leases {
             timeout: options.timing.request_timeout(),
             clock: options.clock.clone(),
             labels,
+            denials: Arc::clone(&options.denials),
             known: BTreeMap::new(),
         }
     }
@@ -67,6 +70,12 @@ impl Leases {
                 Some(self.write(&name, Some(resource_version), record, *term, offers))
             }
         };
+        let denials = Arc::clone(&self.denials);
+        let verb = match &request {
+            Request::Read => "get",
+            Request::Create(_) => "create",
+            Request::Replace { .. } => "update",
+        };
         async move {
             let sent = async {
                 match (&request, lease) {
@@ -76,19 +85,26 @@ impl Leases {
                 }
             };
             let ended = tokio::time::timeout(timeout, sent).await;
-            answer(&name, ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into()))))
+            let ended = ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into())));
+            denials.note(verb, &ended);
+            answer(&name, ended)
         }
     }
 
     /// Lists the Leases of the deployment; none: they cannot be had.
     pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
         let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
+        let denials = Arc::clone(&self.denials);
         async move {
             let parameters = match labels {
                 Labels::None => ListParams::default(),
                 Labels::Election(name) => ListParams::default().labels(&format!("{ELECTION_LABEL}={name}")),
             };
-            match tokio::time::timeout(timeout, api.list(&parameters)).await {
+            let ended = tokio::time::timeout(timeout, api.list(&parameters)).await;
+            if let Ok(answer) = &ended {
+                denials.note("list", answer);
+            }
+            match ended {
                 Ok(Ok(list)) => Some(list.items),
                 Ok(Err(error)) => {
                     warn!(error = %error_chain(&error), "cannot list the Leases");

@@ -66,6 +66,7 @@ fn options(identity: &str) -> Options {
         identity: identity.to_owned(),
         timing: Timing::default(),
         clock,
+        denials: Arc::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use gyre_chart_tests::{chart, root};
 use gyre_controlplane::{ControlPlane, Options, shared_or_skip, start_or_skip};
 use serde_json::{Value, json};
 
+use crate::matrix;
 use crate::render::folders;
 
 /// Runs a command, and returns what it prints, of both kinds. Errors: it fails.
@@ -41,18 +42,24 @@ fn a_real_server_takes_all_that_is_rendered() -> anyhow::Result<()> {
     for name in [NAMESPACE, "grafana", "team-a", "team-b", "team-c"] {
         namespace(cluster, name)?;
     }
-    for case in folders("cases") {
+    let cases = folders("cases").into_iter().map(|case| -> anyhow::Result<(String, Vec<Value>)> {
         let release = Release::of(&case.join("values.yaml"))?;
         let rendered = helm.template(&release)?.map_err(anyhow::Error::msg)?;
+        Ok((case.display().to_string(), helm::documents(&rendered)?))
+    });
+    // Some of it: each takes seconds.
+    let matrix =
+        matrix::matrix().into_iter().skip(3).step_by(4).map(|values| Ok((values.to_string(), matrix::render(&helm, &values)?)));
+    for rendered in cases.chain(matrix) {
+        let (case, objects) = rendered?;
         // The cluster has no Prometheus.
-        let objects = helm::documents(&rendered)?;
         let objects: Vec<&Value> = objects.iter().filter(|object| object["kind"] != "ServiceMonitor").collect();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        let said = dry_run(cluster, &list).with_context(|| case.display().to_string())?;
+        let said = dry_run(cluster, &list).with_context(|| case.clone())?;
         assert_eq!(said.lines().filter(|line| line.contains("serverside-applied")).count(), objects.len(), "{said}");
         // Whoever gives a release a name with dots is warned of what follows from it.
         let warned = said.lines().find(|line| line.contains("Warning") && !line.contains("a DNS label is recommended"));
-        assert_eq!(warned, None, "{}", case.display());
+        assert_eq!(warned, None, "{case}");
     }
     Ok(())
 }
@@ -148,7 +155,8 @@ fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
     helm(&["install", "echoperator", &old, "--server-side=false"])?;
     let refused = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator"]).unwrap_err();
     assert!(format!("{refused:#}").contains("invalid ownership metadata"), "{refused:#}");
-    let said = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator", "--take-ownership"])?;
+    let set = "nameOverride=echoperator,image.repository=registry.example.com/gyre";
+    let said = helm(&["upgrade", "echoperator", &new, "--set", set, "--take-ownership"])?;
     assert!(said.contains("runs as the Deployment echoperator in the namespace old"), "{said}");
     assert!(!said.contains("WARNING"), "{said}");
 

@@ -1,15 +1,17 @@
 //! A real host with the configuration, the environment and the permissions that the chart gives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::chart;
 use gyre_chart_tests::helm::Helm;
-use gyre_controlplane::{ControlPlane, Guarded, Options, start_or_skip};
+use gyre_controlplane::{AuditEvent, ControlPlane, Guarded, Mark, Options, start_or_skip};
 use serde_json::{Value, json};
 
 use crate::cluster::namespace;
@@ -19,26 +21,108 @@ use crate::programs::{gyre_or_skip, plugins_or_skip};
 const PATIENCE: Duration = Duration::from_secs(90);
 const NAMESPACE: &str = "installed";
 
-/// Runs `gyre run` as the pods would, with the token of their account; only where files lie and what it listens on is said otherwise.
-fn start(cluster: &ControlPlane, gyre: &Path, plugins: &Path, folder: &Path) -> anyhow::Result<Guarded> {
-    let map = |name: &str| -> anyhow::Result<BTreeMap<String, String>> {
-        let text =
-            cluster.kubectl_stdout(&["--namespace", NAMESPACE, "get", "configmap", name, "--output", "jsonpath={.data}"])?;
-        Ok(serde_json::from_str(&text)?)
-    };
-    let files = map("gyre-config")?;
-    let config = files.get("gyre.yaml").context("no gyre.yaml")?.replace("/plugins", &plugins.display().to_string());
-    let file = folder.join("gyre.yaml");
-    fs::write(&file, config)?;
-    let mut command = Command::new(gyre);
-    command.arg("run").arg("--config").arg(&file).args(["--listen", "off"]);
-    command.arg("--kubeconfig").arg(cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")?);
-    command
-        .envs(map("gyre")?)
-        .env("HOSTNAME", "gyre-0")
-        .env("HA_NODE_ID", "gyre-0")
-        .env("GYRE_CODE_CACHE", folder.join("code"));
-    Guarded::spawn("gyre", &command, &folder.join("gyre.log"), Duration::from_secs(10))
+/// A release of the chart in a cluster of its own: other tests replace the CustomResourceDefinitions.
+struct Installed {
+    cluster: ControlPlane,
+    gyre: PathBuf,
+    plugins: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+/// A host that runs as its pods would.
+struct Host {
+    process: Guarded,
+}
+
+impl Installed {
+    /// With these values; or none, after having skipped the test that calls it.
+    #[track_caller]
+    fn or_skip(values: &Value) -> anyhow::Result<Option<Self>> {
+        let Some(gyre) = gyre_or_skip()? else { return Ok(None) };
+        let Some(_) = Helm::or_skip()? else { return Ok(None) };
+        let Some(plugins) = plugins_or_skip()? else { return Ok(None) };
+        let Some(cluster) = start_or_skip(Options::default())? else { return Ok(None) };
+        namespace(&cluster, NAMESPACE)?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("values.json");
+        fs::write(&file, values.to_string())?;
+        let mut install = cluster.helm()?;
+        install.args(["install", "gyre", "--namespace", NAMESPACE, "--values"]).arg(file).arg(chart()).stdin(Stdio::null());
+        let output = install.output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(Some(Self { cluster, gyre, plugins, folder }))
+    }
+
+    /// Runs `gyre run` as the pods would, with the token of their account; only where files lie and what it listens on is said otherwise.
+    fn start(&self) -> anyhow::Result<Host> {
+        let map = |name: &str| -> anyhow::Result<BTreeMap<String, String>> {
+            Ok(serde_json::from_str(&self.get(&["get", "configmap", name, "--output", "jsonpath={.data}"])?)?)
+        };
+        let files = map("gyre-config")?;
+        let config = files.get("gyre.yaml").context("no gyre.yaml")?.replace("/plugins", &self.plugins.display().to_string());
+        let folder = self.folder.path();
+        let file = folder.join("gyre.yaml");
+        fs::write(&file, config)?;
+        let mut command = Command::new(&self.gyre);
+        command.arg("run").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0"]);
+        command.arg("--kubeconfig").arg(self.cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")?);
+        command
+            .envs(map("gyre")?)
+            .env("HOSTNAME", "gyre-0")
+            .env("HA_NODE_ID", "gyre-0")
+            .env("GYRE_CODE_CACHE", folder.join("code"));
+        let log = tempfile::Builder::new().prefix("gyre-").suffix(".log").tempfile_in(folder)?.into_temp_path();
+        Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
+    }
+
+    /// What kubectl prints, in the namespace of the release.
+    fn get(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.cluster.kubectl_stdout(&[&["--namespace", NAMESPACE], arguments].concat())
+    }
+
+    fn get_json(&self, resource: &str) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.get(&["get", resource, "--output", "json"])?)?)
+    }
+
+    fn create(&self, kind: &str, name: &str) -> anyhow::Result<()> {
+        let spec =
+            if kind == "Echo" { json!({"message": "Hello"}) } else { json!({"message": "Hello", "schedule": "0 0 1 1 *"}) };
+        let metadata = json!({"name": name, "namespace": NAMESPACE});
+        let object = json!({"apiVersion": "mmontes.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
+        self.cluster.apply(&object.to_string()).map(drop)
+    }
+
+    fn is_ready(&self, resource: &str) -> anyhow::Result<()> {
+        let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+        self.get(&["wait", "--for=condition=Ready", resource, &timeout]).map(drop)
+    }
+
+    /// Whether the account of the pods may do that.
+    fn may(&self, verb: &str, resource: &str) -> anyhow::Result<bool> {
+        let (resource, subresource) = resource.split_once("//").unwrap_or((resource, ""));
+        let (subresource, account) =
+            (format!("--subresource={subresource}"), format!("--as=system:serviceaccount:{NAMESPACE}:gyre"));
+        let arguments = ["auth", "can-i", verb, resource, &subresource, "--namespace", NAMESPACE, "--quiet", account.as_str()];
+        Ok(self.cluster.kubectl().args(arguments).stdin(Stdio::null()).status()?.success())
+    }
+}
+
+impl Host {
+    fn log(&self) -> String {
+        fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
+    }
+
+    /// What `/readyz` answers; none: it does not yet.
+    fn readiness(&self) -> Option<String> {
+        let log = self.log();
+        let (_, rest) = log.split_once("serving /healthz")?.1.split_once("127.0.0.1:")?;
+        let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).ok()?;
+        write!(stream, "GET /readyz HTTP/1.0\r\nHost: gyre\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    }
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
@@ -50,70 +134,220 @@ fn until(what: &str, mut is_so: impl FnMut() -> anyhow::Result<bool>) -> anyhow:
     Ok(())
 }
 
-fn create(cluster: &ControlPlane, kind: &str, name: &str) -> anyhow::Result<()> {
-    let spec = if kind == "Echo" { json!({"message": "Hello"}) } else { json!({"message": "Hello", "schedule": "0 0 1 1 *"}) };
-    let metadata = json!({"name": name, "namespace": NAMESPACE});
-    let object = json!({"apiVersion": "mmontes.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec});
-    cluster.apply(&object.to_string()).map(drop)
-}
-
-fn is_ready(cluster: &ControlPlane, resource: &str) -> anyhow::Result<()> {
-    let arguments = ["--namespace", NAMESPACE, "wait", "--for=condition=Ready", resource];
-    cluster.kubectl_stdout(&[&arguments[..], &[&format!("--timeout={}s", PATIENCE.as_secs())]].concat()).map(drop)
-}
-
-/// What the chart grants is enough, and a host that lacks one rule says which.
 #[test]
 fn the_host_works_with_what_the_chart_grants_it() -> anyhow::Result<()> {
-    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
-    let Some(_) = Helm::or_skip()? else { return Ok(()) };
-    let Some(plugins) = plugins_or_skip()? else { return Ok(()) };
-    // Its own: other tests replace the CustomResourceDefinitions.
-    let Some(cluster) = start_or_skip(Options::default())? else { return Ok(()) };
-    let cluster = &cluster;
-    namespace(cluster, NAMESPACE)?;
-    let mut install = cluster.helm()?;
-    install.args(["install", "gyre", "--namespace", NAMESPACE, "--take-ownership"]).arg(chart()).stdin(Stdio::null());
-    let output = install.output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-
-    let folder = tempfile::tempdir()?;
-    let host = start(cluster, &gyre, &plugins, folder.path())?;
-    let log = || fs::read_to_string(host.log()).unwrap_or_default();
-    create(cluster, "Echo", "hello")?;
-    create(cluster, "ScheduledEcho", "hello")?;
-    is_ready(cluster, "echo/hello").with_context(log)?;
-    is_ready(cluster, "scheduledecho/hello").with_context(log)?;
+    let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
+    let host = installed.start()?;
+    installed.create("Echo", "hello")?;
+    installed.create("ScheduledEcho", "hello")?;
+    installed.is_ready("echo/hello").with_context(|| host.log())?;
+    installed.is_ready("scheduledecho/hello").with_context(|| host.log())?;
     // A change, a deletion, an event and the inventory take other verbs than a creation.
-    let patch =
-        ["--namespace", NAMESPACE, "patch", "scheduledecho/hello", "--type=merge", "--patch", r#"{"spec":{"message":"Bye"}}"#];
-    cluster.kubectl_stdout(&patch)?;
-    until("the CronJob follows", || {
-        let arguments = ["--namespace", NAMESPACE, "get", "cronjob/hello", "--output", "json"];
-        Ok(cluster.kubectl_stdout(&arguments)?.contains("Bye"))
-    })?;
-    let inventory =
-        cluster.kubectl_stdout(&["--namespace", NAMESPACE, "get", "configmap/gyre-inventory", "--output", "json"])?;
-    assert!(inventory.contains("scheduled-echo"), "{inventory}");
-    until("an event tells of the Job", || {
-        let arguments = ["--namespace", NAMESPACE, "get", "events", "--output", "json"];
-        Ok(cluster.kubectl_stdout(&arguments)?.contains("JobCreated"))
-    })?;
-    assert!(!log().contains("forbidden"), "{}", log());
+    installed.get(&["patch", "scheduledecho/hello", "--type=merge", "--patch", r#"{"spec":{"message":"Bye"}}"#])?;
+    until("the CronJob follows", || Ok(installed.get_json("cronjob/hello")?.to_string().contains("Bye")))?;
+    let inventory = installed.get_json("configmap/gyre-inventory")?;
+    assert!(inventory.to_string().contains("scheduled-echo"), "{inventory}");
+    until("an event tells of the Job", || Ok(installed.get_json("events")?.to_string().contains("JobCreated")))?;
+    assert!(host.readiness().is_some_and(|answer| answer.contains("200 OK")), "{:?}", host.readiness());
+    assert!(!host.log().contains("forbidden"), "{}", host.log());
+    Ok(())
+}
 
-    let role: Value = serde_json::from_str(&cluster.kubectl_stdout(&["get", "clusterrole/gyre", "--output", "json"])?)?;
-    let rules = role["rules"].as_array().context("no rules")?;
-    let kept: Vec<&Value> = rules.iter().filter(|rule| !rule.to_string().contains("echos/status")).collect();
-    assert!(kept.len() < rules.len(), "{rules:?}");
-    cluster.kubectl_stdout(&["patch", "clusterrole/gyre", "--type=merge", "--patch", &json!({"rules": kept}).to_string()])?;
-    until("the rule is gone", || {
-        let arguments =
-            ["auth", "can-i", "patch", "echos.mmontes.io", "--subresource=status", "--namespace", NAMESPACE, "--quiet"];
-        let account = format!("--as=system:serviceaccount:{NAMESPACE}:gyre");
-        Ok(!cluster.kubectl().args(arguments).arg(account).stdin(Stdio::null()).status()?.success())
-    })?;
-    create(cluster, "Echo", "refused")?;
-    let message =
-        r#"User "system:serviceaccount:installed:gyre" cannot patch resource "echos/status" in API group "mmontes.io""#;
-    until(message, || Ok(log().replace('\\', "").contains(message))).with_context(log)
+/// Where a ClusterRole is too much, replicas share the mounts, and one of these writes as somebody else.
+#[test]
+fn the_host_works_with_roles_alone() -> anyhow::Result<()> {
+    let values = json!({
+        "namespaces": [NAMESPACE],
+        "rbac": {"namespaced": true},
+        "ha": {"leaderElection": {"scope": "mount"}},
+        "config": {"mounts": [
+            {"plugin": "/plugins/echo.wasm", "impersonate": format!("{NAMESPACE}/echoer")},
+            {"plugin": "/plugins/scheduled_echo.wasm"},
+        ]},
+    });
+    let Some(installed) = Installed::or_skip(&values)? else { return Ok(()) };
+    let roles = installed.cluster.kubectl_stdout(&["get", "clusterroles,clusterrolebindings", "--output", "name"])?;
+    assert!(!roles.contains("gyre"), "{roles}");
+    let mut host = installed.start()?;
+    installed.create("Echo", "hello")?;
+    installed.create("ScheduledEcho", "hello")?;
+    installed.is_ready("echo/hello").with_context(|| host.log())?;
+    installed.is_ready("scheduledecho/hello").with_context(|| host.log())?;
+    assert!(host.readiness().is_some_and(|answer| answer.contains("200 OK")), "{:?}", host.readiness());
+    host.process.stop()?;
+    let log = host.log();
+    assert!(!log.contains("forbidden"), "{log}");
+    let held = installed.get(&["get", "leases", "--output", "jsonpath={.items[*].spec.holderIdentity}"])?;
+    assert!(held.trim().is_empty(), "all are given back: {held}");
+
+    installed.cluster.audit_barrier()?;
+    let account = format!("system:serviceaccount:{NAMESPACE}:gyre");
+    let writes = |event: &AuditEvent| event.user == account && event.is_write() && event.group != "coordination.k8s.io";
+    let mut writers = BTreeMap::<String, BTreeSet<String>>::new();
+    for event in installed.cluster.audit()?.matching(Mark::START, writes)? {
+        writers.entry(event.resource).or_default().insert(event.impersonated.unwrap_or_else(|| "itself".to_owned()));
+    }
+    let echoer = format!("system:serviceaccount:{NAMESPACE}:echoer");
+    for (resource, writer) in [("jobs", echoer.as_str()), ("echos", &echoer), ("cronjobs", "itself"), ("configmaps", "itself")]
+    {
+        assert_eq!(writers.get(resource), Some(&[writer.to_owned()].into()), "{resource}: {writers:?}");
+    }
+    Ok(())
+}
+
+/// A rule that is taken away, and where a host says that it misses it.
+struct Taken {
+    role: &'static str,
+    resource: &'static str,
+    verbs: &'static [&'static str],
+    /// What a host asks for first, as `kubectl auth can-i` takes it.
+    asked: (&'static str, &'static str),
+    /// What the API server says to that.
+    said: &'static str,
+    /// The check of `/readyz` that fails with it.
+    readiness: Option<&'static str>,
+    /// Whether it stands in the Echo's condition.
+    condition: bool,
+}
+
+const ALL: &str = "clusterrole/gyre";
+const OWN: &str = "role/gyre-host";
+
+const TAKEN: [Taken; 8] = [
+    Taken {
+        role: ALL,
+        resource: "echos",
+        verbs: &["list", "watch"],
+        asked: ("watch", "echos.mmontes.io"),
+        said: r#"cannot watch resource "echos" in API group "mmontes.io" at the cluster scope"#,
+        readiness: Some("watches"),
+        condition: false,
+    },
+    Taken {
+        role: ALL,
+        resource: "jobs",
+        verbs: &["list", "watch"],
+        asked: ("watch", "jobs.batch"),
+        said: r#"cannot watch resource "jobs" in API group "batch" at the cluster scope"#,
+        readiness: Some("watches"),
+        condition: false,
+    },
+    Taken {
+        role: ALL,
+        resource: "jobs",
+        verbs: &["patch"],
+        asked: ("patch", "jobs.batch"),
+        said: r#"cannot patch resource "jobs" in API group "batch" in the namespace "installed""#,
+        readiness: None,
+        condition: true,
+    },
+    Taken {
+        role: ALL,
+        resource: "jobs",
+        verbs: &["create"],
+        asked: ("create", "jobs.batch"),
+        said: r#"cannot create resource "jobs" in API group "batch" in the namespace "installed""#,
+        readiness: None,
+        condition: true,
+    },
+    Taken {
+        role: ALL,
+        resource: "echos/status",
+        verbs: &["patch"],
+        asked: ("patch", "echos.mmontes.io//status"),
+        said: r#"cannot patch resource "echos/status" in API group "mmontes.io" in the namespace "installed""#,
+        readiness: None,
+        condition: false,
+    },
+    Taken {
+        role: ALL,
+        resource: "events",
+        verbs: &["create"],
+        asked: ("create", "events.events.k8s.io"),
+        said: r#"cannot create resource "events" in API group "events.k8s.io" in the namespace "installed""#,
+        readiness: None,
+        condition: false,
+    },
+    Taken {
+        role: OWN,
+        resource: "leases",
+        verbs: &["create", "get", "update"],
+        asked: ("get", "leases.coordination.k8s.io/gyre"),
+        said: r#"cannot get resource "leases" in API group "coordination.k8s.io" in the namespace "installed""#,
+        readiness: Some("election"),
+        condition: false,
+    },
+    Taken {
+        role: OWN,
+        resource: "configmaps",
+        verbs: &["create", "get", "update"],
+        asked: ("get", "configmaps/gyre-inventory"),
+        said: r#"cannot get resource "configmaps" in API group "" in the namespace "installed""#,
+        readiness: None,
+        condition: false,
+    },
+];
+
+/// The rules without what is taken away.
+fn without(rules: &Value, taken: &Taken) -> Value {
+    let mut kept = Vec::new();
+    for rule in rules.as_array().unwrap() {
+        let (mut rule, mut same) = (rule.clone(), rule.clone());
+        let is_it = |resource: &Value| resource == taken.resource;
+        rule["resources"].as_array_mut().unwrap().retain(|resource| !is_it(resource));
+        same["resources"].as_array_mut().unwrap().retain(is_it);
+        same["verbs"].as_array_mut().unwrap().retain(|verb| !taken.verbs.iter().any(|taken| verb == taken));
+        let is_any = |rule: &Value| ["resources", "verbs"].iter().all(|key| !rule[key].as_array().unwrap().is_empty());
+        kept.extend([rule, same].into_iter().filter(is_any));
+    }
+    json!(kept)
+}
+
+/// Whoever reads the log, the probe or the object learns which verb, which resource, where, and what to do; and when the rule is there
+/// again, the work is done without a restart.
+#[test]
+fn a_rule_that_is_taken_away_is_missed_in_so_many_words() -> anyhow::Result<()> {
+    let Some(installed) = Installed::or_skip(&json!({}))? else { return Ok(()) };
+    for (number, taken) in TAKEN.iter().enumerate() {
+        let what = format!("{} without {:?} {}", taken.role, taken.verbs, taken.resource);
+        let rules = installed.get_json(taken.role)?["rules"].take();
+        let set = |rules: &Value, permitted: bool| -> anyhow::Result<()> {
+            let patch = json!({"rules": rules}).to_string();
+            installed.get(&["patch", taken.role, "--type=merge", "--patch", &patch])?;
+            until(&what, || Ok(installed.may(taken.asked.0, taken.asked.1)? == permitted))
+        };
+        set(&without(&rules, taken), false)?;
+        let host = installed.start()?;
+        let echo = format!("echo-{number}");
+        installed.create("Echo", &echo)?;
+        let remedy = "`gyre rbac` prints the rules that the mounts need";
+        let told = |text: &str| text.lines().find(|line| line.contains(taken.said) && line.contains(remedy)).map(str::to_owned);
+        until(&format!("{what}: the log says {}", taken.said), || Ok(told(&host.log()).is_some()))
+            .with_context(|| host.log())?;
+        match taken.readiness {
+            Some(check) => {
+                until(&format!("{what}: {check} fails"), || {
+                    let line = host.readiness().and_then(|answer| told(&answer));
+                    Ok(line.is_some_and(|line| line.starts_with(&format!("[-]{check} failed"))))
+                })
+                .with_context(|| format!("{:?}", host.readiness()))?;
+            }
+            None => until(&format!("{what}: ready even so"), || {
+                Ok(host.readiness().is_some_and(|answer| answer.contains("200 OK")))
+            })?,
+        }
+        if taken.condition {
+            until(&format!("{what}: the condition says so"), || {
+                let echo = installed.get_json(&format!("echo/{echo}"))?;
+                let conditions = echo["status"]["conditions"].as_array().cloned().unwrap_or_default();
+                let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
+                let says = |ready: &Value| ready["reason"] == "Forbidden" && ready["message"].as_str().and_then(told).is_some();
+                Ok(ready.is_some_and(says))
+            })?;
+        }
+        set(&rules, true)?;
+        installed.is_ready(&format!("echo/{echo}")).with_context(|| format!("{what}: given back\n{}", host.log()))?;
+        until(&format!("{what}: ready again"), || Ok(host.readiness().is_some_and(|answer| answer.contains("200 OK"))))?;
+    }
+    Ok(())
 }

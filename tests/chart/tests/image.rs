@@ -2,16 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::dockerfile::{Dockerfile, Ignore, Instruction, Stage};
+use gyre_chart_tests::helm::{Helm, documents};
 use gyre_chart_tests::{chart, root};
 use gyre_controlplane::skip;
 use serde_json::Value;
 
-use crate::programs::{gyre_or_skip, on_path, target, write_script};
+use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, on_path, target, write_script};
+use crate::render::{folders, render};
 
 /// What the image that ours begins with has besides the program, and of what Debian it is.
 const BASE: (&str, &str) = ("gcr.io/distroless/cc-debian12:nonroot", "bookworm");
@@ -128,16 +131,36 @@ fn image_and_chart_agree() {
     assert_eq!(text_of(image, "EXPOSE"), values["monitoring"]["port"].to_string());
     assert_eq!(all(image, "RUN").count(), 0, "there is no shell");
     assert_eq!(all(image, "ENTRYPOINT").next().unwrap().list().unwrap(), ["/gyre"]);
-    assert_eq!(all(image, "CMD").next().unwrap().list().unwrap(), ["run", "--plugin-dir", "/plugins"]);
+    let mounted = values["config"]["mounts"].as_array().unwrap().iter().map(|mount| mount["plugin"].as_str().unwrap());
+    let command: Vec<&str> = std::iter::once("run").chain(mounted.flat_map(|plugin| ["--plugin", plugin])).collect();
+    assert_eq!(all(image, "CMD").next().unwrap().list().unwrap(), command, "the image mounts what the chart does");
+}
 
-    let deployment = fs::read_to_string(chart().join("templates/deployment.yaml")).unwrap();
-    for (name, value) in all(image, "ENV").flat_map(Instruction::pairs) {
-        assert!(deployment.contains(&format!("- name: {name}\n              value: {value}\n")), "{name}={value}");
+/// A volume hides what the image has where it is mounted.
+#[test]
+fn no_volume_of_the_chart_hides_what_the_image_brings() -> anyhow::Result<()> {
+    let Some(helm) = Helm::or_skip()? else { return Ok(()) };
+    let dockerfile = dockerfile();
+    let image = dockerfile.stages.last().unwrap();
+    let environment: BTreeMap<String, String> = all(image, "ENV").flat_map(Instruction::pairs).collect();
+    let brought = ["/gyre", "/plugins", &environment["GYRE_COMPILED"]];
+    let copied: Vec<&str> = all(image, "COPY").filter_map(|copy| copy.text.split_whitespace().last()).collect();
+    assert!(brought.iter().all(|path| copied.contains(path)), "{copied:?}");
+    for case in folders("cases") {
+        let objects = documents(&render(&helm, &case))?;
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        for mount in container["volumeMounts"].as_array().unwrap() {
+            let path = mount["mountPath"].as_str().unwrap();
+            assert!(!brought.iter().any(|brought| Path::new(brought).starts_with(path)), "{}: {path}", case.display());
+        }
+        // What the image says and the chart does not say otherwise holds.
+        let said = |name: &str| container["env"].as_array().unwrap().iter().find(|variable| variable["name"] == name);
+        assert_eq!(said("GYRE_COMPILED"), None);
+        let cache = said("GYRE_CODE_CACHE").unwrap()["value"].as_str().unwrap();
+        assert!(cache == "off" || cache == environment["GYRE_CODE_CACHE"], "{cache}");
     }
-    let plugins = text_of(dockerfile.stage("code").unwrap(), "RUN");
-    for mount in values["config"]["mounts"].as_array().unwrap() {
-        assert!(plugins.contains(mount["plugin"].as_str().unwrap()), "{mount}");
-    }
+    Ok(())
 }
 
 /// A base image has few libraries; what else the program wants would be found out when it starts.
@@ -294,42 +317,48 @@ fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
     let engine = Engine::new("amd64", &gyre);
     engine.run(&dockerfile())?;
-    assert_eq!(
-        engine.log(),
-        [
-            "rustup target add wasm32-wasip2",
-            "cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package echo",
-            "cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package scheduled-echo",
-            "rustup target add x86_64-unknown-linux-gnu",
-            "cargo build --locked --release --package gyre --bin gyre --target x86_64-unknown-linux-gnu",
-        ]
-    );
+    let cargo_rustc = "cargo rustc --locked --lib --crate-type cdylib --profile plugin --target wasm32-wasip2 --package";
+    let plugins = ["echo", "scheduled-echo", "xca", "gateway", "pod-log", "website"];
+    let mut expected = vec!["rustup target add wasm32-wasip2".to_owned()];
+    expected.extend(plugins.map(|plugin| format!("{cargo_rustc} {plugin}")));
+    expected.push("rustup target add x86_64-unknown-linux-gnu".to_owned());
+    expected.push("cargo build --locked --release --package gyre --bin gyre --target x86_64-unknown-linux-gnu".to_owned());
+    assert_eq!(engine.log(), expected);
 
     let image = engine.root_of("image");
     let listed = |folder: &str| -> BTreeSet<String> {
         let entries = fs::read_dir(image.join(folder)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
     };
-    assert_eq!(listed("plugins"), ["echo.wasm", "scheduled_echo.wasm"].map(str::to_owned).into());
-    let compiled = listed("var/cache/gyre/compiled");
-    assert_eq!(compiled.iter().filter(|name| name.ends_with(".cwasm")).count(), 2, "{compiled:?}");
+    assert_eq!(listed("plugins"), IMAGE_PLUGINS.map(str::to_owned).into());
+    let compiled = listed("compiled/compiled");
+    assert_eq!(compiled.iter().filter(|name| name.ends_with(".cwasm")).count(), IMAGE_PLUGINS.len(), "{compiled:?}");
+    for path in ["compiled/compiled".into(), PathBuf::from("compiled/compiled").join(compiled.first().unwrap())] {
+        let mode = fs::metadata(image.join(&path))?.permissions().mode();
+        assert_eq!(mode & 0o044, 0o044, "whoever it runs as reads {}", path.display());
+    }
 
-    // What the image runs, with its own environment: everything that it mounts by default is right, and compiled already.
+    // With an empty volume for the code of other plugins, everything is right, and compiled already.
+    let volume = tempfile::tempdir()?;
     let mut command = Command::new(image.join("gyre"));
     command
         .arg("run")
         .arg("--check")
         .arg("--plugin-dir")
         .arg(image.join("plugins"))
+        .arg("--compiled")
+        .arg(image.join("compiled"))
         .arg("--code-cache")
-        .arg(image.join("var/cache/gyre"));
+        .arg(volume.path());
     let output = command.env_clear().output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{said}");
     let checked = String::from_utf8(output.stdout)?;
     assert!(checked.contains("echo") && checked.contains("scheduled-echo"), "{checked}");
-    assert_eq!(said.matches("compiled=Cache").count(), 2, "{said}");
-    assert_eq!(listed("var/cache/gyre/compiled"), compiled);
+    assert_eq!(said.matches("compiled=Cache").count(), IMAGE_PLUGINS.len(), "{said}");
+    assert_eq!(fs::read_dir(volume.path())?.count(), 0);
+    assert_eq!(listed("compiled/compiled"), compiled);
+    assert_eq!(listed("var/cache/gyre"), BTreeSet::new(), "the place for the code of others");
     Ok(())
 }
 

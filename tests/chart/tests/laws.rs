@@ -128,7 +128,7 @@ fn pod(spec: &Value, note: &mut impl FnMut(&str)) {
         }
         let ports: BTreeSet<String> =
             container["ports"].as_array().into_iter().flatten().map(|port| port["name"].to_string()).collect();
-        for probe in ["livenessProbe", "readinessProbe"] {
+        for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
             if container[probe].is_object() && !ports.contains(&container[probe]["httpGet"]["port"].to_string()) {
                 note(&format!("has a {probe} at a port that there is not"));
             }

@@ -5,16 +5,22 @@ mod cluster;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod echoperator;
+#[cfg(test)]
 mod host;
 #[cfg(test)]
 mod image;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod programs;
 #[cfg(test)]
 mod render;
 #[cfg(test)]
 mod rules;
+#[cfg(test)]
+mod sources;
 #[cfg(test)]
 mod values;

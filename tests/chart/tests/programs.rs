@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gyre_controlplane::skip;
 
+/// The files of the plugins that the image brings.
+pub(crate) const IMAGE_PLUGINS: [&str; 6] =
+    ["echo.wasm", "gateway.wasm", "pod_log.wasm", "scheduled_echo.wasm", "website.wasm", "xca.wasm"];
 /// Names the program, where it is not beside the tests.
 const PROGRAM: &str = "GYRE_PROGRAM";
 
@@ -43,9 +46,9 @@ pub(crate) fn write_script(path: &Path, text: &str) {
 #[track_caller]
 pub(crate) fn plugins_or_skip() -> anyhow::Result<Option<PathBuf>> {
     let folder = target().join("wasm/wasm32-wasip2/plugin");
-    let is_there = ["echo.wasm", "scheduled_echo.wasm"].iter().all(|file| folder.join(file).is_file());
+    let is_there = IMAGE_PLUGINS.iter().all(|file| folder.join(file).is_file());
     if !is_there {
-        skip("the plugins echo and scheduled-echo are not built: `cargo test --workspace` does")?;
+        skip("the plugins are not built: `cargo test --workspace` does")?;
     }
     Ok(is_there.then_some(folder))
 }

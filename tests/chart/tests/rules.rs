@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::ensure;
 use gyre_chart_tests::helm::{self, Helm, NAMESPACE};
-use gyre_chart_tests::root;
-use serde_json::Value;
+use gyre_chart_tests::{blessing, chart, root};
+use serde_json::{Map, Value, json};
 
-use crate::programs::{gyre_or_skip, plugins_or_skip};
+use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, plugins_or_skip};
 use crate::render::render;
 
 /// Who may do what, where: one line for each verb of each resource.
@@ -46,6 +47,64 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
+/// What `gyre rbac` prints for a mount.
+fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Value>> {
+    let file = folder.join("one.yaml");
+    fs::write(&file, json!({"mounts": [mount]}).to_string())?;
+    let mut command = Command::new(gyre);
+    command.args(["rbac", "--config"]).arg(&file).env("GYRE_CODE_CACHE", folder.join("code"));
+    let output = command.output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    helm::documents(&String::from_utf8(output.stdout)?)
+}
+
+/// The rules of a plugin: those of the host, those that it has beside them if it is confined to no namespaces, and those of whoever writes.
+fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> {
+    let confined = printed(gyre, &json!({"plugin": plugin, "namespaces": ["a"], "impersonate": "b/writer"}), folder)?;
+    let everywhere = printed(gyre, &json!({"plugin": plugin, "impersonate": "b/writer"}), folder)?;
+    let rules = |objects: &[Value], kind: &str, name: &str, namespace: Value| -> Vec<Value> {
+        let is_it = |object: &&Value| {
+            let metadata = &object["metadata"];
+            object["kind"] == kind && metadata["name"] == name && metadata["namespace"] == namespace
+        };
+        objects.iter().find(is_it).and_then(|object| object["rules"].as_array().cloned()).unwrap_or_default()
+    };
+    assert!(confined.iter().all(|object| object["kind"] != "ClusterRole"), "{}: a Role is enough", plugin.display());
+    let reads = rules(&confined, "Role", "gyre", json!("a"));
+    let writes = rules(&confined, "Role", "gyre-writer", json!("a"));
+    assert_eq!(writes, rules(&everywhere, "ClusterRole", "gyre-writer.b", Value::Null), "{}", plugin.display());
+    let mut beside = rules(&everywhere, "ClusterRole", "gyre", Value::Null);
+    for rule in &mut beside {
+        let (group, verbs) = (rule["apiGroups"].clone(), rule["verbs"].clone());
+        let is_there = |resource: &Value| {
+            let same = reads.iter().filter(|read| read["apiGroups"] == group && read["verbs"] == verbs);
+            same.flat_map(|read| read["resources"].as_array().unwrap()).any(|read| read == resource)
+        };
+        rule["resources"].as_array_mut().unwrap().retain(|resource| !is_there(resource));
+    }
+    beside.retain(|rule| !rule["resources"].as_array().unwrap().is_empty());
+    Ok(json!({"reads": reads, "readsEverywhere": beside, "writes": writes}))
+}
+
+/// The chart has the rules of all plugins that the image brings.
+#[test]
+fn the_rules_of_the_plugins_in_the_image_are_what_the_host_says() -> anyhow::Result<()> {
+    let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
+    let Some(plugins) = plugins_or_skip()? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let mut rules = Map::new();
+    for file in IMAGE_PLUGINS {
+        rules.insert(format!("/plugins/{file}"), rules_of(&gyre, &plugins.join(file), folder.path())?);
+    }
+    let path = chart().join("files/rules.json");
+    if blessing() {
+        fs::write(&path, serde_json::to_string_pretty(&rules)? + "\n")?;
+    }
+    let expected: Map<String, Value> = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    assert_eq!(rules, expected, "GYRE_BLESS=1 writes it");
+    Ok(())
+}
+
 #[test]
 fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
     let Some(gyre) = gyre_or_skip()? else { return Ok(()) };
@@ -59,6 +118,8 @@ fn the_chart_grants_what_the_host_says_it_needs() -> anyhow::Result<()> {
         ("impersonation", ""),
         ("impersonation-everywhere", ""),
         ("namespaced", "\"serviceaccounts\" \"echo\""),
+        ("all-plugins", ""),
+        ("all-plugins-namespaced", ""),
     ] {
         let objects = helm::documents(&render(&helm, &root().join("tests/chart/cases").join(case)))?;
         let deployment = objects.iter().find(|object| object["kind"] == "Deployment").unwrap();

@@ -82,11 +82,15 @@ impl Secrets {
             "kubernetes.default.svc",
             "kubernetes.default.svc.cluster.local",
         ];
+        // Whose a Lease is at each moment stands in no log but this one.
+        let leases = (level == AuditLevel::Metadata).then(|| {
+            json!({ "level": AuditLevel::Request.name(), "resources": [{ "group": "coordination.k8s.io", "resources": ["leases"] }] })
+        });
         let policy = json!({
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
             "omitStages": ["RequestReceived"],
-            "rules": [{ "level": level.name() }],
+            "rules": leases.into_iter().chain([json!({ "level": level.name() })]).collect::<Vec<_>>(),
         });
         let audit_policy = folder.0.join("audit-policy.json");
         std::fs::write(&audit_policy, policy.to_string()).context("cannot write the audit policy")?;

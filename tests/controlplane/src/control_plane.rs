@@ -28,7 +28,7 @@ const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
 /// What the audit log records of each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditLevel {
-    /// Who, what, when and the result.
+    /// Who, what, when and the result; of Leases the body of the request too.
     #[default]
     Metadata,
     /// The body of the request too.

@@ -102,6 +102,11 @@ impl Timing {
         self.renew_deadline / 2
     }
 
+    /// How long what a holder sent at the end of its claim can be on its way before another can have the lease.
+    pub fn margin(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline)
+    }
+
     /// By which part the clock of a holder may be slower than that of one who waits for its lease: the fraction by which the renew
     /// deadline is shorter than the lease duration.
     pub fn tolerated_slowness(&self) -> f64 {
@@ -169,5 +174,6 @@ mod tests {
         assert_eq!(timing.pause(0), Duration::from_millis(1400));
         assert!(timing.pause(u64::MAX) <= Duration::from_millis(1800));
         assert!((timing.tolerated_slowness() - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(timing.margin(), Duration::from_secs(5));
     }
 }

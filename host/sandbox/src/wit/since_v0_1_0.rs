@@ -24,6 +24,9 @@ mod bindings {
     });
 }
 
+/// The contract's version.
+pub(crate) const VERSION: &str = "0.1.0";
+
 /// What a plugin exports.
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
@@ -73,7 +76,10 @@ impl Instance {
         let raw = self.0.gyre_plugin_reconciler().call_reconcile(&mut *store, types::Request { parent, settings })?;
         let mut answer = Answer::new(limits);
         let read = match raw {
-            Ok(raw) => response(&mut answer, raw, limits),
+            Ok(raw) => {
+                store.data_mut().answered(&texts(&raw));
+                response(&mut answer, raw, limits)
+            }
             Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
         };
         store.data_mut().output_bytes = answer.bytes;
@@ -92,6 +98,7 @@ impl Instance {
         let mut answer = Answer::new(limits);
         let read = match raw {
             Ok(raw) => {
+                store.data_mut().answered(&texts(&raw.response));
                 response(&mut answer, raw.response, limits).map(|response| core_response::Teardown { response, done: raw.done })
             }
             Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
@@ -214,6 +221,15 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
         label_selector: raw.label_selector,
         metadata_only: raw.metadata_only,
     }
+}
+
+/// The JSON of a response, as [`crate::World::answered`] shows it.
+fn texts(raw: &types::Response) -> Vec<&[u8]> {
+    let applied = raw.children.iter().flatten().filter_map(|child| match child {
+        types::Child::Apply(bytes) => Some(bytes.as_slice()),
+        types::Child::Keep(_) => None,
+    });
+    applied.chain(raw.status.as_deref()).collect()
 }
 
 fn response(answer: &mut Answer, raw: types::Response, limits: &Limits) -> Result<core_response::Response, Error> {

@@ -12,7 +12,11 @@ use crate::stage::{limits, reconcile};
 
 /// Loads the probe with a cache in this directory, calls it, and tells where its code came from.
 fn source(directory: &Path) -> CodeSource {
-    let sandbox = Sandbox::new(Options { cache_dir: Some(directory.to_owned()), ..Options::default() }).unwrap();
+    source_with(Options { cache_dir: Some(directory.to_owned()), ..Options::default() })
+}
+
+fn source_with(options: Options) -> CodeSource {
+    let sandbox = Sandbox::new(options).unwrap();
     let plugin = sandbox.load(&MIRROR.component()).unwrap();
     assert!(reconcile(&plugin, &limits()).result.is_ok());
     plugin.compile().source
@@ -124,6 +128,27 @@ fn code_of_another_engine_is_not_loaded() {
         },
         CodeSource::Cache,
     );
+}
+
+/// As in an image, beside which a volume is mounted that is empty at first.
+#[test]
+fn code_that_another_has_compiled_is_found_and_nothing_is_written_beside_it() {
+    let (image, volume) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let options = |cache_dir: Option<&Path>| Options {
+        cache_dir: cache_dir.map(Path::to_owned),
+        compiled_dirs: vec![image.path().join("not there"), image.path().to_owned()],
+        ..Options::default()
+    };
+    assert_eq!(source_with(options(None)), CodeSource::Compiled);
+    assert_eq!(fs::read_dir(image.path()).unwrap().count(), 0);
+    assert_eq!(source(image.path()), CodeSource::Compiled);
+    assert_eq!(source_with(options(None)), CodeSource::Cache);
+    assert_eq!(source_with(options(Some(volume.path()))), CodeSource::Cache);
+    assert_eq!(fs::read_dir(volume.path()).unwrap().count(), 0, "it need not be kept twice");
+    fs::set_permissions(file(image.path(), "cwasm"), Permissions::from_mode(0o602)).unwrap();
+    assert_eq!(source_with(options(Some(volume.path()))), CodeSource::Compiled);
+    assert_eq!(source_with(options(Some(volume.path()))), CodeSource::Cache);
+    assert_eq!(fs::read_dir(volume.path().join("compiled")).unwrap().count(), 2);
 }
 
 #[test]

@@ -124,13 +124,15 @@ proptest! {
 
     #[test]
     fn what_did_not_change_is_not_held_against_an_update(schema in schema(), spec in object()) {
+        // As in Kubernetes, a value with fields that its schema does not name is never the same as before.
+        prop_assume!(!schema.to_string().contains("x-kubernetes-preserve-unknown-fields"));
         let kind = kind_of(&schema);
         let mut old = foo(&spec);
         if kind.decode(&mut old, FieldValidation::Warn).is_ok() {
-            let changed: Vec<_> = kind.validate_update(None, &old, &old);
-            // Embedded objects are held to their type on every write, and rules that cannot be evaluated fail.
-            let embedded = |error: &FieldError| error.detail.contains("evaluating rule") || error.detail.contains("no such overload") || error.field.ends_with("apiVersion") || error.field.ends_with("kind") || error.field == "<nil>";
-            prop_assert!(changed.iter().all(embedded), "{:?}", changed);
+            let changed = kind.validate_update(None, &old, &old);
+            // Rules that cannot be evaluated fail on every write.
+            let unevaluated = |error: &FieldError| error.detail.contains("evaluating rule") || error.detail.contains("no such overload");
+            prop_assert!(changed.iter().all(unevaluated), "{:?}", changed);
         }
     }
 

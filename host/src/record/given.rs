@@ -1,0 +1,122 @@
+//! What a call is given, and making it: again, of what was recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use gyre_core::object::GroupVersionKind;
+use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Plugin, ReadError, Usage, World};
+
+use super::{Answer, Ask, CallRecord, Question, Reply, Transcript};
+use crate::call;
+
+/// All that the answer of a call depends on, but for the plugin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// What is asked.
+    pub ask: Ask,
+    /// The parent.
+    pub parent: Bytes,
+    /// The settings.
+    pub settings: Bytes,
+    /// What the call may take.
+    pub limits: Limits,
+    /// What random numbers are derived from.
+    pub seed: Arc<str>,
+    /// What the clocks show.
+    pub now: SystemTime,
+    /// The children that it can see, of each kind that is served.
+    pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
+    /// The answers to what it may ask.
+    pub reads: BTreeMap<Question, Reply>,
+}
+
+/// How a call went.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// What was answered.
+    pub answer: Answer,
+    /// What was asked, and told.
+    pub reads: BTreeMap<Question, Reply>,
+    /// What was asked and is not among [`Given::reads`]. The plugin was told that such a kind is not served.
+    pub unanswered: BTreeSet<Question>,
+    /// What it took.
+    pub usage: Usage,
+}
+
+impl Given {
+    /// What a recorded call was given.
+    pub fn of(record: &CallRecord) -> Self {
+        Self {
+            ask: record.ask,
+            parent: Arc::clone(&record.parent),
+            settings: Arc::clone(&record.program.settings),
+            limits: record.program.limits.clone(),
+            seed: Arc::clone(&record.seed),
+            now: record.now,
+            children: record.children.clone(),
+            reads: record.reads.clone(),
+        }
+    }
+
+    /// Makes the call, in this thread. It blocks as long as the plugin runs.
+    pub fn make(&self, plugin: &Plugin) -> Made {
+        let world = Recorded {
+            children: self.children.clone(),
+            reads: self.reads.clone(),
+            unanswered: BTreeSet::new(),
+            transcript: Transcript::default(),
+        };
+        let input = Input { parent: &self.parent, settings: &self.settings, seed: &self.seed, now: self.now };
+        let Call { result, usage, world } = call::make(plugin, self.ask, &input, &self.limits, Box::new(world));
+        // It is the one that was given.
+        let (transcript, unanswered) =
+            world.downcast::<Recorded>().map(|world| (world.transcript, world.unanswered)).unwrap_or_default();
+        let Transcript { reads, texts, log } = transcript;
+        Made { answer: Answer { result, texts, log }, reads, unanswered, usage }
+    }
+}
+
+/// The world of a call as it was recorded.
+struct Recorded {
+    children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
+    reads: BTreeMap<Question, Reply>,
+    unanswered: BTreeSet<Question>,
+    transcript: Transcript,
+}
+
+impl Recorded {
+    fn ask(&mut self, question: Question) -> Reply {
+        let reply = self.reads.get(&question).cloned().unwrap_or_else(|| {
+            self.unanswered.insert(question.clone());
+            Err(ReadError::NotServed)
+        });
+        self.transcript.read(question, || reply.clone());
+        reply
+    }
+}
+
+impl World for Recorded {
+    fn children(&mut self, kind: &GroupVersionKind) -> Reply {
+        self.children.get(kind).cloned().ok_or(ReadError::NotServed)
+    }
+
+    fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        let namespace = namespace.map(str::to_owned);
+        let found = self.ask(Question::Get { kind: kind.clone(), namespace, name: name.to_owned() })?;
+        Ok(found.into_iter().next())
+    }
+
+    fn list(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, label_selector: Option<&str>) -> Reply {
+        let [namespace, label_selector] = [namespace, label_selector].map(|text| text.map(str::to_owned));
+        self.ask(Question::List { kind: kind.clone(), namespace, label_selector })
+    }
+
+    fn log(&mut self, line: LogLine) {
+        self.transcript.log.push(line);
+    }
+
+    fn answered(&mut self, texts: &[&[u8]]) {
+        self.transcript.answered(texts);
+    }
+}

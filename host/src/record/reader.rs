@@ -1,0 +1,156 @@
+//! Reading a recording.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read as _};
+use std::sync::Arc;
+
+use super::format::{CallLine, End, FORMAT, Head, Line, ProgramLine};
+
+/// The longest line that is read. An object has at most a few megabytes, and a call sees some thousands of them at the very most.
+const LONGEST_LINE: u64 = 1 << 30;
+
+/// Why a file cannot be read as a recording.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file.
+    #[error("cannot read it")]
+    Io(#[source] io::Error),
+    /// It holds something else.
+    #[error("line 1 is not the beginning of a recording; name a file that `gyre record` wrote")]
+    NoRecording,
+    /// It was made by another gyre.
+    #[error("it has format {0}, and this gyre {version} reads format {FORMAT}; use the gyre that recorded it", version = env!("CARGO_PKG_VERSION"))]
+    Format(u32),
+    /// A line is not what it should be.
+    #[error("line {line} is no part of a recording: {message}; it was changed or damaged: remove the line, or record again")]
+    Line {
+        /// From 1 on.
+        line: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A line is longer than any that is written.
+    #[error("line {line} is longer than {LONGEST_LINE} bytes; it was changed or damaged: remove the line, or record again")]
+    TooLong {
+        /// From 1 on.
+        line: u64,
+    },
+}
+
+/// How a file ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As it should.
+    Whole(End),
+    /// Whoever wrote it was stopped.
+    CutOff {
+        /// The last line, if it is only a part of one: it was left out.
+        within: Option<u64>,
+    },
+}
+
+/// A recording, as it is read: one call after another.
+pub struct Reader<R> {
+    input: R,
+    /// The number of the line that was read last.
+    line: u64,
+    head: Head,
+    programs: BTreeMap<u32, Arc<ProgramLine>>,
+    ending: Option<Ending>,
+}
+
+/// A line, and whether it has its end.
+struct Read {
+    bytes: Vec<u8>,
+    is_whole: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the first line.
+    ///
+    /// # Errors
+    ///
+    /// When it is not that of a recording.
+    pub fn open(mut input: R) -> Result<Self, Error> {
+        let first = read_line(&mut input, 1)?;
+        // Whatever else another format has, it says which it is.
+        #[derive(serde::Deserialize)]
+        struct Any {
+            recording: Format,
+        }
+        #[derive(serde::Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let format = serde_json::from_slice::<Any>(&first.bytes).map_err(|_| Error::NoRecording)?.recording.format;
+        if format != FORMAT {
+            return Err(Error::Format(format));
+        }
+        match serde_json::from_slice(&first.bytes) {
+            Ok(Line::Recording(head)) => Ok(Self { input, line: 1, head, programs: BTreeMap::new(), ending: None }),
+            Ok(_) => Err(Error::NoRecording),
+            Err(error) => Err(Error::Line { line: 1, message: error.to_string() }),
+        }
+    }
+
+    /// What holds for all of it.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The next call, with its program; none: there are no more.
+    ///
+    /// # Errors
+    ///
+    /// When a line cannot be read. The next one may be right.
+    pub fn call(&mut self) -> Result<Option<(Arc<ProgramLine>, CallLine)>, Error> {
+        while self.ending.is_none() {
+            self.line += 1;
+            let Read { bytes, is_whole } = read_line(&mut self.input, self.line)?;
+            if bytes.is_empty() {
+                self.ending = Some(Ending::CutOff { within: None });
+                break;
+            }
+            let line = match serde_json::from_slice(&bytes) {
+                Ok(line) => line,
+                Err(_) if !is_whole => {
+                    self.ending = Some(Ending::CutOff { within: Some(self.line) });
+                    break;
+                }
+                Err(error) => return Err(self.wrong(error.to_string())),
+            };
+            match line {
+                Line::Recording(_) => return Err(self.wrong("another recording begins here".to_owned())),
+                Line::Program(program) => {
+                    self.programs.insert(program.number, Arc::new(program));
+                }
+                Line::Call(call) => {
+                    let program = self.programs.get(&call.program).cloned();
+                    let program = program.ok_or_else(|| self.wrong(format!("no line tells of program {}", call.program)))?;
+                    return Ok(Some((program, *call)));
+                }
+                Line::End(end) => self.ending = Some(Ending::Whole(end)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// How it ended, once there are no more calls.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    fn wrong(&self, message: String) -> Error {
+        Error::Line { line: self.line, message }
+    }
+}
+
+fn read_line(input: &mut impl BufRead, line: u64) -> Result<Read, Error> {
+    let mut bytes = Vec::new();
+    input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes).map_err(Error::Io)?;
+    let is_whole = bytes.ends_with(b"\n");
+    if !is_whole && bytes.len() as u64 == LONGEST_LINE {
+        return Err(Error::TooLong { line });
+    }
+    Ok(Read { bytes, is_whole })
+}

@@ -1,0 +1,186 @@
+//! Laws of redaction.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use gyre_sandbox::Limits;
+use serde_json::{Value, json};
+
+use super::super::Ask;
+use super::*;
+
+const KEY: Key = Key([7; 32]);
+
+fn bytes(value: &Value) -> Bytes {
+    Arc::from(value.to_string().into_bytes())
+}
+
+fn given(parent: &Value, children: &[Value]) -> Given {
+    Given {
+        ask: Ask::Reconcile,
+        parent: bytes(parent),
+        settings: Arc::from(*b"{}"),
+        limits: Limits::default(),
+        seed: "uid".into(),
+        now: SystemTime::UNIX_EPOCH,
+        children: BTreeMap::from([(GroupVersionKind::new("", "v1", "Any"), children.iter().map(bytes).collect())]),
+        reads: BTreeMap::new(),
+    }
+}
+
+fn secret(data: &[(&str, &str)]) -> Value {
+    let data: serde_json::Map<String, Value> =
+        data.iter().map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into())).collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": "credentials",
+            "annotations": { LAST_APPLIED: json!({ "apiVersion": "v1", "kind": "Secret", "data": data }).to_string() },
+        },
+        "data": data,
+    })
+}
+
+/// All that is left of a call, as text.
+fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
+    let given = Redactor::new(KEY).redact(&given(parent, children)).unwrap()?;
+    let all = [&given.parent, &given.settings]
+        .into_iter()
+        .chain(given.children.values().flatten())
+        .chain(given.reads.values().flatten().flatten());
+    Some(all.map(|object| String::from_utf8(object.to_vec()).unwrap()).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_value_is_found_wherever_it_was_copied_to() {
+    let value = "correct horse \"battery\"\nstaple é";
+    let copies = [
+        value.to_owned(),
+        STANDARD.encode(value),
+        format!("postgres://me:{value}@db"),
+        format!("prefix{value}{value}suffix"),
+        "correct horse \"battery\"".to_owned(),
+    ];
+    for copy in copies {
+        let parent = json!({ "apiVersion": "v1", "kind": "Echo", "spec": { "list": [{ "text": copy }] } });
+        let left = redacted(&parent, &[secret(&[("password", value)])]).unwrap();
+        for text in ["horse", "battery", "staple", &STANDARD.encode(value)] {
+            assert!(!left.contains(text), "{text} of {copy} is in {left}");
+        }
+        let head = left.lines().next().unwrap();
+        assert!(head.starts_with(r#"{"apiVersion":"v1","kind":"Echo","spec":{"list":[{"text":""#), "the rest stays: {head}");
+    }
+}
+
+#[test]
+fn short_values_are_found_as_words_and_the_shortest_in_their_secret_alone() {
+    let parent = json!({ "spec": { "a": "root", "b": "me:root@db", "c": "rootless", "d": "x" } });
+    let left = redacted(&parent, &[secret(&[("user", "root"), ("mode", "x")])]).unwrap();
+    let (parent, secret) = left.split_once("\n{}\n").unwrap();
+    assert!(!parent.contains("\"root\"") && !parent.contains(":root@"), "{parent}");
+    assert!(parent.contains("rootless") && parent.contains("\"x\""), "{parent}");
+    for value in ["root", "x"] {
+        assert!(!secret.contains(&format!("\"{}\"", STANDARD.encode(value))), "{secret}");
+    }
+}
+
+#[test]
+fn values_within_values_are_found() {
+    let inner = json!({ "auths": { "registry": { "password": "hunter2hunter2" } } }).to_string();
+    let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----\n";
+    let parent = json!({ "spec": { "a": "hunter2hunter2", "b": ["MIIEvQIBADANBgkqhkiG"], "c": pem.trim() } });
+    let left = redacted(&parent, &[secret(&[("config", &inner), ("key", pem)])]).unwrap();
+    assert!(!left.contains("hunter2") && !left.contains("MIIEv"), "{left}");
+}
+
+#[test]
+fn of_a_long_value_the_whole_rest_goes() {
+    let long: String = (0..2_000).map(|number| format!("{number:04}-")).collect();
+    let parent = json!({ "spec": { "text": format!("see {long}{}", "tail of it") } });
+    let left = redacted(&parent, &[secret(&[("blob", &long)])]).unwrap();
+    assert!(left.contains("see redacted-") && !left.contains("1999"), "{left}");
+}
+
+#[test]
+fn values_that_overlap_both_go() {
+    let parent = json!({ "spec": { "text": "abcdefghijklmnop" } });
+    let left = redacted(&parent, &[secret(&[("a", "abcdefghij"), ("b", "ghijklmnop"), ("c", "abcdefghijkl!")])]).unwrap();
+    let parent = left.lines().next().unwrap();
+    assert!(!parent.contains("klmnop") && !parent.contains("abc"), "{parent}");
+}
+
+#[test]
+fn names_stay_also_if_a_secret_has_the_same_value() {
+    let owners = json!([{ "apiVersion": "v1", "kind": "Echo", "name": "production", "uid": "production" }]);
+    let metadata =
+        json!({ "name": "production", "namespace": "production", "ownerReferences": owners, "labels": { "of": "production" } });
+    let parent = json!({ "apiVersion": "v1", "kind": "Echo", "metadata": metadata });
+    let left = redacted(&parent, &[secret(&[("namespace", "production")])]).unwrap();
+    let parent: Value = serde_json::from_str(left.lines().next().unwrap()).unwrap();
+    assert_eq!(parent["metadata"]["namespace"], "production");
+    assert_eq!(parent["metadata"]["ownerReferences"], owners);
+    assert_ne!(parent["metadata"]["labels"]["of"], "production");
+}
+
+#[test]
+fn equal_values_stay_equal_in_a_recording_and_no_two_recordings_are_alike() {
+    let parent = json!({ "spec": { "password": "correct horse" } });
+    let secrets = [secret(&[("one", "correct horse"), ("other", "correct horse"), ("third", "battery staple")])];
+    let left = redacted(&parent, &secrets).unwrap();
+    let mut lines = left.lines();
+    let parent: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let secret: Value = serde_json::from_str(lines.nth(1).unwrap()).unwrap();
+    let data = &secret["data"];
+    assert!(data["one"] == data["other"] && data["one"] != data["third"]);
+    assert_eq!(STANDARD.encode(parent["spec"]["password"].as_str().unwrap()), data["one"], "what a plugin copies stays a copy");
+    let [one, other] = [Key::random(), Key::random()].map(|key| key.placeholder(b"correct horse"));
+    assert_ne!(one, other);
+}
+
+#[test]
+fn what_holds_no_secret_stays_as_it_is() {
+    let parent = json!({ "kind": "Echo", "spec": { "secretName": "Secret", "data": { "password": "correct horse" } } });
+    assert_eq!(redacted(&parent, &[json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "b" } })]), None);
+    let other = json!({ "apiVersion": "external.io/v1", "kind": "Secret", "data": { "a": "Zm9vYmFy" } });
+    assert_eq!(redacted(&parent, &[other]), None, "another group's kind of that name");
+}
+
+#[test]
+fn what_was_learned_is_found_in_later_calls() {
+    let mut redactor = Redactor::new(KEY);
+    redactor.learn(&bytes(&secret(&[("password", "correct horse")]))).unwrap();
+    let parent = json!({ "spec": { "password": "correct horse" } });
+    let redacted = redactor.redact(&given(&parent, &[])).unwrap().unwrap();
+    assert!(!String::from_utf8_lossy(&redacted.parent).contains("horse"));
+}
+
+#[test]
+fn a_secret_of_which_only_metadata_is_read_keeps_no_value_either() {
+    let mut metadata = secret(&[("password", "correct horse")]);
+    metadata.as_object_mut().unwrap().remove("data");
+    let left = redacted(&json!({}), &[metadata]).unwrap();
+    assert!(!left.contains(&STANDARD.encode("correct horse")), "{left}");
+}
+
+#[test]
+fn a_question_by_a_name_that_a_secret_says_is_answered_by_either() {
+    let mut given = given(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
+    let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+    let question = |name: &str| Question::Get { kind: kind.clone(), namespace: None, name: name.to_owned() };
+    given.reads.insert(question("production"), Ok(Vec::new()));
+    let redacted = Redactor::new(KEY).redact(&given).unwrap().unwrap();
+    assert!(redacted.reads.contains_key(&question("production")));
+    assert!(redacted.reads.contains_key(&question(&KEY.placeholder(b"production"))));
+}
+
+#[test]
+fn more_values_than_can_be_looked_for_end_it() {
+    let mut redactor = Redactor::new(KEY);
+    let ended = (0..100_000_u32).find_map(|number| {
+        let value = format!("{number:0200}");
+        redactor.learn(&bytes(&secret(&[("value", &value)]))).err()
+    });
+    assert_eq!(ended, Some(Error::TooMany));
+    assert!(redactor.known_bytes <= MOST_BYTES && redactor.is_half_full());
+}

@@ -1,0 +1,150 @@
+//! Writing a recording: redaction, lines, bounds.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::format::{AnswerLine, Because, CallLine, End, FORMAT, Head, Line, ProgramLine, Secrets};
+use super::redact::{self, Key, Redactor};
+use super::text::to_line;
+use super::{CallRecord, Given};
+use crate::program::Program;
+
+/// How much a recording may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Calls, at most.
+    pub calls: u64,
+    /// Bytes, at most, but for the last line.
+    pub bytes: u64,
+}
+
+/// Makes the lines of one recording.
+///
+/// # Guarantees
+///
+/// It never makes more than its bounds. Each line ends with a line break and has no other. Without [`Secrets::Kept`], no value of a Secret
+/// that was seen is in a line, but for those that are too short to tell.
+pub struct Writer {
+    bounds: Bounds,
+    secrets: Secrets,
+    redactor: Option<Redactor>,
+    programs: Vec<(Arc<Program>, ProgramLine)>,
+    calls: u64,
+    bytes: u64,
+    dropped: u64,
+}
+
+impl Writer {
+    /// Of a recording with these bounds.
+    pub fn new(bounds: Bounds, secrets: Secrets) -> Self {
+        let redactor = match secrets {
+            Secrets::Kept => None,
+            Secrets::Redacted => Some(Redactor::new(Key::random())),
+        };
+        Self { bounds, secrets, redactor, programs: Vec::new(), calls: 0, bytes: 0, dropped: 0 }
+    }
+
+    /// The values of a Secret are looked for from the start. What is no Secret makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many of them.
+    pub fn learn(&mut self, object: &[u8]) -> Result<(), Because> {
+        match self.redactor.as_mut().map(|redactor| redactor.learn(object)) {
+            Some(Err(redact::Error::TooMany)) => Err(Because::Secrets),
+            // What cannot be read cannot be recorded either.
+            _ => Ok(()),
+        }
+    }
+
+    /// The first line.
+    pub fn head(&mut self, now: Timestamp) -> Vec<u8> {
+        let gyre = env!("CARGO_PKG_VERSION").to_owned();
+        let line = line(&Line::Recording(Head { format: FORMAT, gyre, time: now, secrets: self.secrets }));
+        self.bytes += line.len() as u64;
+        line
+    }
+
+    /// The lines of a call. Blocks while the plugin runs, if values of Secrets have to be kept out of its answer.
+    ///
+    /// # Errors
+    ///
+    /// Why the recording is at its end; this call is not in it.
+    pub fn call(&mut self, record: &CallRecord) -> Result<Vec<u8>, Because> {
+        if self.calls >= self.bounds.calls {
+            return Err(Because::Calls);
+        }
+        let given = Given::of(record);
+        let redacted = match self.redactor.as_mut().map(|redactor| redactor.redact(&given)) {
+            None | Some(Ok(None)) => None,
+            Some(Ok(Some(redacted))) => Some(redacted),
+            Some(Err(redact::Error::TooMany)) => return Err(Because::Secrets),
+            Some(Err(redact::Error::NotJson(_))) => {
+                self.dropped += 1;
+                return Ok(Vec::new());
+            }
+        };
+        let answer = AnswerLine::of(&record.answer, record.usage.clock);
+        let number = self.calls + 1;
+        let settings = redacted.as_ref().map_or(&given.settings, |redacted| &redacted.settings);
+        let (program, mut lines) = self.program(&record.program, settings);
+        let call = match &redacted {
+            None => CallLine::of((number, program), &given, &given.reads, answer, None),
+            Some(redacted) => {
+                let made = redacted.make(&record.program.plugin);
+                let outcome = answer.outcome().to_owned();
+                let answer = AnswerLine::of(&made.answer, made.usage.clock);
+                CallLine::of((number, program), redacted, &made.reads, answer, Some(outcome))
+            }
+        };
+        lines.extend(line(&Line::Call(Box::new(call))));
+        let bytes = self.bytes.saturating_add(lines.len() as u64);
+        if bytes > self.bounds.bytes {
+            return Err(Because::Bytes);
+        }
+        self.calls = number;
+        self.bytes = bytes;
+        Ok(lines)
+    }
+
+    /// A call came too fast to be recorded.
+    pub fn drop_calls(&mut self, calls: u64) {
+        self.dropped += calls;
+    }
+
+    /// The last line.
+    pub fn end(&self, because: Because) -> Vec<u8> {
+        line(&Line::End(End { calls: self.calls, dropped: self.dropped, because }))
+    }
+
+    /// Whether there is room for another call.
+    pub fn is_full(&self) -> bool {
+        self.calls >= self.bounds.calls
+    }
+
+    /// How many calls are in it.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The number of a program, and its line if it has none yet.
+    fn program(&mut self, program: &Arc<Program>, settings: &Arc<[u8]>) -> (u32, Vec<u8>) {
+        let known = self.programs.iter().rev();
+        let same = known.clone().find(|(known, line)| Arc::ptr_eq(known, program) && line.settings.0 == *settings);
+        if let Some((_, line)) = same {
+            return (line.number, Vec::new());
+        }
+        let number = u32::try_from(self.programs.len()).unwrap_or(u32::MAX);
+        let own = Program { settings: Arc::clone(settings), ..Program::clone(program) };
+        let made = ProgramLine::of(&own, number);
+        let text = line(&Line::Program(made.clone()));
+        self.programs.push((Arc::clone(program), made));
+        (number, text)
+    }
+}
+
+/// A line that cannot be written would be a defect of this module; the reader says that it is empty.
+fn line(line: &Line) -> Vec<u8> {
+    to_line(line).unwrap_or_else(|_| b"\n".to_vec())
+}

@@ -1,0 +1,256 @@
+//! What echoperator leaves behind, and becomes of it: its Jobs and CronJobs are the children of their Echos and ScheduledEchos.
+
+use gyre_controlplane::AuditEvent;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, condition, finish_pod_of};
+
+/// What echoperator's client calls itself: the field manager of all that it wrote.
+const PREDECESSOR: &str = "echoperator";
+/// Nothing of this test's happens then.
+const NEW_YEAR: &str = "0 0 1 1 *";
+
+fn parent(kind: &str, namespace: &str, name: &str, message: &str) -> Value {
+    let mut spec = json!({ "message": message });
+    if kind == "ScheduledEcho" {
+        spec["schedule"] = json!(NEW_YEAR);
+    }
+    json!({
+        "apiVersion": "mmontes.io/v1alpha1", "kind": kind, "metadata": { "name": name, "namespace": namespace }, "spec": spec,
+    })
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// As echoperator names a child, and says whose it is. There are no labels.
+fn metadata(parent: &Value) -> Value {
+    let owner = json!({
+        "apiVersion": "mmontes.io/v1alpha1", "kind": parent["kind"], "name": parent["metadata"]["name"],
+        "uid": parent["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
+    });
+    json!({
+        "name": parent["metadata"]["name"], "namespace": parent["metadata"]["namespace"], "ownerReferences": [owner],
+    })
+}
+
+fn job_spec(parent: &Value) -> Value {
+    let container = json!({
+        "name": parent["metadata"]["name"], "image": "busybox:1.33.1", "imagePullPolicy": "IfNotPresent",
+        "command": ["echo", parent["spec"]["message"]],
+    });
+    json!({ "template": { "spec": { "containers": [container], "restartPolicy": "Never" } } })
+}
+
+/// The Job that echoperator makes for an Echo.
+fn job(echo: &Value) -> Value {
+    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(echo), "spec": job_spec(echo) })
+}
+
+/// The CronJob that echoperator makes for a ScheduledEcho.
+fn cron_job(scheduled_echo: &Value) -> Value {
+    let spec = json!({
+        "schedule": scheduled_echo["spec"]["schedule"], "concurrencyPolicy": "Forbid",
+        "jobTemplate": { "spec": job_spec(scheduled_echo) },
+    });
+    json!({ "apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata(scheduled_echo), "spec": spec })
+}
+
+/// Creates objects as echoperator does, and returns them as they are then.
+fn created_by_echoperator(cluster: &Cluster, objects: &[Value]) -> Vec<Value> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
+    let path = file.path().display().to_string();
+    cluster.kubectl(&["create", "--field-manager", PREDECESSOR, "-f", &path]);
+    let get = |object: &Value| {
+        cluster.get(text(object, "/metadata/namespace"), text(object, "/kind"), text(object, "/metadata/name")).unwrap()
+    };
+    objects.iter().map(get).collect()
+}
+
+/// The writes to Jobs and CronJobs, `verb resource/name`, but for the Jobs' own controller's.
+fn writes(requests: &[AuditEvent]) -> Vec<String> {
+    let is_child =
+        |event: &&AuditEvent| ["jobs", "cronjobs"].contains(&event.resource.as_str()) && event.subresource.is_empty();
+    let mut writes: Vec<String> = requests
+        .iter()
+        .filter(is_child)
+        .filter(|event| !["get", "list", "watch"].contains(&event.verb.as_str()))
+        .map(|event| format!("{} {}/{} {}", event.verb, event.resource, event.name, event.code))
+        .collect();
+    writes.sort();
+    writes
+}
+
+fn schedule_and_message(cron_job: &Value) -> (&str, &str) {
+    let container = &cron_job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0];
+    (text(cron_job, "/spec/schedule"), text(container, "/command/1"))
+}
+
+/// An Echo whose Job has come to its end, one whose Job runs, one whose Job has a time to live, and a ScheduledEcho.
+#[test]
+fn what_echoperator_left_is_adopted_and_nothing_runs_again() {
+    let Some(cluster) = Cluster::for_test("legacy", &["legacy"]) else { return };
+    let parents: Vec<Value> = [("Echo", "ended"), ("Echo", "running"), ("Echo", "expiring"), ("ScheduledEcho", "yearly")]
+        .map(|(kind, name)| parent(kind, "legacy", name, "from the old days"))
+        .into();
+    let parents = created_by_echoperator(&cluster, &parents);
+    let [ended, running, expiring, yearly] = &parents[..] else { panic!("{parents:?}") };
+    let mut with_time_to_live = job(expiring);
+    with_time_to_live["spec"]["ttlSecondsAfterFinished"] = json!(3600);
+    let children = created_by_echoperator(&cluster, &[job(ended), job(running), with_time_to_live, cron_job(yearly)]);
+    for job in [&children[0], &children[2]] {
+        finish_pod_of(&cluster, "legacy", job);
+        cluster.eventually("the Job to end", || {
+            let job = cluster.get("legacy", "job", text(job, "/metadata/name"))?;
+            condition(&job, "Complete").is_some_and(|condition| condition["status"] == "True").then_some(())
+        });
+    }
+    let before: Vec<Value> = cluster.list("legacy", "pods");
+    assert_eq!(before.len(), 3, "{before:#?}");
+
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
+    for (name, reason) in [("ended", "JobComplete"), ("running", "JobCreated"), ("expiring", "JobComplete")] {
+        let echo = cluster.reason("legacy", "echo", name, "Ready", reason);
+        assert_eq!(condition(&echo, "Ready").unwrap()["status"], "True");
+        assert_eq!(echo["status"]["job"], name);
+        assert_eq!(echo["status"]["finished"].is_object(), reason == "JobComplete", "{echo}");
+    }
+    cluster.ready("legacy", "scheduledecho", "yearly");
+    cluster.settled(&host);
+    let expected = ["patch cronjobs/yearly 200", "patch jobs/ended 200", "patch jobs/expiring 200", "patch jobs/running 200"];
+    assert_eq!(writes(&cluster.requests(mark)), expected, "each is taken over, and nothing else is done to it");
+    for (parent, child) in parents.iter().zip(&children) {
+        let now = cluster.get("legacy", text(child, "/kind"), text(child, "/metadata/name")).unwrap();
+        assert_eq!(now["metadata"]["uid"], child["metadata"]["uid"], "the same object");
+        assert_eq!(now["metadata"]["ownerReferences"], child["metadata"]["ownerReferences"]);
+        assert_eq!(now["spec"], child["spec"]);
+        assert_eq!(now["metadata"]["labels"]["gyre.dev/owner-uid"], parent["metadata"]["uid"]);
+    }
+    let pods = |objects: &[Value]| objects.iter().map(|pod| pod["metadata"]["uid"].clone()).collect::<Vec<_>>();
+    assert_eq!(pods(&cluster.list("legacy", "pods")), pods(&before), "no message is written again");
+
+    // Another start finds everything as it should be.
+    drop(host);
+    let mark = cluster.audit_mark().unwrap();
+    let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["legacy"]);
+    cluster.settled(&host);
+    assert_eq!(writes(&cluster.requests(mark)), Vec::<String>::new());
+
+    // From here on they are like any others. A Job whose time is over goes, and its message is not written again.
+    let patch = |kind: &str, name: &str, patch: Value| {
+        cluster.kubectl(&["patch", "-n", "legacy", kind, name, "--type=merge", "-p", &patch.to_string()]);
+    };
+    patch("job", "expiring", json!({ "spec": { "ttlSecondsAfterFinished": 0 } }));
+    cluster.gone("legacy", "job", &["expiring"]);
+    // One that was deleted before it ended comes back, so by then the host has seen that the other one went.
+    cluster.delete("legacy", "job", "running");
+    cluster.eventually("another Job", || {
+        let job = cluster.get("legacy", "job", "running")?;
+        (job["metadata"]["uid"] != children[1]["metadata"]["uid"]).then_some(())
+    });
+    cluster.settled(&host);
+    assert!(cluster.get("legacy", "job", "expiring").is_none(), "it ran again");
+
+    // A changed schedule and a changed message reach the CronJob that is there, in turns: echoperator still has its fields as well.
+    for (schedule, message) in [("5 0 1 1 *", "one"), ("10 0 1 1 *", "two"), ("15 0 1 1 *", "three"), ("20 0 1 1 *", "four")] {
+        patch("scheduledecho", "yearly", json!({ "spec": { "schedule": schedule } }));
+        patch("scheduledecho", "yearly", json!({ "spec": { "message": message } }));
+        cluster.eventually("the CronJob to follow", || {
+            (schedule_and_message(&cluster.get("legacy", "cronjob", "yearly")?) == (schedule, message)).then_some(())
+        });
+    }
+    cluster.ready("legacy", "scheduledecho", "yearly");
+    assert_eq!(cluster.get("legacy", "cronjob", "yearly").unwrap()["metadata"]["uid"], children[3]["metadata"]["uid"]);
+
+    // With their parents they go.
+    cluster.delete("legacy", "echo", "ended");
+    cluster.delete("legacy", "scheduledecho", "yearly");
+    cluster.gone("legacy", "job", &["ended"]);
+    cluster.gone("legacy", "cronjob", &["yearly"]);
+}
+
+/// Between the last write of the one and the first of the other, people go on.
+#[test]
+fn what_changed_while_nobody_looked_is_made_good() {
+    let Some(cluster) = Cluster::for_test("interim", &["interim"]) else { return };
+    let parents = [parent("ScheduledEcho", "interim", "changed", "before"), parent("Echo", "interim", "changed", "before")];
+    let parents = created_by_echoperator(&cluster, &parents);
+    let children = created_by_echoperator(&cluster, &[cron_job(&parents[0]), job(&parents[1])]);
+    for kind in ["scheduledecho", "echo"] {
+        let patch = json!({ "spec": { "message": "after" } }).to_string();
+        cluster.kubectl(&["patch", "-n", "interim", kind, "changed", "--type=merge", "-p", &patch]);
+    }
+    cluster.apply(&parent("Echo", "interim", "new", "hello").to_string());
+
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO], &["interim"]);
+    cluster.ready("interim", "scheduledecho", "changed");
+    let now = cluster.get("interim", "cronjob", "changed").unwrap();
+    assert_eq!(now["metadata"]["uid"], children[0]["metadata"]["uid"]);
+    assert_eq!(schedule_and_message(&now), (NEW_YEAR, "after"));
+    // As echoperator did: a Job is for the message that its Echo had. Now the Echo says so.
+    cluster.reason("interim", "echo", "changed", "Ready", "JobOutdated");
+    assert_eq!(cluster.get("interim", "job", "changed").unwrap()["metadata"]["uid"], children[1]["metadata"]["uid"]);
+    cluster.ready("interim", "echo", "new");
+    cluster.settled(&host);
+    let deleted = writes(&cluster.requests(mark)).into_iter().find(|write| write.starts_with("delete"));
+    assert_eq!(deleted, None);
+}
+
+/// echoperator made the Jobs of all Echos in a namespace of its own. Those are nobody's: not the garbage collector's idea of a child, nor ours.
+#[test]
+fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
+    let Some(cluster) = Cluster::for_test("strayed", &["strayed", "strayed-operator"]) else { return };
+    let echos = created_by_echoperator(&cluster, &[parent("Echo", "strayed", "afar", "from elsewhere")]);
+    let mut stray = job(&echos[0]);
+    stray["metadata"]["namespace"] = json!("strayed-operator");
+    cluster.create(&stray.to_string());
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::ECHO], &["strayed", "strayed-operator"]);
+    cluster.ready("strayed", "echo", "afar");
+    assert!(cluster.get("strayed", "job", "afar").is_some(), "there is one beside the Echo");
+    cluster.settled(&host);
+    let mut requests = cluster.requests(mark);
+    requests.retain(|event| event.namespace == "strayed-operator");
+    assert_eq!(writes(&requests), Vec::<String>::new());
+}
+
+/// As after a restore that gave everything a UID of its own.
+#[test]
+fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
+    let Some(cluster) = Cluster::for_test("restored", &["restored"]) else { return };
+    let parents = [parent("ScheduledEcho", "restored", "it", "hello"), parent("Echo", "restored", "it", "hello")];
+    let parents = created_by_echoperator(&cluster, &parents);
+    let children = [cron_job(&parents[0]), job(&parents[1])].map(|mut child| {
+        child["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        child
+    });
+    let children = created_by_echoperator(&cluster, &children);
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO];
+    let host = cluster.host(&plugins, &["restored"]);
+    for kind in ["scheduledecho", "echo"] {
+        cluster.reason("restored", kind, "it", "Ready", "ForeignObject");
+    }
+    drop(host);
+
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host_with(&plugins, &["restored"], &["--adopt"]);
+    cluster.ready("restored", "scheduledecho", "it");
+    let echo = cluster.reason("restored", "echo", "it", "Ready", "ForeignObject");
+    let message = condition(&echo, "Ready").unwrap()["message"].as_str().unwrap();
+    let label = format!("gyre.dev/owner-uid={}", text(&parents[1], "/metadata/uid"));
+    assert!(message.contains(&label), "it says how to hand the Job over: {message}");
+    cluster.settled(&host);
+    assert_eq!(writes(&cluster.requests(mark)), ["patch cronjobs/it 200"]);
+    let uid_of = |kind: &str| cluster.get("restored", kind, "it").unwrap()["metadata"]["uid"].clone();
+    assert_eq!([uid_of("cronjob"), uid_of("job")], [0, 1].map(|child: usize| children[child]["metadata"]["uid"].clone()));
+
+    // Done as it says, the Job is the Echo's.
+    cluster.kubectl(&["label", "-n", "restored", "job", "it", "gyre.dev/plugin=echo", &label]);
+    cluster.touch("restored", "echo", "it", "handed over");
+    cluster.ready("restored", "echo", "it");
+    assert_eq!(uid_of("job"), children[1]["metadata"]["uid"]);
+}

@@ -1,0 +1,115 @@
+//! The way of one host to the API server, which a test can cut.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// Threads for what the tests do beside waiting.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads"))
+}
+
+/// What becomes of what is sent on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It arrives.
+    Open,
+    /// It stays on the way, and arrives when the way is open again; unless its connection has been given up by then, as it is in a
+    /// network whose sender sends it again until it does.
+    Stalled,
+    /// As [`Way::Stalled`] for what the host sends. What it is sent arrives.
+    StalledThere,
+    /// Connections break, and there are no new ones.
+    Broken,
+}
+
+/// A way to the API server, for one host.
+pub(crate) struct Link {
+    address: SocketAddr,
+    way: watch::Sender<Way>,
+}
+
+impl Link {
+    /// An open one.
+    pub(crate) fn to(server: SocketAddr) -> Self {
+        let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, way) = watch::channel(Way::Open);
+        runtime().spawn(accept(listener, server, way));
+        Self { address, way: sender }
+    }
+
+    /// Where the host connects to.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// From now on the way is like this.
+    pub(crate) fn set(&self, way: Way) {
+        self.way.send_replace(way);
+    }
+}
+
+async fn accept(listener: TcpListener, server: SocketAddr, mut way: watch::Receiver<Way>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            changed = way.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        let Ok((host, _)) = accepted else { continue };
+        if *way.borrow() != Way::Broken {
+            tokio::spawn(join(host, server, way.clone()));
+        }
+    }
+}
+
+async fn join(host: TcpStream, server: SocketAddr, mut way: watch::Receiver<Way>) {
+    let Ok(server) = TcpStream::connect(server).await else { return };
+    let (_, _) = (host.set_nodelay(true), server.set_nodelay(true));
+    let ((from_host, to_host), (from_server, to_server)) = (host.into_split(), server.into_split());
+    let there = pass(from_host, to_server, way.clone(), |way| way == Way::Open);
+    let back = pass(from_server, to_host, way.clone(), |way| matches!(way, Way::Open | Way::StalledThere));
+    tokio::select! {
+        () = there => {}
+        () = back => {}
+        _ = way.wait_for(|way| *way == Way::Broken) => {}
+    }
+}
+
+/// Passes on what comes until either end closes the connection.
+async fn pass(from: OwnedReadHalf, mut to: OwnedWriteHalf, mut way: watch::Receiver<Way>, passes: fn(Way) -> bool) {
+    let mut bytes = Vec::new();
+    loop {
+        if from.readable().await.is_err() {
+            return;
+        }
+        let was_cut = !passes(*way.borrow());
+        if way.wait_for(|way| passes(*way)).await.is_err() {
+            return;
+        }
+        let is_open = loop {
+            match from.try_read_buf(&mut bytes) {
+                Ok(0) => break false,
+                Ok(_) => {}
+                Err(error) => break error.kind() == std::io::ErrorKind::WouldBlock,
+            }
+            if bytes.len() > 1 << 20 {
+                break true;
+            }
+        };
+        let is_given_up = was_cut && !is_open;
+        if is_given_up || to.write_all(&bytes).await.is_err() || !is_open {
+            return;
+        }
+        bytes.clear();
+    }
+}

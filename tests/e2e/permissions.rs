@@ -1,0 +1,262 @@
+//! What `gyre rbac` prints is what a host asks for: no request that it does not permit, and no rule without a use.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use gyre_controlplane::AuditEvent;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, GYRE, condition, config_map, websites};
+
+const ECHOS: usize = 20;
+
+/// Something that somebody may do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Permission {
+    verb: String,
+    group: String,
+    resource: String,
+    /// None: everywhere.
+    namespace: Option<String>,
+    /// None: of any name.
+    name: Option<String>,
+}
+
+/// As people say it.
+impl std::fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.verb, self.resource)
+    }
+}
+
+fn texts<'a>(rule: &'a Value, key: &str) -> Vec<&'a str> {
+    rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// What `gyre rbac` prints with these arguments.
+fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
+    let output = Command::new(GYRE).arg("rbac").args(arguments).output().expect("gyre runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    let mut permissions = BTreeSet::new();
+    for role in documents {
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let named = texts(rule, "resourceNames");
+            let names: Vec<Option<&str>> = if named.is_empty() { vec![None] } else { named.into_iter().map(Some).collect() };
+            for (group, resource) in texts(rule, "apiGroups")
+                .iter()
+                .flat_map(|group| texts(rule, "resources").into_iter().map(move |resource| (*group, resource)))
+            {
+                for (name, verb) in
+                    names.iter().flat_map(|name| texts(rule, "verbs").into_iter().map(move |verb| (*name, verb)))
+                {
+                    permissions.insert(Permission {
+                        verb: verb.to_owned(),
+                        group: group.to_owned(),
+                        resource: resource.to_owned(),
+                        namespace: role["metadata"]["namespace"].as_str().map(str::to_owned),
+                        name: name.map(str::to_owned),
+                    });
+                }
+            }
+        }
+    }
+    permissions
+}
+
+/// The verbs that a request takes. An apply that creates takes both.
+fn verbs(event: &AuditEvent) -> Vec<&str> {
+    if event.verb == "patch" && event.code == 201 { vec!["patch", "create"] } else { vec![&event.verb] }
+}
+
+impl Permission {
+    fn permits(&self, event: &AuditEvent, verb: &str) -> bool {
+        let resource = if event.subresource.is_empty() {
+            event.resource.clone()
+        } else {
+            format!("{}/{}", event.resource, event.subresource)
+        };
+        self.verb == verb
+            && (&self.group, &self.resource) == (&event.group, &resource)
+            && self.namespace.as_ref().is_none_or(|namespace| *namespace == event.namespace)
+            && self.name.as_ref().is_none_or(|name| *name == event.name)
+    }
+}
+
+/// What of these was not needed for the requests, each of which must be permitted.
+fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeSet<String> {
+    let mut unused: BTreeSet<&Permission> = permissions.iter().collect();
+    // What is no resource, such as the version, everybody may ask for.
+    for event in requests.iter().filter(|event| !event.resource.is_empty()) {
+        for verb in verbs(event) {
+            let permitting: Vec<&Permission> =
+                permissions.iter().filter(|permission| permission.permits(event, verb)).collect();
+            assert!(!permitting.is_empty(), "no rule permits {verb} {} ({} {})", event.uri, event.resource, event.namespace);
+            for permission in permitting {
+                unused.remove(permission);
+            }
+        }
+    }
+    unused.into_iter().map(Permission::to_string).collect()
+}
+
+fn echo(kind: &str, name: &str, message: &str) -> Value {
+    let mut spec = json!({ "message": message });
+    if kind == "ScheduledEcho" {
+        spec["schedule"] = json!("0 0 1 1 *");
+    }
+    json!({
+        "apiVersion": "mmontes.io/v1alpha1", "kind": kind, "metadata": { "name": name, "namespace": "permitted" }, "spec": spec,
+    })
+}
+
+/// Why a rule is there that these plugins do not use here: it begins with that.
+const EXPLAINED: [(&str, &str); 5] = [
+    ("list ", "API servers before 1.34, and those whose feature gate WatchList is off, do not stream lists"),
+    ("update echos/finalizers", "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off here"),
+    ("update scheduledechos/finalizers", "as for Echos"),
+    ("update websites/finalizers", "as for Echos"),
+    ("delete ", "children that are not wanted any more are deleted, and these plugins always want the same"),
+];
+
+#[test]
+fn the_rules_that_are_printed_are_those_that_the_host_needs() {
+    let Some(cluster) = Cluster::for_test("permitted", &["permitted", "permitted-home"]) else { return };
+    let folder = Folder::new();
+    let mounts = json!([
+        { "plugin": gyre_artifacts::ECHO, "namespaces": ["permitted"] },
+        { "plugin": gyre_artifacts::SCHEDULED_ECHO, "namespaces": ["permitted"] },
+    ]);
+    let file = folder.put("gyre.yaml", json!({ "name": "permitted", "mounts": mounts }).to_string());
+    let arguments = ["--config", file.as_str(), "--home-namespace", "permitted-home", "--ha"];
+    let permitted = permissions(&arguments);
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host_with(&[], &[], &arguments);
+    let all = |message: &str| -> Vec<Value> {
+        let of = |number: usize| ["Echo", "ScheduledEcho"].map(|kind| echo(kind, &format!("e-{number}"), message));
+        (0..ECHOS).flat_map(of).collect()
+    };
+    cluster.apply_all(&all("first"));
+    cluster.all_ready("permitted", "echo", ECHOS);
+    cluster.all_ready("permitted", "scheduledecho", ECHOS);
+    // Changes, edits, and deletions of parents and children, all at once.
+    cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "job", "e-1", "e-2", "e-3"]);
+    cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "cronjob", "e-1", "e-2", "e-3"]);
+    let edit = json!({ "spec": { "schedule": "1 1 1 1 *" } }).to_string();
+    for name in ["e-4", "e-5"] {
+        cluster.kubectl(&["patch", "-n", "permitted", "cronjob", name, "--type=merge", "-p", &edit]);
+    }
+    cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "echo,scheduledecho", "e-6", "e-7", "e-8"]);
+    cluster.apply_all(&all("second")[2 * 9..]);
+    cluster.all_ready("permitted", "scheduledecho", ECHOS - 3);
+    cluster.eventually("the Echos to say that their Jobs are for an earlier message", || {
+        let outdated = |echo: &Value| condition(echo, "Ready").is_some_and(|ready| ready["reason"] == "JobOutdated");
+        (cluster.list("permitted", "echo").iter().filter(|echo| outdated(echo)).count() == ECHOS - 9).then_some(())
+    });
+    cluster.eventually("the Jobs to be there again", || {
+        ["e-1", "e-2", "e-3"].iter().all(|name| cluster.get("permitted", "job", name).is_some()).then_some(())
+    });
+    cluster.settled(&host);
+    drop(host);
+    // The inventory is written anew when something is mounted anew.
+    let more = json!([{ "plugin": gyre_artifacts::SCHEDULED_ECHO, "namespaces": ["permitted"] }]);
+    folder.put("gyre.yaml", json!({ "name": "permitted", "mounts": more }).to_string());
+    let host = cluster.host_with(&[], &[], &arguments);
+    cluster.eventually("the inventory to be changed", || {
+        let inventory = cluster.get("permitted-home", "configmap", "permitted-inventory")?;
+        inventory["data"].get("echo").is_none().then_some(())
+    });
+    cluster.settled(&host);
+
+    let mut requests = cluster.requests(mark);
+    requests.extend(cluster.watches(mark));
+    // What was mounted before, and its rules with it, is let go.
+    requests.retain(|event| !(event.verb == "list" && event.resource == "echos"));
+    let unexplained: Vec<String> = unused(&permitted, &requests)
+        .into_iter()
+        .filter(|rule| !EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained)))
+        .collect();
+    assert_eq!(unexplained, Vec::<String>::new());
+}
+
+/// It reads what is in no namespace, and has children of three kinds.
+#[test]
+fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
+    let Some(cluster) = Cluster::for_test("readable", &["readable"]) else { return };
+    let _websites = websites();
+    // Other tests have Websites of their own.
+    let folder = Folder::new();
+    let mount = json!({ "plugin": gyre_artifacts::WEBSITE, "selector": "test=readable" });
+    let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
+    let permitted = permissions(&["--config", &file]);
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
+    let website = |title: &str| {
+        json!({
+            "apiVersion": "web.gyre.dev/v1alpha1", "kind": "Website",
+            "metadata": { "name": "site", "namespace": "readable", "labels": { "test": "readable" } },
+            "spec": { "template": "template", "title": title, "host": "example.com" },
+        })
+        .to_string()
+    };
+    cluster.apply(&website("one"));
+    cluster.reason("readable", "website", "site", "Ready", "TemplateMissing");
+    cluster.apply(&config_map("readable", "template", json!({ "index.html": "{{title}}" })).to_string());
+    cluster.ready("readable", "website", "site");
+    cluster.apply(&website("two"));
+    cluster.ready("readable", "website", "site");
+    for kind in ["deployment", "service"] {
+        let before = cluster.get("readable", kind, "site").unwrap();
+        cluster.delete("readable", kind, "site");
+        cluster.eventually("it to be there again", || {
+            let now = cluster.get("readable", kind, "site")?;
+            (now["metadata"]["uid"] != before["metadata"]["uid"]).then_some(())
+        });
+    }
+    cluster.settled(&host);
+    cluster.kubectl(&["delete", "-n", "readable", "website", "site"]);
+    let mut requests = cluster.requests(mark);
+    requests.extend(cluster.watches(mark));
+    let unexplained: Vec<String> = unused(&permitted, &requests)
+        .into_iter()
+        .filter(|rule| !EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained)))
+        .collect();
+    assert_eq!(unexplained, Vec::<String>::new());
+}
+
+/// A mount that is confined, to kinds or to namespaces, needs less.
+#[test]
+fn what_a_mount_cannot_do_it_need_not_be_permitted() {
+    let folder = Folder::new();
+    let rules = |mount: Value, arguments: &[&str]| -> BTreeSet<String> {
+        let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
+        let of = |permission: &Permission| {
+            let place = permission.namespace.as_deref().unwrap_or("everywhere");
+            format!("{permission} {place}")
+        };
+        permissions(&[&["--config", file.as_str()], arguments].concat()).iter().map(of).collect()
+    };
+    let website = |more: Value| {
+        let mut mount = json!({ "plugin": gyre_artifacts::WEBSITE });
+        mount.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        mount
+    };
+    let wide = rules(website(json!({})), &[]);
+    assert!(wide.contains("watch websitedefaults everywhere") && wide.contains("patch services everywhere"), "{wide:?}");
+    let confined = rules(website(json!({ "namespaces": ["a"] })), &["--namespaced"]);
+    assert!(confined.iter().all(|rule| rule.ends_with(" a")), "what is in no namespace is not seen: {confined:?}");
+    let narrow = rules(website(json!({ "grants": { "children": ["Service.v1"], "reads": [] } })), &[]);
+    assert!(!narrow.contains("watch websitedefaults everywhere") && narrow.contains("patch services everywhere"), "{narrow:?}");
+    // It is looked at, since it may have been granted before.
+    assert!(!narrow.contains("patch deployments everywhere") && narrow.contains("watch deployments everywhere"), "{narrow:?}");
+    let reading = rules(website(json!({ "grants": { "children": [] } })), &[]);
+    let finalizers = "update websites/finalizers everywhere";
+    assert!(wide.contains(finalizers) && !reading.contains(finalizers), "{reading:?}");
+
+    // The host holds finalizers for what the garbage collector does not reach.
+    let mount = json!({ "plugin": gyre_artifacts::probes::CROSS_NAMESPACE, "namespaces": ["a", "b"] });
+    let holds = "patch crossnamespaces a";
+    assert!(!rules(mount.clone(), &[]).contains(holds));
+    let far = rules(mount, &["--cross-namespace"]);
+    assert!(far.contains(holds) && far.contains("list configmaps b"), "{far:?}");
+}

@@ -1,0 +1,303 @@
+//! Replicas of a deployment, each a process with a user and a way to the API server of its own; the objects that change under them; and
+//! what the audit log shows of who wrote when.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use gyre_controlplane::{AuditEvent, Mark, Stage};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt as _};
+use serde_json::json;
+
+use crate::harness::{Cluster, Host};
+use crate::network::{Link, runtime};
+
+/// As short as whole seconds allow: a round of a test has to wait for a lease to expire.
+pub(crate) const LEASE: Duration = Duration::from_secs(3);
+/// See [`LEASE`].
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
+const TIMES: [&str; 6] = ["--ha-lease-duration", "3", "--ha-renew-deadline", "2", "--ha-retry-period", "1"];
+
+/// One process of a deployment. No other ever has its user, which its identity begins with.
+pub(crate) struct Replica {
+    pub(crate) user: String,
+    pub(crate) host: Host,
+    pub(crate) link: Link,
+}
+
+/// How the replicas of a deployment are started.
+pub(crate) struct Deployment<'a> {
+    pub(crate) cluster: &'a Cluster,
+    /// What its users' names begin with.
+    pub(crate) name: String,
+    pub(crate) namespace: &'a str,
+    pub(crate) plugins: Vec<String>,
+    pub(crate) arguments: Vec<String>,
+    started: AtomicUsize,
+}
+
+impl<'a> Deployment<'a> {
+    pub(crate) fn new(cluster: &'a Cluster, namespace: &'a str, plugins: &[&str], arguments: &[&str]) -> Self {
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let name = format!("replica-of-{namespace}-");
+        Self { cluster, name, namespace, plugins: own(plugins), arguments: own(arguments), started: AtomicUsize::new(0) }
+    }
+
+    /// Starts one more.
+    pub(crate) fn replica(&self) -> Replica {
+        let user = format!("{}{}", self.name, self.started.fetch_add(1, Ordering::Relaxed));
+        let kubeconfig = self.cluster.plane.kubeconfig_for_user(&user).unwrap();
+        let text = std::fs::read_to_string(&kubeconfig).unwrap();
+        let server = server_of(&text);
+        let link = Link::to(server);
+        std::fs::write(&kubeconfig, text.replace(&server.to_string(), &link.address().to_string())).unwrap();
+        let mut arguments = vec!["--ha", "--ha-node-id", &user, "--home-namespace", self.namespace];
+        arguments.extend(TIMES);
+        arguments.extend(self.arguments.iter().map(String::as_str));
+        let plugins: Vec<&str> = self.plugins.iter().map(String::as_str).collect();
+        let host = self.cluster.host_as(&kubeconfig, &plugins, &[self.namespace], &arguments);
+        Replica { user, host, link }
+    }
+
+    /// A client of nobody whom the audit log is asked about.
+    pub(crate) fn client(&self) -> Client {
+        let kubeconfig = self.cluster.plane.kubeconfig_for_user(&format!("author-of-{}", self.namespace)).unwrap();
+        runtime().block_on(async {
+            let read = Kubeconfig::read_from(kubeconfig).unwrap();
+            let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();
+            Client::try_from(config).unwrap()
+        })
+    }
+
+    /// What its replicas asked of the API server, by when it came there.
+    pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
+        self.cluster.plane.audit_barrier().unwrap();
+        let audit = self.cluster.plane.audit().unwrap();
+        let mut events = audit.matching(since, |event| event.user.starts_with(&self.name)).unwrap();
+        events.sort_by_key(|event| event.received);
+        events
+    }
+}
+
+fn server_of(kubeconfig: &str) -> SocketAddr {
+    let (_, rest) = kubeconfig.split_once("://").unwrap();
+    let end = rest.find(|letter: char| !(letter.is_ascii_digit() || ".:".contains(letter))).unwrap_or(rest.len());
+    rest[..end].parse().unwrap()
+}
+
+/// The Leases of a deployment, as they are now.
+pub(crate) struct Leases(Api<Lease>);
+
+impl Leases {
+    pub(crate) fn new(client: &Client, namespace: &str) -> Self {
+        Self(Api::namespaced(client.clone(), namespace))
+    }
+
+    /// The user whose replica is named as the holder of each Lease; of none that nobody has.
+    pub(crate) fn holders(&self) -> BTreeMap<String, String> {
+        let leases = runtime().block_on(self.0.list(&ListParams::default())).unwrap();
+        let holder = |lease: &Lease| user_of(lease.spec.as_ref()?.holder_identity.as_deref()?);
+        leases.iter().filter_map(|lease| Some((lease.name_any(), holder(lease)?))).collect()
+    }
+}
+
+/// A replica's identity is its node's name, and a number after that.
+fn user_of(identity: &str) -> Option<String> {
+    identity.rsplit_once('_').map(|(user, _)| user.to_owned())
+}
+
+/// Parents that change all the time, so that there is always something to write.
+pub(crate) struct Changes {
+    parents: Vec<(String, String)>,
+    texts: Arc<Mutex<BTreeMap<String, usize>>>,
+    count: Arc<AtomicUsize>,
+    is_over: Arc<AtomicBool>,
+    task: Option<tokio::task::JoinHandle<()>>,
+    children: Api<ConfigMap>,
+}
+
+impl Changes {
+    /// Creates parents, each a name with its kind, and changes one after the other, one in each `pace`.
+    pub(crate) fn begin(client: &Client, namespace: &str, parents: Vec<(String, String)>, pace: Duration) -> Self {
+        let (texts, count, is_over) = (Arc::<Mutex<BTreeMap<_, _>>>::default(), Arc::default(), Arc::default());
+        let mut changes = Self {
+            parents: parents.clone(),
+            texts: Arc::clone(&texts),
+            count: Arc::clone(&count),
+            is_over: Arc::clone(&is_over),
+            task: None,
+            children: Api::namespaced(client.clone(), namespace),
+        };
+        let apis: Vec<(String, Api<DynamicObject>, String)> = parents
+            .into_iter()
+            .map(|(name, kind)| {
+                let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("guests.gyre.dev", "v1", &kind));
+                (name, Api::namespaced_with(client.clone(), namespace, &resource), kind)
+            })
+            .collect();
+        let task = runtime().spawn(async move {
+            let parameters = PatchParams::apply("author").force();
+            for (name, api, kind) in apis.iter().cycle() {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let text = count.load(Ordering::Relaxed) + 1;
+                let object = json!({
+                    "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": { "name": name },
+                    "spec": { "text": text.to_string() },
+                });
+                api.patch(name, &parameters, &Patch::Apply(&object)).await.expect("a parent is changed");
+                texts.lock().unwrap().insert(name.clone(), text);
+                count.store(text, Ordering::Relaxed);
+                tokio::time::sleep(pace).await;
+            }
+        });
+        changes.task = Some(task);
+        changes
+    }
+
+    /// Waits until a change has been reconciled that has not been made yet.
+    pub(crate) fn go_on(&self, cluster: &Cluster) {
+        let now = self.count.load(Ordering::Relaxed);
+        cluster.eventually("a new change to be reconciled", || self.children().values().any(|text| *text > now).then_some(()));
+    }
+
+    /// Stops, and waits until each parent has the child that it was last to have.
+    pub(crate) fn end(mut self, cluster: &Cluster) -> usize {
+        self.is_over.store(true, Ordering::Relaxed);
+        runtime().block_on(self.task.take().unwrap()).unwrap();
+        let texts = self.texts.lock().unwrap().clone();
+        assert_eq!(texts.len(), self.parents.len());
+        cluster.eventually("the children as they were last to be", || (self.children() == texts).then_some(()));
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn children(&self) -> BTreeMap<String, usize> {
+        let children = runtime().block_on(self.children.list(&ListParams::default())).unwrap();
+        let text = |child: &ConfigMap| child.data.as_ref()?.get("text")?.parse().ok();
+        children.iter().filter_map(|child| Some((child.name_any(), text(child)?))).collect()
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// For how long a replica had a Lease without another having it in between, as the API server saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Term {
+    pub(crate) user: String,
+    /// When the request came, and when it was answered, by which it took the Lease.
+    pub(crate) taken: (SystemTime, SystemTime),
+    /// When the last request was answered by which it still had it.
+    pub(crate) renewed: SystemTime,
+    /// When it was answered that it had given the Lease back.
+    pub(crate) released: Option<SystemTime>,
+}
+
+/// The history of a Lease.
+pub(crate) fn terms(requests: &[AuditEvent], lease: &str) -> Vec<Term> {
+    let is_write = |event: &&AuditEvent| {
+        event.resource == "leases" && event.name == lease && event.is_write() && event.verb != "delete" && event.succeeded()
+    };
+    let mut writes: Vec<&AuditEvent> = requests.iter().filter(is_write).collect();
+    // Each follows from the one before, so they were answered in their order.
+    writes.sort_by_key(|event| event.timestamp);
+    let mut terms: Vec<Term> = Vec::new();
+    for write in writes {
+        let body = write.request_object.as_ref().expect("the audit log has the bodies of Leases");
+        let holder = body["spec"]["holderIdentity"].as_str().unwrap_or_default();
+        match terms.last_mut().filter(|term| term.user == write.user && term.released.is_none()) {
+            Some(term) if holder.is_empty() => term.released = Some(write.timestamp),
+            Some(term) => term.renewed = write.timestamp,
+            None => {
+                assert_eq!(user_of(holder).as_deref(), Some(&*write.user), "who takes a lease does it for itself");
+                let taken = (write.received, write.timestamp);
+                terms.push(Term { user: write.user.clone(), taken, renewed: write.timestamp, released: None });
+            }
+        }
+    }
+    terms
+}
+
+/// How long nobody had the Lease, between each two terms: after it was given back, and after it was not.
+#[derive(Debug, Default)]
+pub(crate) struct Gaps {
+    pub(crate) after_release: Vec<Duration>,
+    pub(crate) after_renewal: Vec<Duration>,
+}
+
+impl Gaps {
+    pub(crate) fn add(&mut self, terms: &[Term]) {
+        for pair in terms.windows(2) {
+            let (since, until) =
+                (|time: SystemTime| move |since| time.duration_since(since).unwrap_or_default(), pair[1].taken.1);
+            match pair[0].released {
+                Some(released) => self.after_release.push(since(until)(released)),
+                None => self.after_renewal.push(since(until)(pair[0].renewed)),
+            }
+        }
+    }
+
+    /// Takeovers keep the time that they have. That most of them do is the elector's; that each nearly does, the machine's too, which may
+    /// let a process wait for its turn.
+    pub(crate) fn check(mut self) {
+        /// Of fewer the machine may have delayed half.
+        const MANY: usize = 8;
+        self.after_release.sort();
+        self.after_renewal.sort();
+        for (what, gaps, bound) in
+            [("after a release", &self.after_release, RETRY), ("without a release", &self.after_renewal, LEASE + RETRY)]
+        {
+            let (Some(median), Some(longest)) = (gaps.get(gaps.len() / 2), gaps.last()) else { continue };
+            println!("{} takeovers {what}: median {median:?}, longest {longest:?}, bound {bound:?}", gaps.len());
+            assert!(gaps.len() < MANY || *median <= bound, "{what}: {gaps:?}");
+            assert!(*longest <= bound + MACHINE, "{what}: {gaps:?}");
+        }
+    }
+}
+
+/// For how long a busy machine may let processes wait for their turn while the lease changes hands. With it, a lease that is taken after
+/// twice its duration is too late yet.
+const MACHINE: Duration = Duration::from_millis(1900);
+
+/// Checks that each of these requests that writes came while its sender had the Lease, and was answered before another wrote. Returns
+/// those that came when another had it.
+pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&'a AuditEvent> {
+    let (mut last, mut late) = (None::<(usize, &AuditEvent)>, Vec::new());
+    for write in writes {
+        let term = terms.iter().rposition(|term| term.user == write.user && term.taken.0 <= write.received);
+        let term = term.unwrap_or_else(|| panic!("{} never had the lease and wrote: {write:?}", write.user));
+        if terms.get(term + 1).is_some_and(|next| next.taken.1 <= write.received) {
+            late.push(*write);
+            continue;
+        }
+        if let Some((before, other)) = last {
+            assert!(before <= term, "writes of different writers interleave: {other:?}, {write:?}");
+            assert!(before == term || other.timestamp <= write.received, "two write at once: {other:?}, {write:?}");
+        }
+        // The one that was answered last.
+        if last.is_none_or(|(before, other)| before < term || other.timestamp < write.timestamp) {
+            last = Some((term, write));
+        }
+    }
+    late
+}
+
+/// Whether the request is one of those that only who has the Lease may send.
+pub(crate) fn is_fenced(event: &AuditEvent) -> bool {
+    event.is_write() && event.resource != "leases"
+}
+
+/// Whether the request begins to fill a cache, or to follow what changes in it.
+pub(crate) fn fills_a_cache(event: &AuditEvent) -> bool {
+    event.verb == "list" && event.resource != "leases" || event.verb == "watch" && event.stage == Stage::ResponseStarted
+}
