@@ -143,7 +143,7 @@ mod tests {
         }
         let add = |number: usize| {
             let key = ObjectKey::new(Some("default"), format!("object-{number}"));
-            queue.add(&full.name, key, if number % 2 == 0 { Priority::Normal } else { Priority::Low });
+            queue.add(&full.name, key, if number.is_multiple_of(2) { Priority::Normal } else { Priority::Low });
         };
         for number in 0..3 * LISTED {
             add(number);

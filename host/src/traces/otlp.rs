@@ -187,7 +187,7 @@ mod tests {
             name: Cow::Borrowed("reconcile"),
             start_time: at(1_000),
             end_time: at(2_000),
-            attributes: vec![KeyValue::new("plugin", "echo"), KeyValue::new("parts", Array::I64(vec![1]))],
+            attributes: vec![KeyValue::new("plugin", "echo"), KeyValue::new("parts", Value::Array(Array::I64(vec![1])))],
             dropped_attributes_count: 0,
             events,
             links: SpanLinks::default(),
