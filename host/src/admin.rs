@@ -272,7 +272,8 @@ fn answer(checks: Vec<Check>, query: &str) -> Response {
 }
 
 async fn debug_state(State(shown): State<Shown>) -> Response {
-    let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers()));
+    let claims = shown.ground.get().map(|ground| &ground.claims);
+    let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), claims));
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
 

@@ -78,6 +78,14 @@ impl Claim {
         if is_held { Ok(()) } else { Err(NotHeld) }
     }
 
+    /// For how much longer it is held, if nothing comes of it: zero if it is not; none: for ever, as that of a host that is alone.
+    pub fn held_for(&self) -> Option<Duration> {
+        let until = self.0.as_ref()?;
+        let is_alive = until.has_changed().is_ok();
+        let until = until.borrow().filter(|_| is_alive);
+        Some(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now())))
+    }
+
     /// Waits until it is held. Never ends if whoever elects is gone.
     pub async fn held(&self) {
         let Some(standing) = &self.0 else { return };
@@ -117,8 +125,11 @@ mod tests {
         holder.hold_until(Instant::now() + Duration::from_secs(10));
         claim.held().await;
         assert!(claim.check().is_ok());
-        tokio::time::advance(Duration::from_secs(10)).await;
+        tokio::time::advance(Duration::from_secs(4)).await;
+        assert_eq!(claim.held_for(), Some(Duration::from_secs(6)));
+        tokio::time::advance(Duration::from_secs(6)).await;
         assert!(claim.check().is_err(), "its time is over");
+        assert_eq!(claim.held_for(), Some(Duration::ZERO));
         claim.lost().await;
         holder.hold_until(Instant::now() + Duration::from_secs(10));
         assert!(claim.check().is_ok());
@@ -127,6 +138,7 @@ mod tests {
         holder.hold_until(Instant::now() + Duration::from_secs(10));
         drop(holder);
         assert!(claim.check().is_err(), "whoever elects is gone");
+        assert_eq!(claim.held_for(), Some(Duration::ZERO));
         claim.lost().await;
     }
 
@@ -148,5 +160,6 @@ mod tests {
     async fn a_host_that_is_alone_may_always_write() {
         Claim::always().held().await;
         assert!(Claim::always().check().is_ok());
+        assert_eq!(Claim::always().held_for(), None);
     }
 }

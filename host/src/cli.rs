@@ -29,6 +29,7 @@ use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::replay;
+use crate::traces::{TraceArguments, Traces};
 use crate::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -128,6 +129,8 @@ struct RunArguments {
     home_namespace: String,
     #[command(flatten)]
     log: LogArguments,
+    #[command(flatten)]
+    traces: TraceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -224,7 +227,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
         missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
     }
-    log::start(&arguments.log, "info")?;
+    let traces = Traces::of(&arguments.traces, &instance())?;
+    log::start(&arguments.log, "info", traces.as_ref())?;
     let source = Source::open(&arguments.mount)?;
     if arguments.check {
         return print(config::Table(&source));

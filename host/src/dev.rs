@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() && !arguments.cluster_only {
         cli::missing("--plugin <FILE> (or --cluster-only)");
     }
-    log::start(&arguments.log, LOG)?;
+    log::start(&arguments.log, LOG, None)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
     let runtime = cli::threads()?;
     let result = runtime.block_on(serve(arguments, source));

@@ -72,6 +72,7 @@ mod state;
 mod status;
 pub mod store;
 mod threads;
+mod traces;
 mod transport;
 mod view;
 pub mod work;

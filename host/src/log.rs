@@ -4,7 +4,11 @@ use std::io::IsTerminal as _;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt};
+
+use crate::traces::Traces;
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
@@ -34,23 +38,22 @@ fn with_quiet(filter: &str) -> String {
     format!("kube_runtime=error,{filter}")
 }
 
-/// Logs to standard error from now on, what the arguments or else `default` let through.
+/// Logs to standard error from now on, what the arguments or else `default` let through; and traces, if there is something that sends
+/// them.
 ///
 /// Errors: a filter that is none.
-pub(crate) fn start(arguments: &LogArguments, default: &str) -> anyhow::Result<()> {
+pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
     let filter = arguments.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
     let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
     let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
     let filter = EnvFilter::builder().parse(with_quiet(filter)).map_err(|error| {
         anyhow!("--log-level (or LOG_LEVEL) is {filter:?}: {error}; use a level such as info, or info,gyre=debug")
     })?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    let result = match format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    result.map_err(|error| anyhow!("cannot start logging: {error}"))
+    let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
+    all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
 }

@@ -1,5 +1,6 @@
 //! What one call may look at and say, on the host's side.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -139,7 +140,10 @@ impl World for CallWorld {
             transcript.log.push(line.clone());
         }
         let LogLine { level, message, fields, .. } = line;
-        let fields = fields.iter().map(|(key, value)| format!("{key}={value:?}")).collect::<Vec<_>>().join(" ");
+        // What a plugin says stays in its line, and is none of another's.
+        let message = without_control(&message);
+        let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
+        let fields = fields.collect::<Vec<_>>().join(" ");
         let _entered = self.span.enter();
         // A level is part of a call site, so each has its own.
         macro_rules! line {
@@ -154,5 +158,28 @@ impl World for CallWorld {
             LogLevel::Warn => line!(Level::WARN),
             LogLevel::Error => line!(Level::ERROR),
         }
+    }
+}
+
+/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
     }
 }

@@ -95,12 +95,10 @@ impl Cluster {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
-        command.arg("run").arg("--kubeconfig").arg(kubeconfig).args([
-            "--listen",
-            "127.0.0.1:0",
-            "--log-level",
-            "info,gyre=debug",
-        ]);
+        command.arg("run").arg("--kubeconfig").arg(kubeconfig).args(["--listen", "127.0.0.1:0"]);
+        if !arguments.contains(&"--log-level") {
+            command.args(["--log-level", "info,gyre=debug"]);
+        }
         command.env("NO_COLOR", "1");
         for plugin in plugins {
             command.args(["--plugin", plugin]);
@@ -117,8 +115,11 @@ impl Cluster {
         let mut host = Host { process, log, address: String::new() };
         host.address = self.eventually("the host's address", || {
             let log = std::fs::read_to_string(&host.log).unwrap_or_default();
-            let (_, rest) = log.split_once("serving /healthz")?.1.split_once(" address=")?;
-            rest.split_whitespace().next().map(str::to_owned)
+            // In text or in JSON.
+            let (_, rest) = log.split_once("serving /healthz")?.1.split_once("address")?;
+            let is_of_address = |letter: &char| letter.is_ascii_digit() || ".:".contains(*letter);
+            let address: String = rest.trim_start_matches(['=', '"', ':']).chars().take_while(is_of_address).collect();
+            rest.contains(char::is_whitespace).then_some(address)
         });
         host
     }

@@ -1,0 +1,89 @@
+//! What a host logs, and in which form.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Host};
+
+const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
+
+/// A host that mounts a plugin which logs, after that had something to say.
+fn host(cluster: &Cluster, namespace: &str, arguments: &[&str]) -> Host {
+    let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &[namespace], arguments);
+    cluster.kubectl(&["apply", "-n", namespace, "-f", GATEWAY]);
+    cluster.ready(namespace, "gateway.app.example.com", "hello");
+    host
+}
+
+/// The line of the plugin about its object.
+fn of_the_plugin(cluster: &Cluster, host: &Host) -> String {
+    cluster.eventually("the plugin's line", || {
+        let log = host.log();
+        log.lines().find(|line| line.contains("the desired state of Gateway hello")).map(str::to_owned)
+    })
+}
+
+#[test]
+fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() {
+    let Some(cluster) = Cluster::for_test("log-json", &["log-json"]) else { return };
+    let host = host(&cluster, "log-json", &["--log-level", "info,gyre=debug", "--log-format", "json"]);
+    let parse = |line: &str| -> Value { serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")) };
+    let of_the_plugin = parse(&of_the_plugin(&cluster, &host));
+    assert_eq!((&of_the_plugin["target"], &of_the_plugin["level"]), (&json!("plugin"), &json!("INFO")));
+    let reconcile = &of_the_plugin["span"];
+    assert_eq!(reconcile["name"], "reconcile");
+    assert_eq!((&reconcile["plugin"], &reconcile["object"]), (&json!("gateway"), &json!("log-json/hello")));
+    assert!(reconcile["id"].is_u64(), "{reconcile}");
+
+    let log = host.log();
+    let whole = log.rsplit_once('\n').expect("lines").0;
+    let lines: Vec<Value> = whole.lines().map(parse).collect();
+    let of_the_reconcile = lines.iter().filter(|line| line["span"]["id"] == reconcile["id"]);
+    let targets: Vec<&str> = of_the_reconcile.filter_map(|line| line["target"].as_str()).collect();
+    assert!(targets.contains(&"plugin") && targets.iter().any(|target| target.starts_with("gyre::")), "{targets:?}");
+    let ids = lines.iter().filter(|line| line["message"] == "reconciled").map(|line| line["span"]["id"].as_u64());
+    let ids: Vec<u64> = ids.map(|id| id.expect("an id")).collect();
+    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len(), "each reconcile has one of its own");
+}
+
+#[test]
+fn in_text_a_line_says_the_same() {
+    let Some(cluster) = Cluster::for_test("log-text", &["log-text"]) else { return };
+    let host = host(&cluster, "log-text", &["--log-format", "text"]);
+    let line = of_the_plugin(&cluster, &host);
+    assert!(line.contains("INFO reconcile{plugin=gateway object=log-text/hello id="), "{line}");
+    assert!(line.contains(" plugin: "), "{line}");
+}
+
+#[test]
+fn each_target_has_a_level_of_its_own() {
+    let Some(cluster) = Cluster::for_test("log-levels", &["log-levels"]) else { return };
+    let levels = |filter: &str| {
+        let host = host(&cluster, "log-levels", &["--log-level", filter]);
+        cluster.settled(&host);
+        let log = host.log();
+        cluster.kubectl(&["delete", "-n", "log-levels", "gateway.app.example.com", "hello"]);
+        (
+            log.contains("the desired state of Gateway hello"),
+            log.contains("gyre::host: reconciled"),
+            log.contains("gyre::plugins: loaded"),
+        )
+    };
+    // Of its own lines the host says where it listens, which the tests wait for.
+    assert_eq!(levels("warn,gyre::admin=info,plugin=info"), (true, false, false));
+    assert_eq!(levels("warn,gyre::admin=info,gyre::host=debug"), (false, true, false));
+    assert_eq!(levels("info,plugin=off"), (false, false, true));
+}
+
+/// echoperator logs JSON unless ENV is "local".
+#[test]
+fn where_the_environment_is_not_local_logs_are_json() {
+    let Some(cluster) = Cluster::for_test("log-environment", &["log-environment"]) else { return };
+    for (environment, is_json) in [("production", true), ("local", false)] {
+        let arguments = ["--log-environment", environment];
+        let host = cluster.host_with(&[gyre_artifacts::GATEWAY], &["log-environment"], &arguments);
+        let log = host.log();
+        let first = log.lines().next().expect("a line");
+        assert_eq!(serde_json::from_str::<Value>(first).is_ok(), is_json, "{first}");
+    }
+}
