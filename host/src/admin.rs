@@ -41,8 +41,8 @@ use crate::record::serve::{self, Recorded};
 use crate::state;
 use crate::work::WorkQueue;
 use access::Access;
-pub(crate) use tls::Secure;
 use tls::Certificate;
+pub(crate) use tls::Secure;
 
 pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
 

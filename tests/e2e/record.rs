@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, GYRE, guest};
 
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
+
 fn gyre(arguments: &[&str]) -> Output {
     Command::new(GYRE).args(arguments).output().expect("gyre runs")
 }
@@ -61,7 +63,7 @@ fn a_running_host_records_its_calls_and_they_replay() {
         (vec!["record", "echo", "--from", &from, "--secrets"], "it does when it is started with --record-secrets"),
         (vec!["record", "echo", "--from", "http://127.0.0.1:1"], "no host answers at http://127.0.0.1:1"),
         (
-            vec!["record", "echo", "--from", "https://127.0.0.1:1"],
+            vec!["record", "echo", "--from", "ftp://127.0.0.1:1"],
             "expected the address of a host such as http://127.0.0.1:2112",
         ),
     ] {
@@ -71,15 +73,17 @@ fn a_running_host_records_its_calls_and_they_replay() {
     }
 }
 
-/// A host that ends brings its recordings to an end.
+/// A host that ends brings its recordings to an end; also one that is spoken to over TLS.
 #[test]
 fn a_recording_ends_with_its_host() {
     let Some(cluster) = Cluster::for_test("record-end", &["record-end"]) else { return };
-    let host = cluster.host(&[gyre_artifacts::ECHO], &["record-end"]);
-    cluster.settled(&host);
+    let host = cluster.host_with(&[gyre_artifacts::ECHO], &["record-end"], &["--metrics-secure"]);
+    cluster.kubectl(&["apply", "-n", "record-end", "-f", SAMPLE]);
+    cluster.ready("record-end", "echo", "hello");
     let folder = Folder::new();
     let file = format!("{}/calls.jsonl", folder.path());
-    let recording = Command::new(GYRE).args(["record", "--from", &host.url(), "-o", &file]).spawn().expect("gyre runs");
+    let from = host.url().replace("http", "https");
+    let recording = Command::new(GYRE).args(["record", "--from", &from, "-o", &file]).spawn().expect("gyre runs");
     cluster
         .eventually("the beginning of the recording", || fs::read_to_string(&file).ok().filter(|lines| lines.contains('\n')));
     drop(host);

@@ -109,7 +109,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 
 async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
     let scheme = if arguments.metrics_secure { "https" } else { "http" };
-    let local = || Uri::try_from(format!("{scheme}://127.0.0.1:{}", arguments.metrics_port)).context("cannot address this machine");
+    let local =
+        || Uri::try_from(format!("{scheme}://127.0.0.1:{}", arguments.metrics_port)).context("cannot address this machine");
     let from = arguments.from.clone().map_or_else(local, Ok)?;
     if !matches!(from.scheme_str(), Some("http" | "https")) {
         bail!("cannot record from {from}: expected the address of a host such as http://127.0.0.1:2112");
