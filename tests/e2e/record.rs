@@ -62,10 +62,7 @@ fn a_running_host_records_its_calls_and_they_replay() {
         (vec!["record", "ecko", "--from", &from], "there is no mount ecko; there are: echo, indiscreet"),
         (vec!["record", "echo", "--from", &from, "--secrets"], "it does when it is started with --record-secrets"),
         (vec!["record", "echo", "--from", "http://127.0.0.1:1"], "no host answers at http://127.0.0.1:1"),
-        (
-            vec!["record", "echo", "--from", "ftp://127.0.0.1:1"],
-            "expected the address of a host such as http://127.0.0.1:2112",
-        ),
+        (vec!["record", "echo", "--from", "ftp://127.0.0.1:1"], "expected the address of a host such as http://127.0.0.1:2112"),
     ] {
         let output = gyre(&arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", text(&output.stderr));
