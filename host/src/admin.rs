@@ -106,7 +106,7 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 type Check = (&'static str, Result<(), String>);
 
 /// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings have a rule of their
-/// own, see [`serve`].
+/// own, see [`mod@serve`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
     let [healthz, readyz, state, recording] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
@@ -226,7 +226,7 @@ fn answering(shown: &Shown) -> Result<(), String> {
     result
 }
 
-/// Calls, as they are made. See [`serve`].
+/// Calls, as they are made. See [`mod@serve`].
 async fn record(
     ends: ConnectInfo<serve::Ends>,
     State(shown): State<Shown>,

@@ -149,6 +149,14 @@ struct Listener {
     /// None: all.
     mount: Option<Arc<str>>,
     take: Arc<Take>,
+    stay: Stay,
+}
+
+/// How long somebody listens, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    UntilDropped,
+    UntilHostEnds,
 }
 
 /// Takes a record.
@@ -170,22 +178,31 @@ impl Drop for Listening {
 impl Recordings {
     /// From now on `take` gets each call of that mount, or of all, as it ends. It is called where the reconcile runs, so it must not block.
     pub fn listen(&self, mount: Option<&str>, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: mount.map(Arc::from), take: Arc::new(take), stay: Stay::UntilDropped })
+    }
+
+    /// As [`Recordings::listen`], until the host ends.
+    fn listen_to_host(&self, mount: &str, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: Some(mount.into()), take: Arc::new(take), stay: Stay::UntilHostEnds })
+    }
+
+    fn add(&self, listener: Listener) -> Listening {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let listener = Listener { mount: mount.map(Arc::from), take: Arc::new(take) };
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(id, listener);
         Listening { recordings: self.clone(), id }
     }
 
-    /// How many listen.
-    pub(crate) fn count(&self) -> usize {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).len()
+    /// How many listen until the host ends.
+    fn sessions(&self) -> usize {
+        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
     }
 
-    /// Nobody listens any more; whether anybody did.
+    /// The host ends; whether anybody listened until then.
     pub(crate) fn end(&self) -> bool {
-        let ended = std::mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
-        !ended.is_empty()
+        let mut listeners = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
     }
 
     /// Whether anybody listens to that mount.

@@ -66,14 +66,14 @@ pub(crate) fn start(
     known: Vec<Bytes>,
     metrics: &Arc<Metrics>,
 ) -> Result<mpsc::Receiver<Vec<u8>>, Error> {
-    if recordings.count() >= MOST_SESSIONS {
+    if recordings.sessions() >= MOST_SESSIONS {
         return Err(Error::TooMany);
     }
     let (calls, queue) = sync_channel(MOST_WAITING);
     let (lines, receiver) = mpsc::channel(MOST_LINES);
     let waiting = Arc::new(Waiting::default());
     let taking = (Arc::clone(&waiting), Arc::clone(metrics));
-    let listening = recordings.listen(Some(&wanted.mount), move |record| take(&taking.0, &taking.1, &calls, record));
+    let listening = recordings.listen_to_host(&wanted.mount, move |record| take(&taking.0, &taking.1, &calls, record));
     let session = Session {
         writer: Writer::new(wanted.bounds, wanted.secrets),
         until: Instant::now() + wanted.time,
@@ -163,5 +163,83 @@ impl CallRecord {
         let read = self.reads.values().flatten().flatten();
         let objects = self.children.values().flatten().chain(read).chain([&self.parent]).map(|object| object.len());
         objects.chain(self.answer.texts.iter().map(Vec::len)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::SystemTime;
+
+    use gyre_core::grants::Namespaces;
+    use gyre_sandbox::{Sandbox, Usage, call};
+
+    use super::super::format::{End, Line};
+    use super::super::{Answer, Ask};
+    use super::*;
+    use crate::program::Program;
+
+    fn record() -> CallRecord {
+        let sandbox = Sandbox::new(gyre_sandbox::Options::default()).unwrap();
+        let plugin = sandbox.load(&std::fs::read(gyre_artifacts::ECHO).unwrap()).unwrap();
+        CallRecord {
+            program: Arc::new(Program::new(plugin, Namespaces::All)),
+            ask: Ask::Reconcile,
+            parent: Arc::from(*br#"{"kind":"Echo"}"#),
+            seed: "uid".into(),
+            now: SystemTime::UNIX_EPOCH,
+            children: BTreeMap::new(),
+            reads: BTreeMap::new(),
+            answer: Answer { result: Err(call::Error::StackOverflow), texts: Vec::new(), log: Vec::new() },
+            usage: Usage::default(),
+        }
+    }
+
+    fn wanted(calls: u64) -> Wanted {
+        let bounds = Bounds { calls, bytes: u64::MAX };
+        Wanted { mount: "echo".into(), bounds, time: Duration::from_secs(3600), secrets: Secrets::Redacted }
+    }
+
+    fn last(mut lines: mpsc::Receiver<Vec<u8>>) -> (u64, End) {
+        let all: Vec<u8> = std::iter::from_fn(|| lines.blocking_recv()).flatten().collect();
+        let lines = || all.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let calls = lines().filter(|line| line.starts_with(b"{\"call\"")).count() as u64;
+        match serde_json::from_slice(lines().next_back().unwrap()).unwrap() {
+            Line::End(end) => (calls, end),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Nobody reads the lines until all calls are made, which nevertheless are made one after the other without a pause.
+    #[test]
+    fn who_reads_slowly_loses_calls_and_holds_up_none() {
+        let (recordings, metrics) = (Recordings::default(), Arc::new(Metrics::default()));
+        let lines = start(&recordings, wanted(u64::MAX), Vec::new(), &metrics).unwrap();
+        let record = record();
+        for _ in 0..5 * MOST_WAITING {
+            assert!(recordings.wants("echo") && !recordings.wants("other"));
+            recordings.take(record.clone());
+        }
+        assert!(recordings.end());
+        let (calls, end) = last(lines);
+        assert_eq!((end.calls, end.because), (calls, Because::Stopped));
+        assert!(end.dropped > 0);
+        assert_eq!(end.calls + end.dropped, 5 * MOST_WAITING as u64);
+    }
+
+    #[test]
+    fn a_recording_that_is_full_or_not_wanted_any_more_makes_room_for_others() {
+        let (recordings, metrics) = (Recordings::default(), Arc::new(Metrics::default()));
+        let mut all: Vec<_> =
+            (0..MOST_SESSIONS).map(|_| start(&recordings, wanted(1), Vec::new(), &metrics).unwrap()).collect();
+        assert!(matches!(start(&recordings, wanted(1), Vec::new(), &metrics), Err(Error::TooMany)));
+        recordings.take(record());
+        let (calls, end) = last(all.pop().unwrap());
+        assert_eq!((calls, end.because), (1, Because::Calls));
+        drop(all);
+        while recordings.sessions() > 0 {
+            std::thread::yield_now();
+        }
+        assert!(start(&recordings, wanted(1), Vec::new(), &metrics).is_ok());
     }
 }
