@@ -78,7 +78,11 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
 fn what_is_wrong_with_a_case_is_said() {
     for (file, content, expected) in [
         ("echo.yaml", "kind: [", "not YAML"),
-        ("echo.yaml", "apiVersion: v1\nkind: Kettle\nmetadata: {name: it}\n", "no matches for kind \"Kettle\" in version \"v1\""),
+        (
+            "echo.yaml",
+            "apiVersion: v1\nkind: Kettle\nmetadata: {name: it}\n",
+            "no matches for kind \"Kettle\" in version \"v1\"",
+        ),
         (
             "echo.yaml",
             "apiVersion: mmontes.io/v1alpha1\nkind: Echo\nmetadata: {name: it}\nspec: {massage: hello}\n",
