@@ -80,9 +80,9 @@ impl Claim {
 
     /// For how much longer it is held, if nothing comes of it: zero if it is not; none: for ever, as that of a host that is alone.
     pub fn held_for(&self) -> Option<Duration> {
-        let until = self.0.as_ref()?;
-        let is_alive = until.has_changed().is_ok();
-        let until = until.borrow().filter(|_| is_alive);
+        let standing = self.0.as_ref()?;
+        let is_alive = standing.has_changed().is_ok();
+        let until = standing.borrow().until.filter(|_| is_alive);
         Some(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now())))
     }
 
