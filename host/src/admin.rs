@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
+use axum::extract::connect_info::ConnectInfo;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
@@ -36,10 +37,12 @@ use crate::metrics::{Form, Metrics, Moment};
 use crate::mount::{Mount, Phase};
 use crate::mounts::Mounts;
 use crate::program::Program;
+use crate::record::serve::{self, Recorded};
 use crate::state;
 use crate::work::WorkQueue;
 use access::Access;
-use tls::{Certificate, Secure};
+use tls::Certificate;
+pub(crate) use tls::Secure;
 
 pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
 
@@ -78,6 +81,7 @@ pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) mounts: Arc<Mounts>,
     pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) recorded: Recorded,
     /// What the election is not permitted; none: there is none.
     pub(crate) denials: Option<Arc<Denials>>,
     /// Set once the API server has answered.
@@ -93,7 +97,7 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-const RESERVED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/debug/state"];
+const RESERVED_PATHS: [&str; 4] = ["/healthz", "/readyz", "/debug/state", serve::PATH];
 
 /// How long an answer is waited for before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -101,9 +105,10 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
-/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know.
+/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings have a rule of their
+/// own, see [`mod@serve`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
-    let [healthz, readyz, state] = RESERVED_PATHS;
+    let [healthz, readyz, state, recording] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
     if let Some(path) = metrics_path {
         closed = closed.route(path, get(metrics));
@@ -121,7 +126,8 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
             }
         }));
     }
-    Router::new().route(healthz, get(health)).route(readyz, get(ready)).merge(closed).with_state(shown)
+    let open = Router::new().route(healthz, get(health)).route(readyz, get(ready)).route(recording, get(record));
+    open.merge(closed).with_state(shown)
 }
 
 /// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
@@ -150,7 +156,7 @@ pub(crate) async fn serve(
         (metrics_path.as_deref().unwrap_or("no metrics"), if certificate.is_some() { "https" } else { "http" });
     info!(address = %listener.local_addr()?, metrics, scheme, "serving /healthz, /readyz and /debug/state");
     let access = certificate.is_some().then(Access::new);
-    let router = router(metrics_path.as_deref(), shown, access);
+    let router = router(metrics_path.as_deref(), shown, access).into_make_service_with_connect_info::<serve::Ends>();
     Ok(match certificate {
         None => tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()),
         Some(certificate) => {
@@ -218,6 +224,18 @@ fn answering(shown: &Shown) -> Result<(), String> {
         });
     }
     result
+}
+
+/// Calls, as they are made. See [`mod@serve`].
+async fn record(
+    ends: ConnectInfo<serve::Ends>,
+    State(shown): State<Shown>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let host =
+        serve::Host { recorded: &shown.recorded, mounts: &shown.mounts, metrics: &shown.metrics, ground: shown.ground.get() };
+    serve::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {

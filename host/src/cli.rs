@@ -28,6 +28,8 @@ use crate::offline::{self, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
+use crate::record::command::{self as record, RecordArguments};
+use crate::record::format::Secrets;
 use crate::replay;
 use crate::traces::{TraceArguments, Traces};
 use crate::transport;
@@ -69,6 +71,9 @@ enum Command {
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
+    /// Records the calls of a plugin in a running host, for `gyre replay`.
+    #[command(after_help = record::EXAMPLES)]
+    Record(RecordArguments),
     /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArguments),
@@ -127,6 +132,9 @@ struct RunArguments {
     /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
     home_namespace: String,
+    /// Let `gyre record --secrets` record values of Secrets as they are. Who may forward a port of the host can then read them.
+    #[arg(long)]
+    record_secrets: bool,
     #[command(flatten)]
     log: LogArguments,
     #[command(flatten)]
@@ -183,6 +191,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Render(arguments) => return compared(offline::render(*arguments)),
         Command::Test(arguments) => return compared(offline::test(*arguments)),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
     match result {
@@ -264,6 +273,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             instance: instance(),
             inventory,
             most_calls,
+            recorded_secrets: if arguments.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()
         };
         host::run(client, programs, options, told_to_stop()?).await

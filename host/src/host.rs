@@ -33,6 +33,8 @@ use crate::mounts::Mounts;
 use crate::program::Program;
 use crate::reconcile::{Context, reconcile};
 use crate::record::Recordings;
+use crate::record::format::Secrets;
+use crate::record::serve::Recorded;
 use crate::threads::Threads;
 use crate::work::WorkQueue;
 
@@ -41,6 +43,8 @@ pub type Programs = watch::Receiver<Arc<[Program]>>;
 
 /// How long reconciles may go on after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
+/// How long a recording may take to come to its end when the host stops.
+const LAST_LINES: Duration = Duration::from_secs(1);
 /// How soon an API server that does not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -71,6 +75,8 @@ pub struct Options {
     pub retries: queue::Options,
     /// Who listens to the calls of plugins.
     pub recordings: Recordings,
+    /// Whether recordings that are asked for over HTTP may hold values of Secrets.
+    pub recorded_secrets: Secrets,
 }
 
 impl Default for Options {
@@ -89,6 +95,7 @@ impl Default for Options {
             most_calls: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
             retries: queue::Options::default(),
             recordings: Recordings::default(),
+            recorded_secrets: Secrets::Redacted,
         }
     }
 }
@@ -139,7 +146,8 @@ pub async fn run(
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
-            let shown = admin::Shown { metrics, mounts, queue, denials, ground, reach, vital };
+            let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
+            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, ground, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -199,7 +207,12 @@ pub async fn run(
             leadership.leave_to_expire().await;
         }
     }
-    if let Some(admin) = admin {
+    let is_recorded = context.recordings.end();
+    if let Some(mut admin) = admin {
+        if is_recorded {
+            // The server ends by itself when the last lines are sent.
+            let _ = tokio::time::timeout(LAST_LINES, &mut admin).await;
+        }
         admin.abort();
     }
     info!("stopped");

@@ -10,6 +10,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{PLUGIN_LABEL, Parent};
 use gyre_core::queue::Priority;
 use gyre_core::status::Room;
+use gyre_sandbox::Bytes;
 use kube::Client;
 use tokio::task::AbortHandle;
 use tracing::debug;
@@ -128,6 +129,23 @@ impl Live {
     /// The views of those child kinds that are served.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
         self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All Secrets that are seen, as parents, children or what is read.
+    pub(crate) fn secrets(&self) -> Vec<Bytes> {
+        let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
+        let mut found = Vec::new();
+        let mut add = |view: &View| found.extend(view.list(None).iter().map(|object| Bytes::from(object.shared_json())));
+        if is_secret(&self.program.manifest().parent) {
+            add(&self.parents);
+        }
+        for (_, view) in self.children().iter().filter(|(kind, _)| is_secret(kind)) {
+            add(view);
+        }
+        for kind in self.lookup.kinds().iter().filter(|kind| is_secret(kind)) {
+            self.lookup.served(kind).iter().flat_map(Served::views).for_each(|view| add(view));
+        }
+        found
     }
 
     /// The parent as the plan knows it.

@@ -73,6 +73,7 @@ pub struct Metrics {
     compile_seconds: Family<Plugin, Seconds>,
     instances: Family<PluginState, Gauge>,
     memo_hits: Family<Plugin, Counter>,
+    recorded: Family<PluginOutcome, Counter>,
     problems: Family<PluginReason, Counter>,
     quarantined: Family<Plugin, Gauge>,
     parked: Family<Plugin, Gauge>,
@@ -111,6 +112,7 @@ impl Default for Metrics {
             compile_seconds: Family::default(),
             instances: Family::default(),
             memo_hits: Family::default(),
+            recorded: Family::default(),
             problems: Family::default(),
             quarantined: Family::default(),
             parked: Family::default(),
@@ -190,6 +192,7 @@ impl Metrics {
             self.instances.clone(),
         );
         registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
+        registry.register("recorded_calls", "Calls that were to be recorded, by what became of them", self.recorded.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
         registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
         registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
@@ -341,6 +344,11 @@ impl Metrics {
     /// No input of a reconcile had changed.
     pub fn memo_hit(&self, plugin: &str) {
         self.memo_hits.get_or_create(&Plugin { plugin: plugin.to_owned() }).inc();
+    }
+
+    /// A call was `recorded`, or `dropped` since it came too fast.
+    pub fn recorded(&self, plugin: &str, outcome: &'static str) {
+        self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
     }
 
     /// Something that a plugin wanted was refused, or a reconcile failed.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::quarantine::Share;
-use gyre_core::queue::{self, MountOptions};
+use gyre_core::queue::{self, MountOptions, Priority};
 use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
@@ -256,6 +256,17 @@ impl Mount {
     /// Remembers a reconcile of a parent.
     pub(crate) fn remember(&self, key: &ObjectKey, memory: Memory) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
+    }
+
+    /// Has the plugin called about each parent once more, also where nothing has changed. Fresh changes come first.
+    pub(crate) fn call_again(&self, queue: &WorkQueue) {
+        let Some(live) = self.live() else { return };
+        for memory in self.memories.lock().unwrap_or_else(PoisonError::into_inner).values_mut() {
+            memory.inputs = None;
+        }
+        for parent in live.parents.list(None).iter().filter(|parent| live.selects(parent)) {
+            queue.add(&self.name, parent.key(), Priority::Low);
+        }
     }
 
     /// Forgets a parent that is gone.

@@ -3,16 +3,21 @@
 //! A call is a pure function of its input and of what it read. A [`CallRecord`] has both, and the answer.
 //!
 //! ```text
-//!   call ──▶ world (Transcript) ──▶ CallRecord ──▶ Recordings ──▶ whoever listens
+//!   call ──▶ world (Transcript) ──▶ CallRecord ──▶ Recordings ──▶ session (bounded) ──▶ Writer ──▶ lines ──▶ serve ──▶ `gyre record`
+//!                                                      └──▶ whoever else listens          └ redact: no values of Secrets
+//!   file ──▶ Reader ──▶ Given ──▶ the call, once more (`replay`)
 //! ```
 //!
-//! Who does not listen pays nothing: without a listener nothing is kept.
+//! Without a listener nothing is kept. A host writes no recording to a disk: it may have none, and who records wants the file elsewhere.
 
+pub(crate) mod command;
 mod convert;
 pub mod format;
 mod given;
 mod reader;
 mod redact;
+pub(crate) mod serve;
+mod session;
 mod strings;
 mod text;
 mod writer;
@@ -59,6 +64,11 @@ pub struct CallRecord {
 /// What a plugin asked of the caches, in its own words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
+    /// The children of a kind that is not served: the others are in [`CallRecord::children`].
+    Children {
+        /// Their kind.
+        kind: GroupVersionKind,
+    },
     /// One object.
     Get {
         /// Its kind.
@@ -86,6 +96,7 @@ pub type Reply = Result<Vec<Bytes>, ReadError>;
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Children { kind } => write!(formatter, "children {kind}"),
             Self::Get { kind, namespace: Some(namespace), name } => write!(formatter, "get {kind} {namespace}/{name}"),
             Self::Get { kind, namespace: None, name } => write!(formatter, "get {kind} {name}"),
             Self::List { kind, namespace, label_selector } => {
@@ -138,6 +149,14 @@ struct Listener {
     /// None: all.
     mount: Option<Arc<str>>,
     take: Arc<Take>,
+    stay: Stay,
+}
+
+/// How long somebody listens, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    UntilDropped,
+    UntilHostEnds,
 }
 
 /// Takes a record.
@@ -159,11 +178,31 @@ impl Drop for Listening {
 impl Recordings {
     /// From now on `take` gets each call of that mount, or of all, as it ends. It is called where the reconcile runs, so it must not block.
     pub fn listen(&self, mount: Option<&str>, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: mount.map(Arc::from), take: Arc::new(take), stay: Stay::UntilDropped })
+    }
+
+    /// As [`Recordings::listen`], until the host ends.
+    fn listen_to_host(&self, mount: &str, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: Some(mount.into()), take: Arc::new(take), stay: Stay::UntilHostEnds })
+    }
+
+    fn add(&self, listener: Listener) -> Listening {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let listener = Listener { mount: mount.map(Arc::from), take: Arc::new(take) };
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(id, listener);
         Listening { recordings: self.clone(), id }
+    }
+
+    /// How many listen until the host ends.
+    fn sessions(&self) -> usize {
+        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
+    }
+
+    /// The host ends; whether anybody listened until then.
+    pub(crate) fn end(&self) -> bool {
+        let mut listeners = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
     }
 
     /// Whether anybody listens to that mount.

@@ -93,6 +93,7 @@ fn bytes(object: &SharedObject) -> Bytes {
 impl World for CallWorld {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
+            self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
             return Err(ReadError::NotServed);
         }
         Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())

@@ -30,6 +30,7 @@ mod pod_log;
 mod probes;
 mod proxy;
 mod reads;
+mod record;
 mod scale;
 mod scheduled_echo;
 mod signals;

@@ -347,6 +347,11 @@ impl Host {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Where its admin server is.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// GET of its admin server: status line and body.
     pub(crate) fn http(&self, path: &str) -> (String, String) {
         self.http_with(path, "")

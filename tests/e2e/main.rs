@@ -35,6 +35,7 @@ mod pod_log;
 mod probes;
 mod proxy;
 mod reads;
+mod record;
 mod replicas;
 mod scale;
 mod scheduled_echo;

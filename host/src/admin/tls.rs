@@ -120,7 +120,7 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
 }
 
 /// Takes connections, and hands them over once they are secure.
-pub(super) struct Secure {
+pub(crate) struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
     handshakes: JoinSet<Option<(TlsStream<TcpStream>, SocketAddr)>>,

@@ -13,6 +13,7 @@ use super::format::{
     ProgramLine, QuestionLine, ReadErrorLine, ReadLine, ResultLine, Text,
 };
 use super::{Answer, Ask, Given, Question, Reply};
+use crate::config::bounds;
 use crate::program::Program;
 
 impl ProgramLine {
@@ -78,7 +79,8 @@ impl From<&LimitsLine> for Limits {
     fn from(line: &LimitsLine) -> Self {
         Self {
             memory_bytes: line.memory_bytes,
-            deadline: Duration::from_millis(line.deadline_ms),
+            // No mount has a longer one, but a file can say anything.
+            deadline: Duration::from_millis(line.deadline_ms).min(*bounds::DEADLINE.end()),
             output_bytes: line.output_bytes,
             output_depth: line.output_depth,
             children: line.children,
@@ -145,6 +147,7 @@ impl CallLine {
 impl ReadLine {
     fn of(question: &Question, reply: &Reply) -> Self {
         let question = match question.clone() {
+            Question::Children { kind } => QuestionLine::Children { kind: KindText(kind) },
             Question::Get { kind, namespace, name } => QuestionLine::Get { kind: KindText(kind), namespace, name },
             Question::List { kind, namespace, label_selector } => {
                 QuestionLine::List { kind: KindText(kind), namespace, label_selector }
@@ -168,6 +171,7 @@ impl ReadLine {
 impl From<&QuestionLine> for Question {
     fn from(line: &QuestionLine) -> Self {
         match line.clone() {
+            QuestionLine::Children { kind } => Self::Children { kind: kind.0 },
             QuestionLine::Get { kind, namespace, name } => Self::Get { kind: kind.0, namespace, name },
             QuestionLine::List { kind, namespace, label_selector } => Self::List { kind: kind.0, namespace, label_selector },
         }

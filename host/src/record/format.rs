@@ -167,6 +167,7 @@ pub struct ReadLine {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "as Question")]
 pub enum QuestionLine {
+    Children { kind: KindText },
     Get { kind: KindText, namespace: Option<String>, name: String },
     List { kind: KindText, namespace: Option<String>, label_selector: Option<String> },
 }

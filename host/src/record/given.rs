@@ -98,7 +98,10 @@ impl Recorded {
 
 impl World for Recorded {
     fn children(&mut self, kind: &GroupVersionKind) -> Reply {
-        self.children.get(kind).cloned().ok_or(ReadError::NotServed)
+        match self.children.get(kind) {
+            Some(children) => Ok(children.clone()),
+            None => self.ask(Question::Children { kind: kind.clone() }),
+        }
     }
 
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {

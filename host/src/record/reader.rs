@@ -89,7 +89,7 @@ impl<R: BufRead> Reader<R> {
         match serde_json::from_slice(&first.bytes) {
             Ok(Line::Recording(head)) => Ok(Self { input, line: 1, head, programs: BTreeMap::new(), ending: None }),
             Ok(_) => Err(Error::NoRecording),
-            Err(error) => Err(Error::Line { line: 1, message: error.to_string() }),
+            Err(error) => Err(Error::Line { line: 1, message: in_line(&error) }),
         }
     }
 
@@ -111,13 +111,13 @@ impl<R: BufRead> Reader<R> {
                 self.ending = Some(Ending::CutOff { within: None });
                 break;
             }
-            let line = match serde_json::from_slice(&bytes) {
+            let line = match serde_json::from_slice(bytes.trim_ascii_end()) {
                 Ok(line) => line,
                 Err(_) if !is_whole => {
                     self.ending = Some(Ending::CutOff { within: Some(self.line) });
                     break;
                 }
-                Err(error) => return Err(self.wrong(error.to_string())),
+                Err(error) => return Err(self.wrong(in_line(&error))),
             };
             match line {
                 Line::Recording(_) => return Err(self.wrong("another recording begins here".to_owned())),
@@ -143,6 +143,13 @@ impl<R: BufRead> Reader<R> {
     fn wrong(&self, message: String) -> Error {
         Error::Line { line: self.line, message }
     }
+}
+
+/// What is wrong within a line, which serde takes for the first of many.
+fn in_line(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let (what, _) = text.split_once(" at line ").unwrap_or((&text, ""));
+    format!("{what} (column {})", error.column())
 }
 
 fn read_line(input: &mut impl BufRead, line: u64) -> Result<Read, Error> {

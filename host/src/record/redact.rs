@@ -1,7 +1,7 @@
 //! Keeping values of Secrets out of recordings.
 //!
 //! What a call was given is redacted: in Secrets each value (`data`, `stringData`, and what `kubectl apply` leaves of them in an
-//! annotation), and in every other text each string that holds such a value, as it is or in base64. Where nothing had to be replaced,
+//! annotation), in settings what their schema calls secret (`writeOnly`, `format: password`), and in every other text each string that holds such a value, as it is or in base64. Where nothing had to be replaced,
 //! the call saw no value of a Secret, so neither does its answer. Where something had, the call is made again with what stands there
 //! now, and *that* call is recorded: a plugin is a pure function, so it cannot answer with what it was not told, however it may have
 //! encoded, hashed or cut it.
@@ -22,6 +22,7 @@ use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Digest};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::strings::{self, NotJson, Path, Step};
 use super::{Given, Question, Reply};
@@ -119,6 +120,14 @@ impl Redactor {
         Ok(())
     }
 
+    /// Looks for the settings that their schema calls secret: by `writeOnly`, or `format: password`.
+    pub(super) fn learn_settings(&mut self, schema: Option<&Value>, settings: &[u8]) -> Result<(), Error> {
+        let (Some(schema), Ok(settings)) = (schema, serde_json::from_slice::<Value>(settings)) else { return Ok(()) };
+        let mut values = Vec::new();
+        secret_settings(schema, &settings, &mut values);
+        values.into_iter().try_for_each(|value| self.learn_value(value.as_bytes()))
+    }
+
     fn learn_value(&mut self, value: &[u8]) -> Result<(), Error> {
         let placeholder = self.key.placeholder(value);
         self.look_for(&STANDARD.encode(value), &STANDARD.encode(&placeholder))?;
@@ -209,6 +218,7 @@ impl Redactor {
         let search = self.search()?;
         let redacted = |text: &String| search.replace(text).unwrap_or_else(|| text.clone());
         Ok(match question {
+            Question::Children { .. } => question.clone(),
             Question::Get { kind, namespace, name } => {
                 Question::Get { kind: kind.clone(), namespace: namespace.clone(), name: redacted(name) }
             }
@@ -309,6 +319,28 @@ fn parts(value: &str) -> BTreeSet<String> {
     // Files often end with a line break, which readers take off.
     parts.insert(value.trim().to_owned());
     parts
+}
+
+/// The strings that a schema calls secret. As deep as the settings, which serde_json read.
+fn secret_settings<'a>(schema: &Value, settings: &'a Value, found: &mut Vec<&'a str>) {
+    let is = |key: &str, expected: Value| schema.get(key) == Some(&expected);
+    match settings {
+        Value::String(text) if is("writeOnly", true.into()) || is("format", "password".into()) => found.push(text),
+        Value::Object(settings) => {
+            for (key, value) in settings {
+                let of_key = schema.get("properties").and_then(|properties| properties.get(key));
+                if let Some(schema) = of_key.or_else(|| schema.get("additionalProperties")) {
+                    secret_settings(schema, value, found);
+                }
+            }
+        }
+        Value::Array(settings) => {
+            for (value, schema) in settings.iter().zip(std::iter::repeat(schema.get("items"))) {
+                schema.into_iter().for_each(|schema| secret_settings(schema, value, found));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Names say where something is, and stay.

@@ -45,16 +45,12 @@ impl Writer {
         Self { bounds, secrets, redactor, programs: Vec::new(), calls: 0, bytes: 0, dropped: 0 }
     }
 
-    /// The values of a Secret are looked for from the start. What is no Secret makes no difference.
-    ///
-    /// # Errors
-    ///
-    /// When there are too many of them.
-    pub fn learn(&mut self, object: &[u8]) -> Result<(), Because> {
-        match self.redactor.as_mut().map(|redactor| redactor.learn(object)) {
-            Some(Err(redact::Error::TooMany)) => Err(Because::Secrets),
-            // What cannot be read cannot be recorded either.
-            _ => Ok(()),
+    /// The values of a Secret are looked for from now on, as long as there is ample room for those that calls see. What is no Secret makes
+    /// no difference.
+    pub fn learn_before(&mut self, object: &[u8]) {
+        if let Some(redactor) = self.redactor.as_mut().filter(|redactor| !redactor.is_half_full()) {
+            // What cannot be read cannot be recorded either, and what finds no room ends the recording when a call sees it.
+            let _ = redactor.learn(object);
         }
     }
 
@@ -76,6 +72,12 @@ impl Writer {
             return Err(Because::Calls);
         }
         let given = Given::of(record);
+        if let Some(redactor) =
+            self.redactor.as_mut().filter(|_| !self.programs.iter().any(|(known, _)| Arc::ptr_eq(known, &record.program)))
+        {
+            let schema = record.program.manifest().settings_schema.as_ref();
+            redactor.learn_settings(schema, &record.program.settings).map_err(|_| Because::Secrets)?;
+        }
         let redacted = match self.redactor.as_mut().map(|redactor| redactor.redact(&given)) {
             None | Some(Ok(None)) => None,
             Some(Ok(Some(redacted))) => Some(redacted),

@@ -61,11 +61,20 @@ pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
     } else {
         Box::new(BufReader::new(File::open(&arguments.file).with_context(|| format!("cannot read the recording {name}"))?))
     };
-    let reader = Reader::open(input).with_context(|| format!("cannot replay {name}"))?;
-    let mut report = Report::new(arguments, reader.head().clone(), &plugin);
-    let mut stdout = std::io::stdout().lock();
-    compare(reader, &plugin, &mut report, &mut stdout).with_context(|| format!("cannot replay {name}"))?;
-    report.finish(&plugin, &mut stdout)?;
+    replay_all(arguments, input, &plugin, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
+}
+
+/// Makes the calls of a recording again.
+fn replay_all(
+    arguments: &ReplayArguments,
+    input: impl BufRead,
+    plugin: &Plugin,
+    output: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let reader = Reader::open(input)?;
+    let mut report = Report::new(arguments, reader.head().clone(), plugin);
+    compare(reader, plugin, &mut report, output)?;
+    report.finish(plugin, output)?;
     Ok(if report.differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -119,8 +128,10 @@ struct Report<'a> {
     identical: u64,
     differ: u64,
     not_asked: u64,
-    /// Those that asked what the recording has no answer to.
+    /// Those that asked what the recording has no answer to,
     unanswered: u64,
+    /// and answered otherwise.
+    differ_unanswered: u64,
     redacted: u64,
     /// The program of the last call that was compared.
     program: Option<Arc<ProgramLine>>,
@@ -140,6 +151,7 @@ impl<'a> Report<'a> {
             differ: 0,
             not_asked: 0,
             unanswered: 0,
+            differ_unanswered: 0,
             redacted: 0,
             program: None,
             differences: Vec::new(),
@@ -166,7 +178,10 @@ impl<'a> Report<'a> {
         match replayed.verdict {
             Verdict::Identical => self.identical += 1,
             Verdict::NotAsked => self.not_asked += 1,
-            Verdict::Differs => self.differ += 1,
+            Verdict::Differs => {
+                self.differ += 1;
+                self.differ_unanswered += u64::from(!replayed.unanswered.is_empty());
+            }
         }
         let is_one = self.arguments.call.is_some();
         if self.arguments.json {
@@ -215,8 +230,8 @@ impl<'a> Report<'a> {
         }
         writeln!(
             output,
-            "{} calls of {} {}: {} identical, {} differ",
-            self.calls(),
+            "{} of {} {}: {} identical, {} differ",
+            calls(self.calls()),
             program.plugin,
             program.version,
             self.identical,
@@ -235,20 +250,23 @@ impl<'a> Report<'a> {
         if self.same_plugin == 0 {
             notes.push(format!("This is another plugin than the recorded one: {version}, {}.", short(&self.digest)));
         } else if self.same_plugin < self.calls() {
-            notes.push(format!("{} calls were recorded of another version of the plugin.", self.calls() - self.same_plugin));
+            notes.push(format!(
+                "Of these, {} recorded of another version of the plugin.",
+                were(self.calls() - self.same_plugin)
+            ));
         } else if self.differ > 0 {
             notes.push(self.impure());
         }
         if self.unanswered > 0 {
-            notes.push(format!("{} calls asked what the recording has no answer to.", self.unanswered));
+            notes.push(format!("{} asked what the recording has no answer to.", calls(self.unanswered)));
         }
         if self.not_asked > 0 {
-            notes.push(format!("{} calls have no recorded answer: the host had no room for them then.", self.not_asked));
+            notes.push(format!("{} recorded without an answer, as the host had no room then.", were(self.not_asked)));
         }
         if self.redacted > 0 && self.head.secrets == Secrets::Redacted {
             notes.push(format!(
-                "{} calls saw values of Secrets: what was recorded is what the plugin answers to what stands for them.",
-                self.redacted
+                "{} saw values of Secrets: what was recorded is what the plugin answers to what stands for them.",
+                calls(self.redacted)
             ));
         }
         match &self.ending {
@@ -259,7 +277,7 @@ impl<'a> Report<'a> {
                 notes.push("The recording has no last line: it was cut off, and there may have been more calls.".to_owned());
             }
             Some(Ending::Whole(End { dropped, .. })) if *dropped > 0 => {
-                notes.push(format!("{dropped} more calls came too fast to be recorded."));
+                notes.push(format!("{} not recorded, as they came too fast.", were(*dropped)));
             }
             _ => {}
         }
@@ -267,6 +285,10 @@ impl<'a> Report<'a> {
     }
 
     fn impure(&self) -> String {
+        if self.differ == self.differ_unanswered {
+            return "It is the plugin that was recorded, which asked for other things then: the recording was changed."
+                .to_owned();
+        }
         let own = env!("CARGO_PKG_VERSION");
         if self.head.gyre != own {
             return format!(
@@ -295,6 +317,17 @@ fn difference(call: &CallLine, replayed: &Replayed) -> Value {
     })
 }
 
+fn calls(count: u64) -> String {
+    if count == 1 { "1 call".to_owned() } else { format!("{count} calls") }
+}
+
+fn were(count: u64) -> String {
+    format!("{} {}", calls(count), if count == 1 { "was" } else { "were" })
+}
+
 fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,9 +34,10 @@ pub(crate) fn unified(before: &str, after: &str) -> String {
         let _ = writeln!(
             output,
             "@@ -{},{} +{},{} @@",
-            count(Side::After, skipped) + 1,
+            // Of no lines, the one before is named.
+            count(Side::After, skipped) + usize::from(count(Side::After, shown) > 0),
             count(Side::After, shown),
-            count(Side::Before, skipped) + 1,
+            count(Side::Before, skipped) + usize::from(count(Side::Before, shown) > 0),
             count(Side::Before, shown),
         );
         for (side, line) in shown {
@@ -146,7 +147,7 @@ mod tests {
     fn what_is_the_same_has_no_hunks_and_what_has_nothing_in_common_has_one() {
         assert_eq!(unified("a\nb\n", "a\nb\n"), "");
         assert_eq!(unified("", ""), "");
-        assert_eq!(unified("a\n", ""), "@@ -1,1 +1,0 @@\n-a\n");
+        assert_eq!(unified("a\n", ""), "@@ -1,1 +0,0 @@\n-a\n");
         assert_eq!(unified("a\nb\n", "c\n"), "@@ -1,2 +1,1 @@\n-a\n-b\n+c\n");
     }
 

@@ -37,6 +37,14 @@ pub const READER: Kind = kind("guests.gyre.dev", "v1", "Reader", "readers");
 pub const VERSIONED: Kind = kind("guests.gyre.dev", "v1", "Versioned", "versioneds");
 /// Parents of the probe `bare`.
 pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
+/// Parents of the probe `indiscreet`.
+pub const INDISCREET: Kind = kind("guests.gyre.dev", "v1", "Indiscreet", "indiscreets");
+/// Parents of the plugin `xca`.
+pub const XCA: Kind = kind("apps.xca.k8s.kb.cx", "v1beta1", "Xca", "xcas");
+/// Parents of the plugin `gateway`.
+pub const GATEWAY: Kind = kind("app.example.com", "v1", "Gateway", "gateways");
+/// Parents of the plugin `pod-log`.
+pub const POD: Kind = kind("", "v1", "Pod", "pods");
 /// Cluster-scoped.
 pub const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
 /// Children, templates, and what readers read.

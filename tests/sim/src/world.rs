@@ -8,6 +8,7 @@ use gyre::claim::Claim;
 use gyre::clock::Clock as HostClock;
 use gyre::host::{self, Calls, Options as HostOptions, Programs};
 use gyre::inventory::Place;
+use gyre::record::Recordings;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Server, Service};
 use jiff::Timestamp;
@@ -36,6 +37,8 @@ pub struct World {
     pub record: Record,
     /// What came of it.
     pub census: Census,
+    /// Who listens to the calls of the hosts.
+    pub recordings: Recordings,
     cluster: Cluster,
     service: Service,
     clock: HostClock,
@@ -73,6 +76,7 @@ impl World {
             cluster,
             service: service.with_audit(census.log()),
             census,
+            recordings: Recordings::default(),
             clock: HostClock::simulated(start),
             seed,
             hosts: Arc::default(),
@@ -95,6 +99,7 @@ impl World {
             claim,
             clock: self.clock.clone(),
             calls: Calls::Inline,
+            recordings: self.recordings.clone(),
             ..HostOptions::default()
         };
         let run = host::run(Client::new(recorder, "default"), programs, options, std::future::pending());

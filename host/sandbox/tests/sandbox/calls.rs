@@ -33,6 +33,18 @@ fn an_answer_is_json_within_its_limits() {
 }
 
 #[test]
+fn an_answer_is_shown_as_the_plugin_wrote_it() {
+    let sandbox = sandbox();
+    let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    let limits = Limits { output_bytes: 64, ..limits() };
+    for status in [r#"{"b": 1.0,"a":[ 1e2 ],"a":0}"#.to_owned(), r#"{"a":"#.to_owned(), "[]".to_owned(), "x".repeat(65)] {
+        let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+        let call = plugin.reconcile(&input, &limits, Box::new(Small::default()));
+        assert_eq!(call.world.downcast::<Small>().unwrap_or_default().texts, [status.as_bytes()]);
+    }
+}
+
+#[test]
 fn settings_are_accepted_or_rejected_in_the_plugins_words() {
     let sandbox = sandbox();
     let plugin = sandbox.load(&MIRROR.component()).unwrap();

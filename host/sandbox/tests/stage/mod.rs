@@ -7,11 +7,12 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, World};
 
-/// A world that holds one object, which every read finds, and keeps what is logged.
+/// A world that holds one object, which every read finds, and keeps what is logged and answered.
 #[derive(Default)]
 pub(crate) struct Small {
     pub(crate) object: Option<&'static str>,
     pub(crate) lines: Vec<LogLine>,
+    pub(crate) texts: Vec<Vec<u8>>,
 }
 
 impl Small {
@@ -40,6 +41,10 @@ impl World for Small {
 
     fn log(&mut self, line: LogLine) {
         self.lines.push(line);
+    }
+
+    fn answered(&mut self, texts: &[&[u8]]) {
+        self.texts.extend(texts.iter().map(|text| text.to_vec()));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use gyre_sandbox::Limits;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::Ask;
 use super::*;
@@ -153,6 +153,25 @@ fn what_was_learned_is_found_in_later_calls() {
     let parent = json!({ "spec": { "password": "correct horse" } });
     let redacted = redactor.redact(&given(&parent, &[])).unwrap().unwrap();
     assert!(!String::from_utf8_lossy(&redacted.parent).contains("horse"));
+}
+
+#[test]
+fn settings_that_their_schema_calls_secret_are_values_like_those_of_secrets() {
+    let schema = json!({
+        "properties": {
+            "password": { "type": "string", "writeOnly": true },
+            "tokens": { "items": { "properties": { "token": { "format": "password" } } } },
+            "name": { "type": "string" },
+        },
+    });
+    let settings = json!({ "password": "correct horse", "tokens": [{ "token": "battery staple" }], "name": "production" });
+    let mut redactor = Redactor::new(KEY);
+    redactor.learn_settings(Some(&schema), settings.to_string().as_bytes()).unwrap();
+    let mut given = given(&json!({ "spec": "battery staple" }), &[]);
+    given.settings = bytes(&settings);
+    let redacted = redactor.redact(&given).unwrap().unwrap();
+    let left = String::from_utf8([redacted.settings.to_vec(), redacted.parent.to_vec()].concat()).unwrap();
+    assert!(!left.contains("horse") && !left.contains("staple") && left.contains("production"), "{left}");
 }
 
 #[test]

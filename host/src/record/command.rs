@@ -1,0 +1,285 @@
+//! `gyre record`: asks a running host for a recording, and keeps it.
+
+use std::fs::OpenOptions;
+use std::io::{IsTerminal as _, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use http::{Request, Uri};
+use http_body::Body as _;
+use kube::client::Body;
+use kube::{Client, Config};
+
+use super::format::{Because, End, Line};
+use super::serve;
+use crate::cli::{threads, told_to_stop};
+use crate::kinds::error_chain;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre record echo -o calls.jsonl                           # of a host on this machine: 1000 calls, a minute, or 64 MiB, whatever comes first
+  gyre record echo --again --for 10m --calls 100000 > calls.jsonl
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl
+  kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
+  gyre replay calls.jsonl echo.wasm
+
+A host tells of calls to its own machine only: in a cluster, to those who may run commands in its pod or forward a port of it.
+Of several replicas, ask the one that works for the mount.
+
+In place of values of Secrets there are others, which stay the same in one recording; a call that saw any is recorded as the plugin answers
+to those. --secrets keeps the values, if the host was started with --record-secrets. Other objects are recorded as they are.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArguments {
+    /// The mount whose calls are recorded; not needed if there is only one.
+    #[arg(value_name = "MOUNT", value_parser = mount)]
+    mount: Option<String>,
+    /// Where the host serves /debug/record [default: this machine, and the port of --metrics-port].
+    #[arg(long, value_name = "URL")]
+    from: Option<Uri>,
+    /// The port on this machine, where --from does not say; in the host's own container it is known.
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
+    metrics_port: u16,
+    /// Whether the host serves over TLS, where --from does not say.
+    #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
+        default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
+    metrics_secure: bool,
+    /// The file to write, which must not exist [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// End after so many calls.
+    #[arg(long, value_name = "N", default_value_t = serve::CALLS, value_parser = clap::value_parser!(u64).range(1..))]
+    calls: u64,
+    /// End after that time, e.g. 30s, 10m or 1h.
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
+    time: Duration,
+    /// End after so many MiB.
+    #[arg(long, value_name = "MIB", default_value_t = serve::BYTES >> 20, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    most_mib: u64,
+    /// Have the plugin called about every object once, also where nothing has changed.
+    #[arg(long)]
+    again: bool,
+    /// Keep values of Secrets as they are.
+    #[arg(long)]
+    secrets: bool,
+}
+
+fn mount(text: &str) -> Result<String, String> {
+    let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
+    if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", serve::LONGEST.as_secs() / 3600);
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(expected()),
+    };
+    let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
+    time.filter(|time| !time.is_zero() && *time <= serve::LONGEST).ok_or_else(expected)
+}
+
+/// Records until it is enough, or told to stop.
+///
+/// # Errors
+///
+/// When the host does not answer, or not with a recording, and when the file cannot be written.
+pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
+    threads()?.block_on(async {
+        let stop = told_to_stop()?;
+        let mut body = ask(arguments).await?;
+        // Not before there is something to write.
+        let mut file = Sink::open(arguments)?;
+        tokio::select! {
+            biased;
+            copied = copy(&mut body, &mut file) => copied?,
+            () = stop => {}
+        }
+        file.finish(arguments)
+    })
+}
+
+async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
+    let scheme = if arguments.metrics_secure { "https" } else { "http" };
+    let local =
+        || Uri::try_from(format!("{scheme}://127.0.0.1:{}", arguments.metrics_port)).context("cannot address this machine");
+    let from = arguments.from.clone().map_or_else(local, Ok)?;
+    if !matches!(from.scheme_str(), Some("http" | "https")) {
+        bail!("cannot record from {from}: expected the address of a host such as http://127.0.0.1:2112");
+    }
+    let mut configuration = Config::new(from.clone());
+    // The host answers its own machine only, so whoever answers here could as well read what it sends.
+    configuration.accept_invalid_certs = is_this_machine(&from);
+    configuration.default_retry = false;
+    let client = Client::try_from(configuration).context("cannot set up the client")?;
+    let mut query = format!(
+        "calls={}&seconds={}&bytes={}&again={}&secrets={}",
+        arguments.calls,
+        arguments.time.as_secs(),
+        arguments.most_mib << 20,
+        if arguments.again { "yes" } else { "no" },
+        if arguments.secrets { "keep" } else { "redact" },
+    );
+    if let Some(mount) = &arguments.mount {
+        query += &format!("&mount={mount}");
+    }
+    let request = Request::get(format!("{}?{query}", serve::PATH)).body(Body::empty()).context("cannot ask for it")?;
+    let response = client.send(request).await.map_err(|error| {
+        anyhow!(
+            "no host answers at {from}; say with --from where it listens, and in a cluster forward its port with kubectl port-forward: {}",
+            error_chain(&error)
+        )
+    })?;
+    let status = response.status();
+    let mut body = response.into_body();
+    if status.is_success() {
+        return Ok(body);
+    }
+    let mut text = Vec::new();
+    while let Some(chunk) = chunk(&mut body).await? {
+        text.extend_from_slice(chunk.get(..chunk.len().min(LONGEST_REFUSAL)).unwrap_or_default());
+        if text.len() > LONGEST_REFUSAL {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    match status.as_u16() {
+        404 if text.is_empty() => bail!("what answers at {from} is no gyre that records"),
+        _ if text.is_empty() => bail!("the host at {from} answers {status}"),
+        _ => bail!("{text}"),
+    }
+}
+
+fn is_this_machine(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A host gives its reasons in a sentence.
+const LONGEST_REFUSAL: usize = 4096;
+
+async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
+    loop {
+        match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => return Err(anyhow!("the host ended amid the recording: {error}")),
+        }
+    }
+}
+
+async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
+    while let Some(chunk) = chunk(body).await? {
+        sink.write(&chunk)?;
+    }
+    Ok(())
+}
+
+/// Where the recording goes, and what is said of it.
+struct Sink {
+    output: Box<dyn Write>,
+    bytes: u64,
+    lines: u64,
+    /// What came since the last line break: in the end, the last line.
+    last: Vec<u8>,
+    /// When progress was last shown; none: nobody looks.
+    shown: Option<Instant>,
+}
+
+/// No more of a line is kept: the last one is short.
+const LAST_LINE: usize = 1024;
+/// How often progress is shown.
+const SHOW_EVERY: Duration = Duration::from_millis(200);
+
+impl Sink {
+    fn open(arguments: &RecordArguments) -> anyhow::Result<Self> {
+        let output: Box<dyn Write> = match &arguments.output {
+            None => Box::new(std::io::stdout()),
+            Some(path) => {
+                // What plugins see is nobody else's business.
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+                Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
+            }
+        };
+        let shown = std::io::stderr().is_terminal().then(Instant::now);
+        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), shown })
+    }
+
+    fn write(&mut self, chunk: &[u8]) -> anyhow::Result<()> {
+        self.output.write_all(chunk).and_then(|()| self.output.flush()).context("cannot write the recording")?;
+        self.bytes += chunk.len() as u64;
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if self.last.ends_with(b"\n") {
+                self.last.clear();
+            }
+            let room = LAST_LINE.saturating_sub(self.last.len()).max(1);
+            self.last.extend_from_slice(part.get(part.len().saturating_sub(room)..).unwrap_or(part));
+            self.lines += u64::from(part.ends_with(b"\n"));
+        }
+        if self.shown.is_some_and(|shown| shown.elapsed() >= SHOW_EVERY) {
+            self.shown = Some(Instant::now());
+            let _ = write!(std::io::stderr(), "\r{} lines, {:.1} MiB ", self.lines, mebibytes(self.bytes));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, arguments: &RecordArguments) -> anyhow::Result<()> {
+        if self.shown.is_some() {
+            let _ = write!(std::io::stderr(), "\r");
+        }
+        let size = format!("{:.1} MiB", mebibytes(self.bytes));
+        let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
+            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; what there is can be replayed.");
+            return Ok(());
+        };
+        let because = match because {
+            Because::Calls => "as many as were wanted, see --calls",
+            Because::Bytes => "as large as was wanted, see --most-mib",
+            Because::Time => "as long as was wanted, see --for",
+            Because::Stopped => "the host ended",
+            Because::Secrets => "there are more values of Secrets than can be looked for",
+        };
+        let _ = writeln!(std::io::stderr(), "{calls} calls, {size}: {because}.");
+        if dropped > 0 {
+            let _ = writeln!(std::io::stderr(), "{dropped} more came too fast to be recorded.");
+        }
+        if calls == 0 && !arguments.again {
+            let _ = writeln!(
+                std::io::stderr(),
+                "The plugin was not called: nothing changed. With --again it is called about every object."
+            );
+        }
+        Ok(())
+    }
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_numbers_with_a_unit() {
+        for (text, seconds) in [("1s", 1), ("90s", 90), ("10m", 600), ("24h", 86_400)] {
+            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "s", "10", "0s", "1d", "25h", "-1s", "1.5s", "18446744073709551615h", "1é"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tells what it sees of Secrets wherever it can: the Secret `spec.secret` of its own namespace, and all of them by a list.
+//!
+//! Each value goes as it is into a ConfigMap, in base64 into a Secret, backwards into an annotation, and as it is into the status, a
+//! condition, an event and the log; with `spec.refuses` into a failure, and with `spec.panics` into a panic.
+
+use gyre_guests::{CONFIG_MAP, SECRET};
+use gyre_sdk::{
+    Cluster, Condition, Event, Failure, Labels, Manifest, NoSettings, Object, ReadKind, Reconciler, Response, Strategy, log,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    secret: String,
+    #[serde(default)]
+    refuses: bool,
+    #[serde(default)]
+    panics: bool,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    told: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Told {
+    told: String,
+}
+
+#[derive(Deserialize)]
+struct Secret {
+    data: Option<Labels>,
+}
+
+struct Indiscreet;
+
+impl Reconciler for Indiscreet {
+    type Parent = Object<Spec, Status>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Indiscreet")
+            .child(CONFIG_MAP, Strategy::Apply)
+            .child(SECRET, Strategy::Apply)
+            .read(ReadKind::new(SECRET))
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let name = &parent.metadata.name;
+        let found: Option<Secret> = cluster.get(SECRET, None, &parent.spec.secret)?;
+        let listed: Vec<Secret> = cluster.list(SECRET, None, None)?;
+        let data = found.into_iter().chain(listed).filter_map(|secret| secret.data);
+        let encoded: Vec<String> = data.flat_map(|data| data.0).map(|(_, value)| value).collect();
+        let values: Vec<String> = encoded.iter().map(|value| decoded(value)).collect();
+        let told = values.join(" ");
+        let before = parent.status.as_ref().and_then(|status| status.told.as_deref()).unwrap_or_default();
+        log::info(&told, &[("before", before)]);
+        if parent.spec.refuses {
+            return Err(Failure::terminal(told));
+        }
+        assert!(!parent.spec.panics, "{told}");
+        let backwards: String = told.chars().rev().collect();
+        let config_map = json!({
+            "apiVersion": CONFIG_MAP.api_version,
+            "kind": CONFIG_MAP.kind,
+            "metadata": {"name": name, "annotations": {"backwards": backwards}},
+            "data": {"told": told},
+        });
+        let secret = json!({
+            "apiVersion": SECRET.api_version,
+            "kind": SECRET.kind,
+            "metadata": {"name": format!("{name}-copy")},
+            "data": {"told": encoded.first()},
+        });
+        Response::new()
+            .apply(&config_map)?
+            .apply(&secret)?
+            .condition(Condition::yes("Told", "Told", told.as_str()))
+            .event(Event::normal("Told", told.as_str()))
+            .status(&Told { told })
+    }
+}
+
+/// From base64, of texts alone.
+fn decoded(value: &str) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for byte in value.bytes() {
+        let Some(digit) = ALPHABET.iter().position(|letter| *letter == byte) else { break };
+        bits = bits << 6 | digit as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+gyre_sdk::export!(Indiscreet);
