@@ -23,7 +23,9 @@ use crate::host::{self, Options};
 use crate::inspect::{self, InspectArguments};
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
+use crate::manual::{self, CompletionsArguments, ManArguments};
 use crate::metrics::Metrics;
+use crate::new::{self, NewArguments};
 use crate::offline::{self, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
@@ -68,6 +70,15 @@ enum Command {
     /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
+    /// Makes a folder with a plugin to begin with, whose tests pass.
+    #[command(after_help = new::EXAMPLES)]
+    New(NewArguments),
+    /// Prints completions for a shell.
+    #[command(after_help = manual::COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Prints the manual page, or writes one for each command.
+    #[command(after_help = manual::MAN_EXAMPLES)]
+    Man(ManArguments),
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
@@ -188,6 +199,9 @@ pub fn main() -> ExitCode {
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
         Command::Dev(arguments) => dev::run(&arguments),
+        Command::New(arguments) => new::new(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments, Gyre::command()),
+        Command::Man(arguments) => manual::man(&arguments, Gyre::command()),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Render(arguments) => return compared(offline::render(*arguments)),
         Command::Test(arguments) => return compared(offline::test(*arguments)),

@@ -21,8 +21,8 @@
 //! | `apply`, `parent`, `finalizers`, `status`, `events`, `client`, `transport`, [`claim`], [`election`], `leadership`, `own_writes` | what is written, and when it may be |
 //! | `admin`, [`health`], [`metrics`], `state`, `log` | what people and probes see |
 //! | [`record`], [`replay`] | calls, kept and made again |
-//! | `inspect`, `offline` | what plugins are, and what they do to objects in files |
-//! | [`cli`], `rbac`, `dev`, [`clock`] | how it is started, and told the time |
+//! | `new`, `inspect`, `offline` | how a plugin begins, what it is, and what it does to objects in files |
+//! | [`cli`], `manual`, `rbac`, `dev`, [`clock`] | how it is started, and told the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
@@ -50,10 +50,12 @@ mod leadership;
 mod live;
 mod log;
 mod lookup;
+mod manual;
 mod memory;
 pub mod metrics;
 pub mod mount;
 pub mod mounts;
+mod new;
 pub mod object;
 mod offline;
 mod own_writes;

@@ -71,6 +71,7 @@ mod cluster;
 #[doc(hidden)]
 pub mod component;
 mod fingerprint;
+pub mod guide;
 mod json;
 mod kind;
 pub mod log;

@@ -1,0 +1,57 @@
+//! What shells and `man` want to know of the command line.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+pub(crate) const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  gyre completions bash > /etc/bash_completion.d/gyre
+  gyre completions zsh > \"${fpath[1]}/_gyre\"
+  gyre completions fish > ~/.config/fish/completions/gyre.fish";
+
+pub(crate) const MAN_EXAMPLES: &str = "\
+Examples:
+  gyre man | man -l -
+  gyre man --directory /usr/local/share/man/man1";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// For which shell.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Write a page for each command into this directory, instead of one for all to standard output.
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+}
+
+/// Prints what a shell needs to complete the command's arguments.
+pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "gyre", &mut script);
+    std::io::stdout().write_all(&script).context("cannot write to standard output")
+}
+
+/// Prints the manual, or writes its pages.
+pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<()> {
+    match &arguments.directory {
+        Some(directory) => {
+            let cannot = || format!("cannot write manual pages into {}", directory.display());
+            fs::create_dir_all(directory).with_context(cannot)?;
+            clap_mangen::generate_to(command, directory).with_context(cannot)
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page).context("cannot make the page")?;
+            std::io::stdout().write_all(&page).context("cannot write to standard output")
+        }
+    }
+}

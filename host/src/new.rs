@@ -1,0 +1,180 @@
+//! `gyre new`: a plugin to begin with, whose tests pass.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use gyre_core::names::is_dns_label;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre new greeter
+  gyre new greeter --kind Greeting --group example.com
+  gyre new greeter --sdk ../gyre/sdk";
+
+/// Each file, with what stands in it. Names in double braces are replaced.
+const FILES: [(&str, &str); 8] = [
+    ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
+    (".gitignore", include_str!("new/template/gitignore.txt")),
+    ("README.md", include_str!("new/template/README.md")),
+    ("crd.json", include_str!("new/template/crd.json")),
+    ("src/lib.rs", include_str!("new/template/src/lib.rs")),
+    ("src/tests.rs", include_str!("new/template/src/tests.rs")),
+    ("samples/sample.yaml", include_str!("new/template/samples/sample.yaml")),
+    ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArguments {
+    /// What the plugin is called: lower-case letters, digits and hyphens. Its folder is made here, unless --path says where.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The kind that it reconciles [default: the name, in CamelCase].
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// The API group of that.
+    #[arg(long, value_name = "GROUP", default_value = "example.com")]
+    group: String,
+    /// The folder of gyre-sdk's source, if it is not to come from the registry.
+    #[arg(long, value_name = "DIRECTORY")]
+    sdk: Option<PathBuf>,
+    /// The folder to make.
+    #[arg(long, value_name = "DIRECTORY")]
+    path: Option<PathBuf>,
+}
+
+/// Runs `gyre new`.
+pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
+    let NewArguments { name, kind, group, sdk, path } = arguments;
+    let begins_well = name.starts_with(|first: char| first.is_ascii_lowercase());
+    if !is_dns_label(name) || !begins_well {
+        bail!(
+            "a plugin cannot be called {name:?}: take lower-case letters, digits and hyphens, a letter first, as in my-plugin"
+        );
+    }
+    let kind = kind.clone().unwrap_or_else(|| camel_case(name));
+    let is_kind =
+        kind.starts_with(|first: char| first.is_ascii_uppercase()) && kind.chars().all(|next| next.is_ascii_alphanumeric());
+    if !is_kind {
+        bail!("a kind cannot be called {kind:?}: take letters and digits, a capital first, as in MyKind");
+    }
+    if !group.contains('.') || !group.split('.').all(is_dns_label) {
+        bail!("a group cannot be called {group:?}: take a domain name, as in example.com");
+    }
+    let folder = path.clone().unwrap_or_else(|| PathBuf::from(name));
+    if folder.exists() {
+        bail!("{} is there already: choose another name, or another --path", folder.display());
+    }
+    let sdk = match sdk {
+        Some(sdk) => {
+            let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
+            format!("{{ path = {:?} }}", sdk.display().to_string())
+        }
+        None => format!("{:?}", env!("CARGO_PKG_VERSION")),
+    };
+    let singular = kind.to_ascii_lowercase();
+    let values = [
+        ("{{name}}", name.clone()),
+        ("{{wasm}}", name.replace('-', "_")),
+        ("{{Kind}}", kind.clone()),
+        ("{{KIND}}", screaming(&kind)),
+        ("{{singular}}", singular.clone()),
+        ("{{plural}}", plural(&singular)),
+        ("{{group}}", group.clone()),
+        ("{{sdk}}", sdk),
+    ];
+    for (file, template) in FILES {
+        let text = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
+        write(&folder.join(file), &text)?;
+    }
+    let mut output = std::io::stdout();
+    writeln!(output, "{} is ready. What next:\n\n  cd {0}\n  cargo test\n\nIts README.md goes on from there.", folder.display())
+        .context("cannot write to standard output")
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(cannot)?;
+    }
+    fs::write(path, text).with_context(cannot)
+}
+
+/// `my-plugin` as `MyPlugin`.
+fn camel_case(name: &str) -> String {
+    let capitalised = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+    };
+    name.split('-').map(capitalised).collect()
+}
+
+/// `MyKind` as `MY_KIND`.
+fn screaming(kind: &str) -> String {
+    let mut name = String::new();
+    let mut last = 'A';
+    for letter in kind.chars() {
+        if letter.is_ascii_uppercase() && !last.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+        last = letter;
+    }
+    name
+}
+
+/// As kubebuilder forms it, in most cases.
+fn plural(singular: &str) -> String {
+    let ends = |endings: &[&str]| endings.iter().any(|ending| singular.ends_with(ending));
+    match singular.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ if ends(&["s", "x", "z", "ch", "sh"]) => format!("{singular}es"),
+        _ => format!("{singular}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_the_form_of_their_place() {
+        assert_eq!([camel_case("greeter"), camel_case("my-own2-plugin")], ["Greeter", "MyOwn2Plugin"]);
+        assert_eq!([screaming("Greeting"), screaming("MyKind"), screaming("HTTPRoute")], ["GREETING", "MY_KIND", "HTTPROUTE"]);
+        let plurals = ["echo", "policy", "gateway", "mesh", "box"].map(plural);
+        assert_eq!(plurals, ["echos", "policies", "gateways", "meshes", "boxes"]);
+    }
+
+    #[test]
+    fn nothing_is_left_to_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it");
+        let arguments = NewArguments {
+            name: "my-plugin".to_owned(),
+            kind: None,
+            group: "example.com".to_owned(),
+            sdk: None,
+            path: Some(path.clone()),
+        };
+        new(&arguments).unwrap();
+        for (file, _) in FILES {
+            let text = fs::read_to_string(path.join(file)).unwrap();
+            assert!(!text.contains("{{"), "{file}: {text}");
+        }
+        assert!(new(&arguments).unwrap_err().to_string().contains("is there already"));
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused() {
+        for (name, kind, group) in
+            [("Greeter", None, "a.b"), ("1st", None, "a.b"), ("a", Some("kind"), "a.b"), ("a", None, "group")]
+        {
+            let (kind, group) = (kind.map(str::to_owned), group.to_owned());
+            let arguments = NewArguments { name: name.to_owned(), kind, group, sdk: None, path: Some("/nonexistent/x".into()) };
+            let error = new(&arguments).unwrap_err().to_string();
+            assert!(error.contains("cannot be called") && error.contains(", as in "), "{error}");
+        }
+    }
+}

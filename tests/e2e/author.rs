@@ -1,0 +1,96 @@
+//! The way of a new author, by the README of the plugin that `gyre new` makes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::harness::GYRE;
+
+/// Runs a command of a README in a folder, with `gyre` being the one that is tested. Says what it printed.
+fn run(folder: &Path, line: &str) -> String {
+    let programs = Path::new(GYRE).parent().expect("a folder").to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&others))).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-euc", line])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("CARGO_TARGET_DIR")
+        .env("CARGO_TERM_COLOR", "never");
+    let Output { status, stdout, stderr } = command.output().expect("a shell");
+    let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "$ {line}\n{said}");
+    said
+}
+
+/// The commands of a README.
+fn commands(readme: &str) -> Vec<&str> {
+    let lines = readme.lines().filter_map(|line| line.strip_prefix("$ "));
+    lines.map(|line| line.split("  #").next().unwrap_or(line).trim()).collect()
+}
+
+/// Compiled once for all runs of this test.
+fn target() -> PathBuf {
+    let programs = Path::new(GYRE).parent().expect("a folder");
+    programs.parent().expect("the target folder").join("author")
+}
+
+#[test]
+fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    run(folder.path(), &format!("gyre new greeter --kind Greeting --sdk '{}'", workspace.join("sdk").display()));
+    let project = folder.path().join("greeter");
+    // The versions that are there already.
+    fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    fs::create_dir_all(target()).unwrap();
+    std::os::unix::fs::symlink(target(), project.join("target")).unwrap();
+
+    // People are to say more than that.
+    for file in ["src/lib.rs", "src/tests.rs", "crd.json", "samples/sample.yaml", "cases/new/sample.yaml"] {
+        let text = fs::read_to_string(project.join(file)).unwrap();
+        fs::write(project.join(file), text.replace("message", "text")).unwrap();
+    }
+    let readme = fs::read_to_string(project.join("README.md")).unwrap();
+    let commands = commands(&readme);
+    assert_eq!(commands.len(), 7, "{commands:?}");
+    for command in commands {
+        match command.split(' ').next() {
+            // It is there: the plugins of the workspace have been compiled for it.
+            Some("rustup") => {}
+            _ if command.starts_with("gyre dev") => {
+                let said = run(&project, &format!("{command} --once"));
+                assert!(said.contains("ConfigMap default/hello created"), "{said}");
+            }
+            _ if command.starts_with("gyre render") => {
+                let said = run(&project, command);
+                assert!(said.contains("text: Hello, world!"), "{said}");
+            }
+            _ => drop(run(&project, command)),
+        }
+    }
+    assert!(project.join("cases/new/expected.yaml").exists());
+}
+
+#[test]
+fn completions_and_manual_pages_tell_of_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = run(folder.path(), "gyre --help");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // What a command is for may go on in another line, further to the right.
+    let names =
+        listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).filter(|name| !["", "help"].contains(name));
+    let commands: Vec<&str> = names.collect();
+    assert!(commands.len() > 10, "{help}");
+    let bash = run(folder.path(), "gyre completions bash");
+    run(folder.path(), "gyre man --directory pages");
+    for command in commands {
+        assert!(bash.contains(command), "{command} cannot be completed");
+        let page = fs::read_to_string(folder.path().join(format!("pages/gyre-{command}.1"))).unwrap();
+        assert!(page.contains(".TH"), "{command}");
+        let help = run(folder.path(), &format!("gyre {command} --help"));
+        let has_examples = help.contains("Examples:") || help.contains("Usage: gyre config-schema");
+        assert!(has_examples, "{command} has no examples:\n{help}");
+    }
+}
