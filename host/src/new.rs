@@ -20,8 +20,8 @@ const FILES: [(&str, &str); 8] = [
     (".gitignore", include_str!("new/template/gitignore.txt")),
     ("README.md", include_str!("new/template/README.md")),
     ("crd.json", include_str!("new/template/crd.json")),
-    ("src/lib.rs", include_str!("new/template/src/lib.rs")),
-    ("src/tests.rs", include_str!("new/template/src/tests.rs")),
+    ("src/lib.rs", include_str!("new/template/src/lib.rs.txt")),
+    ("src/tests.rs", include_str!("new/template/src/tests.rs.txt")),
     ("samples/sample.yaml", include_str!("new/template/samples/sample.yaml")),
     ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
 ];
