@@ -26,7 +26,7 @@ use crate::log::{self, LogArguments};
 use crate::manual::{self, CompletionsArguments, ManArguments};
 use crate::metrics::Metrics;
 use crate::new::{self, NewArguments};
-use crate::offline::{self, RenderArguments, TestArguments};
+use crate::offline::{self, DiffArguments, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
@@ -70,6 +70,9 @@ enum Command {
     /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
+    /// Says what a plugin would change in a cluster, and only reads that.
+    #[command(after_help = offline::DIFF_EXAMPLES)]
+    Diff(Box<DiffArguments>),
     /// Makes a folder with a plugin to begin with, whose tests pass.
     #[command(after_help = new::EXAMPLES)]
     New(NewArguments),
@@ -204,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::Man(arguments) => manual::man(&arguments, Gyre::command()),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Render(arguments) => return compared(offline::render(*arguments)),
+        Command::Diff(arguments) => return compared(offline::diff(*arguments)),
         Command::Test(arguments) => return compared(offline::test(*arguments)),
         Command::Record(arguments) => record::run(&arguments),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
@@ -370,7 +374,7 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     print_documents(&crds)
 }
 
-async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
+pub(crate) async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => {
             let read = Kubeconfig::read_from(path)

@@ -1,18 +1,21 @@
-//! What plugins do to objects in files, without a cluster.
+//! What plugins would do to objects: those in files, or copies of those in a live cluster.
 //!
 //! ```text
-//! files ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
-//!                                            └──▶ plan: what the host wrote, in order ──▶ render, test
+//! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
+//!                                                  └──▶ plan: what the host wrote, in order ──▶ render, test, diff
 //! ```
 //!
 //! There is no second implementation of what the host does: it is the host that runs here, until it rests. Nobody else acts: there are no
 //! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
 
 mod cases;
+mod diff;
 mod journal;
+mod live;
 mod plan;
 mod render;
 mod scene;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
+pub(crate) use diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};

@@ -12,6 +12,7 @@
 )]
 
 mod composed;
+mod diff;
 mod echo;
 mod failures;
 mod finalize;

@@ -78,6 +78,11 @@ impl Cluster {
         self.host_as(&self.kubeconfig, plugins, namespaces, arguments)
     }
 
+    /// Of its user.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// A network between hosts and the API server, and the kubeconfig for [`Cluster::host_as`] that leads through it.
     pub(crate) fn proxy(&self) -> (Proxy, PathBuf) {
         let kubeconfig = std::fs::read_to_string(&self.kubeconfig).expect("a kubeconfig");

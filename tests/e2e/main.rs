@@ -14,6 +14,7 @@
 mod author;
 mod command_line;
 mod composed;
+mod diff;
 mod echo;
 mod election;
 mod failures;

@@ -7,6 +7,8 @@ mod dispatch;
 mod node;
 mod restore;
 
+pub use restore::Origin;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

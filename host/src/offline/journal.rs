@@ -24,7 +24,7 @@ pub(super) struct Sent {
     pub(super) content_type: String,
     /// Null if there was none.
     pub(super) body: Value,
-    /// The object that was there before it was deleted; null for other requests.
+    /// The object that was there before; null if there was none.
     pub(super) before: Value,
     pub(super) code: StatusCode,
     pub(super) answer: Value,
@@ -69,7 +69,9 @@ impl Journal {
             return Ok(self.forward(request).await?.map(Either::Left));
         }
         let (parts, body) = request.into_parts();
-        let before = if parts.method == Method::DELETE { self.look(parts.uri.path()).await? } else { Value::Null };
+        let path = parts.uri.path();
+        let before =
+            if parts.method == Method::POST { Value::Null } else { self.look(path.trim_end_matches("/status")).await? };
         let body = body.collect_bytes().await?;
         let header = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut sent = Sent {
@@ -96,6 +98,9 @@ impl Journal {
 
     async fn look(&mut self, path: &str) -> Result<Value, BoxError> {
         let response = self.forward(Request::get(path).body(Body::empty())?).await?;
+        if !response.status().is_success() {
+            return Ok(Value::Null);
+        }
         let body = response.into_body().collect().await?.to_bytes();
         Ok(serde_json::from_slice(&body).unwrap_or_default())
     }

@@ -15,6 +15,8 @@ pub(super) struct Action {
     pub(super) subject: Subject,
     /// What was sent; of a deletion, what was there.
     pub(super) object: Value,
+    /// What was there before, and what is there now; null where there was nothing.
+    pub(super) states: [Value; 2],
     /// Why it was refused; none: it was not.
     pub(super) refusal: Option<String>,
 }
@@ -117,7 +119,8 @@ impl Action {
             Method::PATCH => (Verb::Update, Subject::of(answered), sent.body.clone()),
             _ => return None,
         };
-        Some(Self { verb, subject, object, refusal })
+        let after = if is_done && verb != Verb::Delete { sent.answer.clone() } else { Value::Null };
+        Some(Self { verb, subject, object, states: [sent.before.clone(), after], refusal })
     }
 
     /// For programs.

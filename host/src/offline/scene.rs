@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use gyre_devcluster::server::Origin;
 use gyre_devcluster::{Cluster, Controllers, Server, Service};
 use jiff::Timestamp;
 use kube::Client;
@@ -55,12 +56,18 @@ impl Scene {
         let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
         let scene = Self { cluster, journal, clock: Clock::simulated(start) };
+        scene.put_definitions(programs)?;
+        Ok(scene)
+    }
+
+    /// Has the cluster serve what these programs bring.
+    pub(super) fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
-                scene.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+                self.put(Origin::Written, crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
             }
         }
-        Ok(scene)
+        Ok(())
     }
 
     /// Puts an object there as it is.
@@ -68,11 +75,13 @@ impl Scene {
     /// # Errors
     ///
     /// What its kind has against it.
-    pub(super) fn put(&self, object: Value) -> anyhow::Result<()> {
+    pub(super) fn put(&self, origin: Origin, object: Value) -> anyhow::Result<()> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let named = format!("{} {}", text("/kind"), text("/metadata/name"));
         let now = self.cluster.now();
-        self.cluster.with_server(|server: &mut Server| server.restore(now, object)).map_err(|error| anyhow!("{named}: {error}"))
+        self.cluster
+            .with_server(|server: &mut Server| server.restore(now, origin, object))
+            .map_err(|error| anyhow!("{named}: {error}"))
     }
 
     /// Puts objects there, each with the name of its file. Owners come before what they own, so that they can be named without their UIDs.
@@ -80,7 +89,7 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(super) fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+    pub(super) fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
         // What defines kinds comes first of all.
         let rank = |object: &Value| match object.get("kind").and_then(Value::as_str) {
@@ -91,7 +100,7 @@ impl Scene {
         let mut objects = objects;
         objects.sort_by_key(|(_, object)| rank(object));
         for (file, object) in objects {
-            self.put(object).context(file)?;
+            self.put(origin, object).context(file)?;
         }
         Ok(())
     }
@@ -134,7 +143,7 @@ impl Scene {
             ended = host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
             end = self.rest() => end,
         };
-        Ok(Done { actions: self.journal.take().iter().filter_map(Action::of).collect(), end })
+        Ok(Done { actions: settled(self.journal.take().iter().filter_map(Action::of).collect()), end })
     }
 
     async fn rest(&self) -> End {
@@ -148,4 +157,14 @@ impl Scene {
         }
         End::Restless
     }
+}
+
+/// Without attempts that were refused and then made again with success, as those are that take back what somebody has edited.
+fn settled(actions: Vec<Action>) -> Vec<Action> {
+    let is_made_good = |index: usize, action: &Action| {
+        let later = actions.get(index + 1..).unwrap_or_default();
+        later.iter().any(|other| other.refusal.is_none() && other.subject == action.subject && other.object == action.object)
+    };
+    let is_settled = |(index, action): &(usize, &Action)| action.refusal.is_none() || !is_made_good(*index, action);
+    actions.iter().enumerate().filter(is_settled).map(|(_, action)| action.clone()).collect()
 }

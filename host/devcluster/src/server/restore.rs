@@ -12,6 +12,15 @@ use crate::store::{Key, Resource};
 use crate::validation;
 use crate::verbs::{Call, seconds};
 
+/// Where an object comes from that is put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Somebody wrote it down: it is held to its kind.
+    Written,
+    /// Another server had it, which may know of more fields, and of fewer rules: what is not known here is dropped.
+    Stored,
+}
+
 impl Server {
     /// Puts an object there as it is: with its UID, its times, its owners, its finalizers and its status, which creating it would not
     /// keep. It replaces one of the same name.
@@ -22,7 +31,7 @@ impl Server {
     /// # Errors
     ///
     /// When no kind is served that is called so, and what its kind has against the object, unknown fields included.
-    pub fn restore(&mut self, now: Timestamp, mut object: Value) -> Result<(), Status> {
+    pub fn restore(&mut self, now: Timestamp, origin: Origin, mut object: Value) -> Result<(), Status> {
         let (api_version, name) = (object::text(&object, "apiVersion").to_owned(), object::text(&object, "kind").to_owned());
         let Some(kind) = self.kinds.by_kind(&api_version, &name).cloned() else {
             let message = format!("no matches for kind {name:?} in version {api_version:?}");
@@ -34,7 +43,12 @@ impl Server {
         let namespace = object::namespace(&object).to_owned();
         self.restore_namespace(now, &namespace)?;
         self.name_owners(&mut object);
-        kind.decode(&mut object, FieldValidation::Strict)?;
+        let validation = if origin == Origin::Written { FieldValidation::Strict } else { FieldValidation::Ignore };
+        let managers = object::remove_metadata(&mut object, "managedFields");
+        kind.decode(&mut object, validation)?;
+        if let Some(managers) = managers {
+            object::set_metadata(&mut object, "managedFields", managers);
+        }
         kind.default(&mut object);
         for (field, value) in [("creationTimestamp", Value::from(seconds(now))), ("generation", Value::from(1))] {
             let is_absent = object.pointer(&format!("/metadata/{field}")).is_none_or(Value::is_null);
@@ -47,8 +61,11 @@ impl Server {
             complete(&kind, &mut object);
         }
         let call = Call::internal(kind, &namespace, object::name(&object), "gyre-restore", now);
-        let mut errors = validation::validate_metadata(&call.kind, &object);
-        errors.extend(call.kind.validate(&object));
+        let mut errors = Vec::new();
+        if origin == Origin::Written {
+            errors.extend(validation::validate_metadata(&call.kind, &object));
+            errors.extend(call.kind.validate(&object));
+        }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
@@ -65,7 +82,11 @@ impl Server {
         }
         let metadata = json!({ "name": namespace, "labels": { "kubernetes.io/metadata.name": namespace } });
         let status = json!({ "phase": "Active" });
-        self.restore(now, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "status": status }))
+        self.restore(
+            now,
+            Origin::Written,
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata, "status": status }),
+        )
     }
 
     /// An owner is known by its UID, which nobody wants to write into a file.

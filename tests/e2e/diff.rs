@@ -1,0 +1,92 @@
+//! What `gyre diff` says of a live cluster is what a host then does, and it touches nothing.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use gyre_controlplane::AuditEvent;
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, GYRE, guest};
+
+const NAMESPACE: &str = "diff";
+const PARENTS: usize = 200;
+
+/// A write: its verb, resource and name.
+type Write = (String, String, String);
+
+fn diff(cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(GYRE);
+    command.args(["diff", plugin, "--namespace", NAMESPACE, "--kubeconfig"]).arg(cluster.kubeconfig()).args(arguments);
+    let output = command.output().expect("gyre runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), said)
+}
+
+fn foretold(change: &Value) -> Write {
+    let text = |field: &str| change[field].as_str().unwrap_or_default().to_owned();
+    let verb = text("verb");
+    let resource = if verb == "status" { "status".to_owned() } else { text("kind").to_lowercase() + "s" };
+    (verb, resource, text("name"))
+}
+
+fn done(event: &AuditEvent) -> Option<Write> {
+    if !event.is_write() || !event.succeeded() || event.resource == "events" || event.uri.contains("dryRun=") {
+        return None;
+    }
+    let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {
+        (_, "status", _) => "status",
+        ("delete", _, _) => "delete",
+        (_, _, 201) => "create",
+        _ => "update",
+    };
+    let resource = if verb == "status" { "status" } else { &event.resource };
+    Some((verb.to_owned(), resource.to_owned(), event.name.clone()))
+}
+
+#[test]
+fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
+    let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
+    let folder = Folder::new();
+    let [old, new] = [1, 2].map(|version| folder.put(&format!("{version}.wasm"), gyre_artifacts::versioned(version).unwrap()));
+    cluster.install_crds(&[&old]);
+    let host = cluster.host(&[&old], &[NAMESPACE]);
+    let parent = |number: usize, text: &str| guest("Versioned", NAMESPACE, &format!("it-{number:03}"), json!({ "text": text }));
+    cluster.apply_all(&(0..PARENTS).map(|number| parent(number, "first")).collect::<Vec<_>>());
+    cluster.all_ready(NAMESPACE, "versioned", PARENTS);
+    cluster.settled(&host);
+    drop(host);
+
+    // What is as it should be is so for a copy, too.
+    let (code, said) = diff(&cluster, &old, &[]);
+    assert_eq!((code, said.as_str()), (Some(0), format!("0 of {PARENTS} parents change\n").as_str()));
+    let child = |number: usize| format!("it-{number:03}-one");
+    cluster.kubectl(&["delete", "configmap", "-n", NAMESPACE, &child(7)]);
+    cluster.kubectl(&["patch", "configmap", "-n", NAMESPACE, &child(8), "--type=merge", "-p", r#"{"data":{"text":"edited"}}"#]);
+    let Some(mark) = cluster.audit_mark() else { return };
+    let (code, said) = diff(&cluster, &old, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    for line in
+        ["create     ConfigMap diff/it-007-one, of Versioned diff/it-007\n", "  -  text: edited\n", "  +  text: first\n"]
+    {
+        assert!(said.contains(line), "{line:?} in:\n{said}");
+    }
+    assert!(said.ends_with(&format!("2 of {PARENTS} parents change: 1 children created, 1 changed\n")), "{said}");
+
+    let (code, said) = diff(&cluster, &new, &["-o", "json"]);
+    assert_eq!(code, Some(1), "{said}");
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let expected: BTreeSet<Write> = said["changes"].as_array().unwrap().iter().map(foretold).collect();
+    let summary = format!("{PARENTS} of {PARENTS} parents change: 1 children created, {} changed", 2 * PARENTS - 1);
+    assert!(said["summary"].as_str().unwrap().starts_with(&summary), "{}", said["summary"]);
+    let written = |events: Vec<AuditEvent>| events.iter().filter_map(done).collect::<BTreeSet<Write>>();
+    assert_eq!(written(cluster.requests(mark)), BTreeSet::new());
+
+    let host = cluster.host(&[&new], &[NAMESPACE]);
+    let newest = "0000000002";
+    cluster.eventually("the new version everywhere", || {
+        let children = cluster.list(NAMESPACE, "configmaps");
+        (children.iter().filter(|child| child["data"]["version"] == newest).count() == 2 * PARENTS).then_some(())
+    });
+    cluster.settled(&host);
+    assert_eq!(written(cluster.requests(mark)), expected);
+}
