@@ -20,7 +20,7 @@ const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 const VACANT: Duration = Duration::from_secs(40);
 
 /// Starts so many hosts, of which one at a time holds the claim, or none.
-fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u64) {
+pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u64) {
     let holders: Vec<Holder> = (0..hosts)
         .map(|_| {
             let (holder, claim) = Holder::new();

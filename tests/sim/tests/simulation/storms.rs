@@ -7,6 +7,7 @@ use gyre_sim::script::{self, Author, DOOMED};
 use gyre_sim::{Judgement, Plugins, Sent, World, judge, simulate, touched};
 use http::Method;
 
+use crate::claims::take_turns;
 use crate::faults::{late_caches, lost_answers};
 use crate::seeds::{Tried, try_seeds};
 
@@ -26,14 +27,27 @@ struct Run {
     judgement: Judgement,
 }
 
-fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
+/// What becomes of hosts in a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    /// There is one, which is killed now and then; another takes its place.
+    Killed,
+    /// There are two, of which one at a time holds the claim, or none.
+    InTurns,
+}
+
+fn storm(plugins: &Plugins, seed: u64, plan: Plan, hosts: Hosts) -> Run {
     simulate(async {
         let world = World::new(plugins, seed, plan).await;
         let mut author = Author::new(seed);
         for action in script::set_up() {
             world.people.act(&action).await;
         }
-        let mut host = world.host(plugins);
+        let mut host = None;
+        match hosts {
+            Hosts::Killed => host = Some(world.host(plugins)),
+            Hosts::InTurns => take_turns(&world, plugins, 2, seed),
+        }
         let restarts = author.random().below(3);
         for restart in 0..=restarts {
             for _ in 0..ACTIONS {
@@ -46,15 +60,17 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan) -> Run {
                 };
                 tokio::time::sleep(pause).await;
             }
-            if restart < restarts {
-                host.kill().await;
-                host = world.host(plugins);
+            if let (true, Some(killed)) = (restart < restarts, host.take()) {
+                killed.kill().await;
+                host = Some(world.host(plugins));
             }
         }
         let mut judgement = settle(&world, None).await;
         judgement.wrongs.extend(world.record.wrongs());
         judgement.wrongs.extend(touched(&world.people, &author.foreign()).await);
-        host.kill().await;
+        if let Some(host) = host {
+            host.kill().await;
+        }
         Run { sent: world.record.look(<[Sent]>::to_vec), faults: world.faults.trace().len() as u64, judgement }
     })
 }
@@ -87,12 +103,11 @@ fn weather(seed: u64) -> Plan {
     Plan { rules, latency: lost_answers().latency, ..late_caches() }
 }
 
-#[test]
-fn the_host_converges_under_faults_and_then_rests() {
+fn storms(name: &str, seeds: u64, hosts: Hosts) {
     let plugins = Plugins::all();
-    try_seeds("storms", 60, |seed| {
-        let calm = storm(&plugins, seed, Plan::default());
-        let stormy = storm(&plugins, seed, weather(seed));
+    try_seeds(name, seeds, |seed| {
+        let calm = storm(&plugins, seed, Plan::default(), Hosts::Killed);
+        let stormy = storm(&plugins, seed, weather(seed), hosts);
         let mut wrongs = stormy.judgement.wrongs;
         wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
         wrongs.extend(differences(&calm.judgement.end, &stormy.judgement.end));
@@ -107,6 +122,16 @@ fn the_host_converges_under_faults_and_then_rests() {
     });
 }
 
+#[test]
+fn the_host_converges_under_faults_and_then_rests() {
+    storms("storms", 60, Hosts::Killed);
+}
+
+#[test]
+fn hosts_that_take_turns_converge_under_faults_and_then_rest() {
+    storms("storms over two hosts", 30, Hosts::InTurns);
+}
+
 /// What is in one end state and not in the other.
 pub(crate) fn differences(calm: &[String], other: &[String]) -> Vec<String> {
     let lost = calm.iter().filter(|thing| !other.contains(thing)).map(|thing| format!("without faults there is {thing}"));
@@ -118,7 +143,7 @@ pub(crate) fn differences(calm: &[String], other: &[String]) -> Vec<String> {
 fn a_seed_decides_everything() {
     let plugins = Plugins::all();
     for seed in [1, 7, 42] {
-        let [first, second] = [(); 2].map(|()| storm(&plugins, seed, Plan::everything(PROBABILITY)));
+        let [first, second] = [(); 2].map(|()| storm(&plugins, seed, Plan::everything(PROBABILITY), Hosts::Killed));
         let difference = first.sent.iter().zip(&second.sent).position(|(first, second)| first != second);
         if let Some(index) = difference {
             panic!(
