@@ -24,7 +24,7 @@ use crate::inspect::{self, InspectArguments};
 use crate::kinds::error_chain;
 use crate::log::{self, LogArguments};
 use crate::metrics::Metrics;
-use crate::offline::{self, RenderArguments, TestArguments};
+use crate::offline::{self, CheckArguments, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
@@ -68,6 +68,9 @@ enum Command {
     /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
+    /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
+    #[command(after_help = offline::CHECK_EXAMPLES)]
+    Check(Box<CheckArguments>),
     /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
@@ -191,6 +194,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         Command::Render(arguments) => return compared(offline::render(*arguments)),
         Command::Test(arguments) => return compared(offline::test(*arguments)),
+        Command::Check(arguments) => return compared(offline::check(*arguments)),
         Command::Record(arguments) => record::run(&arguments),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };

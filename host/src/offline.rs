@@ -9,10 +9,12 @@
 //! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
 
 mod cases;
+mod check;
 mod journal;
 mod plan;
 mod render;
 mod scene;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
+pub(crate) use check::{CHECK_EXAMPLES, CheckArguments, check};
 pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};
