@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and so do the functions that it is made of"
 )]
 
+mod check;
 mod command_line;
 mod composed;
 mod echo;

@@ -94,6 +94,14 @@ pub fn schema(status: Value) -> Value {
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
 }
 
+/// The `schema` of a CRD's version whose spec has a `size` from `least` to 10.
+pub fn sized(least: i64) -> Value {
+    let size = json!({"type": "integer", "minimum": least, "maximum": 10});
+    let spec = json!({"type": "object", "required": ["size"], "properties": {"size": size}});
+    let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
+}
+
 /// A ConfigMap in the namespace of its parent.
 pub fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": CONFIG_MAP.api_version, "kind": CONFIG_MAP.kind, "metadata": {"name": name}, "data": data})

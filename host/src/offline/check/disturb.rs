@@ -23,6 +23,9 @@ const MOST_CHILDREN: usize = 20;
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// By which children are known that no owner reference can reach.
+const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
+
 /// What somebody does to a child.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
@@ -286,10 +289,14 @@ impl Ground {
         let listener = Listener::new();
         let happens = async {
             scene.rest().await;
+            let parents = scene.parents(&self.programs).await?;
+            let uid =
+                parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
+            let uid = uid.and_then(Value::as_str).unwrap_or_default();
             scene.delete(parent).await?;
             let began = tokio::time::Instant::now();
             loop {
-                let left = self.left(&scene, parent).await?;
+                let left = self.left(&scene, parent, uid).await?;
                 if left.is_empty() || began.elapsed() >= TEARDOWN {
                     return anyhow::Ok(left);
                 }
@@ -309,19 +316,14 @@ impl Ground {
     }
 
     /// What there still is of a parent that was deleted.
-    async fn left(&self, scene: &Scene, parent: &Subject) -> anyhow::Result<Vec<String>> {
+    async fn left(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in scene.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
             let finalizers = object.pointer("/metadata/finalizers").unwrap_or(&Value::Null);
             left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
         }
         for (subject, object) in self.owned(scene).await? {
-            let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-            let is_of_it = |owner: &Value| {
-                owner.get("name").is_some_and(|name| *name == parent.name)
-                    && owner.get("kind").is_some_and(|kind| *kind == parent.kind)
-            };
-            if owners.into_iter().flatten().any(is_of_it) {
+            if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) {
                 left.push(subject.to_string());
             }
         }
