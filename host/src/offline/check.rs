@@ -23,6 +23,7 @@ mod drawn;
 mod experiment;
 mod finding;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -174,20 +175,24 @@ fn all(ground: &Ground, experiments: &[Experiment]) -> Vec<anyhow::Result<Found>
     founds.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Leaves some of each flaw; how many more there were.
+/// Leaves some of each flaw; how many others there were.
 fn thin_out(findings: &mut Vec<Finding>) -> usize {
-    let all = findings.len();
     let mut kept: Vec<Finding> = Vec::new();
+    let mut others = BTreeSet::new();
     for finding in findings.drain(..) {
-        let alike = kept.iter().filter(|other| other.flaw == finding.flaw).count();
-        let is_told = kept.iter().any(|other| other.flaw == finding.flaw && other.what == finding.what);
-        if alike < MOST_TOLD && !is_told {
+        // Calls that are tried again say the same again.
+        if kept.iter().any(|other| (other.flaw, &other.what) == (finding.flaw, &finding.what)) {
+            continue;
+        }
+        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_TOLD {
             kept.push(finding);
+        } else {
+            others.insert((finding.flaw, finding.what));
         }
     }
     kept.sort_by_key(|finding| finding.flaw);
     *findings = kept;
-    all - findings.len()
+    others.len()
 }
 
 fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool) -> anyhow::Result<()> {

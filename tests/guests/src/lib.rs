@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   *.rs         misbehave in `reconcile`, whatever the parent holds, unless the file says otherwise: gyre_artifacts::guests
-//!   probes/*.rs  do what their parent's spec tells them, and no more:                                 gyre_artifacts::probes
+//!   probes/*.rs  do what their parent's spec tells them, and no more, or break one law of plugins:    gyre_artifacts::probes
 //! ```
 //!
 //! Each reconciles a kind of its own, in the group `guests.gyre.dev`, whose CRD it brings: so they can be mounted side by side. The kind

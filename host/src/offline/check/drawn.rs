@@ -1,6 +1,7 @@
 //! Parents that nobody wrote, drawn from the schema of their kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_for
 use super::finding::{Flaw, Tried};
 use super::{Subject, calls, compare};
 use crate::offline::scene::End;
+use crate::record::CallRecord;
 
 /// So many drawn parents share a world.
 const BATCH: usize = 10;
@@ -70,36 +72,31 @@ impl Ground {
         let own: BTreeSet<Subject> = scene.parents(&self.programs).await?.iter().map(Subject::of).collect();
         let others: Vec<Value> =
             self.objects.iter().filter(|(_, object)| !is_one_of(&own, object)).map(|(_, object)| object.clone()).collect();
-        let mut there = Vec::new();
+        let mut world = World { others, drawn: Vec::new() };
         for parent in parents {
             let tried = if scene.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
             found.tally.add(tried, 1);
             if tried == Tried::Drawn {
-                there.push(parent);
+                world.drawn.push(parent);
             }
         }
         let listener = Listener::new();
         let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
         let actions = scene.actions();
-        let objects = |name: &str| {
-            let parent = there.iter().find(|parent| parent.pointer("/metadata/name").is_some_and(|known| known == name));
-            others.iter().chain(parent.copied()).cloned().collect::<Vec<_>>()
-        };
-        let case = |name: &str| {
-            let parent = there.iter().find(|parent| parent.pointer("/metadata/name").is_some_and(|known| known == name));
-            let spec = parent.and_then(|parent| parent.get("spec")).map(brief).unwrap_or_default();
-            format!("{name}, drawn from the schema: {spec}")
-        };
-        for call in &listener.calls() {
-            let subject = calls::parent(call);
-            if there.iter().any(|parent| parent.pointer("/metadata/name").is_some_and(|known| *known == subject.name))
-                && let Some(remark) = calls::fault(call)
-            {
-                found.add(remark.flaw, &case(&subject.name), remark.what, objects(&subject.name));
+        let mut calls: BTreeMap<Subject, Vec<Arc<CallRecord>>> = BTreeMap::new();
+        for call in listener.calls() {
+            calls.entry(calls::parent(&call)).or_default().push(call);
+        }
+        for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
+            let Some(program) = self.programs.first() else { continue };
+            let (remarks, made) = calls::remarks(&program.plugin, calls);
+            found.tally.add(Tried::Calls, made);
+            for remark in remarks {
+                found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }
         }
         if end == End::Restless {
-            let all = others.iter().chain(there.iter().copied()).cloned().collect();
+            let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
             found.add(Flaw::Restless, "specs drawn from the schema", compare::flapping(&actions), all);
         }
         for action in actions.iter().filter(|action| is_of_child(action)) {
@@ -109,9 +106,31 @@ impl Ground {
             };
             let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
             let what = format!("The API server refuses the child {}: {refusal}.", action.subject);
-            found.add(Flaw::InvalidChild, &case(owner), what, objects(owner));
+            found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
         }
         Ok(found)
+    }
+}
+
+/// What is there, beside what the plugin makes.
+struct World<'a> {
+    /// What the files have, but for their parents.
+    others: Vec<Value>,
+    drawn: Vec<&'a Value>,
+}
+
+impl World<'_> {
+    fn parent(&self, name: &str) -> Option<&Value> {
+        self.drawn.iter().copied().find(|parent| parent.pointer("/metadata/name").is_some_and(|known| known == name))
+    }
+
+    fn objects(&self, name: &str) -> Vec<Value> {
+        self.others.iter().chain(self.parent(name)).cloned().collect()
+    }
+
+    fn case(&self, name: &str) -> String {
+        let spec = self.parent(name).and_then(|parent| parent.get("spec")).map(brief).unwrap_or_default();
+        format!("{name}, drawn from the schema: {spec}")
     }
 }
 

@@ -271,9 +271,8 @@ pub(super) fn is_of_child(action: &Action) -> bool {
 
 /// Not about conflicts and the like, which are not the plugin's.
 pub(super) fn is_about_form(refusal: &str) -> bool {
-    refusal.contains("is invalid")
-        || refusal.contains("failed to create typed patch object")
-        || refusal.contains("unknown field")
+    let is_of_schema = refusal.contains("failed to create typed patch object") || refusal.contains("unknown field");
+    is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
 }
 
 fn is_word(event: &Action, reason: &str) -> bool {
