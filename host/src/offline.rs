@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! files ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
-//!                                            └──▶ plan: what the host wrote, in order ──▶ render, test
+//!                                            └──▶ plan: what the host wrote, in order ──▶ render, test, check
 //! ```
 //!
 //! There is no second implementation of what the host does: it is the host that runs here, until it rests. Nobody else acts: there are no
 //! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
+//! `check` alone has more than that happen: it is somebody else who disturbs the world, and has garbage collected when a parent goes.
 
 mod cases;
 mod check;

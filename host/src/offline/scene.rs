@@ -156,8 +156,12 @@ impl Scene {
 
     /// Has a host do what these programs want, until it rests.
     pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
-        let end = self.hosted(programs, Recordings::default(), self.rest()).await?;
-        Ok(Done { actions: self.actions(), end })
+        let until_it_rests = async {
+            let end = self.rest().await;
+            // Before it is stopped: what it does then is not what was asked.
+            Done { actions: self.actions(), end }
+        };
+        self.hosted(programs, Recordings::default(), until_it_rests).await
     }
 
     /// Has a host do what these programs want while something else happens, and stops it then.
