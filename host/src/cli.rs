@@ -26,7 +26,7 @@ use crate::log::{self, LogArguments};
 use crate::manual::{self, CompletionsArguments, ManArguments};
 use crate::metrics::Metrics;
 use crate::new::{self, NewArguments};
-use crate::offline::{self, DiffArguments, RenderArguments, TestArguments};
+use crate::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
 use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
@@ -70,6 +70,9 @@ enum Command {
     /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
+    /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
+    #[command(after_help = offline::CHECK_EXAMPLES)]
+    Check(Box<CheckArguments>),
     /// Says what a plugin would change in a cluster, and only reads that.
     #[command(after_help = offline::DIFF_EXAMPLES)]
     Diff(Box<DiffArguments>),
@@ -209,6 +212,7 @@ pub fn main() -> ExitCode {
         Command::Render(arguments) => return compared(offline::render(*arguments)),
         Command::Diff(arguments) => return compared(offline::diff(*arguments)),
         Command::Test(arguments) => return compared(offline::test(*arguments)),
+        Command::Check(arguments) => return compared(offline::check(*arguments)),
         Command::Record(arguments) => record::run(&arguments),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };

@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
-//!                                                  └──▶ plan: what the host wrote, in order ──▶ render, test, diff
+//!                                                  └──▶ plan: what the host wrote, in order ──▶ render, test, diff, check
 //! ```
 //!
 //! There is no second implementation of what the host does: it is the host that runs here, until it rests. Nobody else acts: there are no
 //! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
+//! `check` alone has more than that happen: it is somebody else who disturbs the world, and has garbage collected when a parent goes.
 
 mod cases;
+mod check;
 mod diff;
 mod journal;
 mod live;
@@ -17,5 +19,6 @@ mod render;
 mod scene;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
+pub(crate) use check::{CHECK_EXAMPLES, CheckArguments, check};
 pub(crate) use diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};

@@ -12,6 +12,7 @@
 )]
 
 mod author;
+mod check;
 mod command_line;
 mod composed;
 mod diff;

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use gyre_core::plan::OWNER_UID_LABEL;
-use gyre_devcluster::server::Origin;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -100,7 +99,7 @@ impl Difference {
                 parents.insert(uid(object).to_owned(), subject);
             }
         }
-        scene.put_all(Origin::Stored, objects)?;
+        scene.copy_all(objects)?;
         // The definitions that plugins bring are new with them.
         scene.put_definitions(programs)?;
         let done = scene.run(programs).await?;

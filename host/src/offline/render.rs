@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use gyre_devcluster::server::Origin;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -86,7 +85,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
 pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
     simulate(async {
         let scene = Scene::new(programs, time)?;
-        scene.put_all(Origin::Written, objects)?;
+        scene.put_all(objects)?;
         let done = scene.run(programs).await?;
         let parents = scene.parents(programs).await?;
         Ok(Rendered { done, parents })

@@ -3,19 +3,21 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
 use gyre_devcluster::{Cluster, Controllers, Server, Service};
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
 use serde_json::Value;
 
 use super::journal::Journal;
-use super::plan::Action;
+use super::plan::{Action, Subject};
 use crate::clock::Clock;
 use crate::host::{self, Calls, Options};
 use crate::kinds;
 use crate::program::Program;
+use crate::record::Recordings;
 
 /// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
 const QUIET: Duration = Duration::from_secs(2);
@@ -52,7 +54,12 @@ pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result
 impl Scene {
     /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
     pub(super) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
-        let options = gyre_devcluster::Options { controllers: Controllers::Absent, ..gyre_devcluster::Options::default() };
+        Self::with_controllers(programs, start, Controllers::Absent)
+    }
+
+    /// As [`Self::new`]; what controllers there are act while [`Self::controllers`] is polled. Pods never run.
+    pub(super) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
+        let options = gyre_devcluster::Options { controllers, pod_run_time: None, ..gyre_devcluster::Options::default() };
         let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
         let scene = Self { cluster, journal, clock: Clock::simulated(start) };
@@ -64,7 +71,7 @@ impl Scene {
     pub(super) fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
-                self.put(Origin::Written, crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+                self.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
             }
         }
         Ok(())
@@ -75,7 +82,11 @@ impl Scene {
     /// # Errors
     ///
     /// What its kind has against it.
-    pub(super) fn put(&self, origin: Origin, object: Value) -> anyhow::Result<()> {
+    pub(super) fn put(&self, object: Value) -> anyhow::Result<()> {
+        self.restore(Origin::Written, object)
+    }
+
+    fn restore(&self, origin: Origin, object: Value) -> anyhow::Result<()> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let named = format!("{} {}", text("/kind"), text("/metadata/name"));
         let now = self.cluster.now();
@@ -89,7 +100,20 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(super) fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+    pub(super) fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        self.restore_all(Origin::Written, objects)
+    }
+
+    /// As [`Self::put_all`], of objects that another API server has: it may know of more fields, and of fewer rules.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::put_all`].
+    pub(super) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        self.restore_all(Origin::Stored, objects)
+    }
+
+    fn restore_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
         // What defines kinds comes first of all.
         let rank = |object: &Value| match object.get("kind").and_then(Value::as_str) {
@@ -100,25 +124,16 @@ impl Scene {
         let mut objects = objects;
         objects.sort_by_key(|(_, object)| rank(object));
         for (file, object) in objects {
-            self.put(origin, object).context(file)?;
+            self.restore(origin, object).context(file)?;
         }
         Ok(())
     }
 
     /// The objects that the programs reconcile, as they are now.
     pub(super) async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
-        let client = Client::new(self.journal.clone(), "default");
         let mut parents = Vec::new();
         for program in programs {
-            let Some(resource) = kinds::find(&client, &program.manifest().parent).await? else { continue };
-            let api: Api<DynamicObject> = resource.api(&client, None);
-            for object in api.list(&ListParams::default()).await?.items {
-                let mut object = serde_json::to_value(object).context("an object")?;
-                if let Some(fields) = object.as_object_mut() {
-                    let kind = &program.manifest().parent;
-                    fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
-                    fields.insert("kind".to_owned(), Value::from(kind.kind.as_str()));
-                }
+            for mut object in self.list(&program.manifest().parent, &ListParams::default()).await? {
                 if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
                     metadata.remove("managedFields");
                 }
@@ -128,25 +143,91 @@ impl Scene {
         Ok(parents)
     }
 
+    /// The objects of a kind, as they are now; none if it is not served.
+    pub(super) async fn list(&self, kind: &GroupVersionKind, parameters: &ListParams) -> anyhow::Result<Vec<Value>> {
+        let client = self.client();
+        let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
+        let api: Api<DynamicObject> = resource.api(&client, None);
+        let mut objects = Vec::new();
+        for object in api.list(parameters).await?.items {
+            let mut object = serde_json::to_value(object).context("an object")?;
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
+                fields.insert("kind".to_owned(), Value::from(kind.kind.as_str()));
+            }
+            objects.push(object);
+        }
+        Ok(objects)
+    }
+
+    /// Deletes an object, as somebody with kubectl does.
+    pub(super) async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
+        let client = self.client();
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let Some(resource) = kinds::find(&client, &kind).await? else { return Ok(()) };
+        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
+        Ok(())
+    }
+
+    /// What looks after garbage and the like, if there is anybody.
+    pub(super) fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.cluster.controllers()
+    }
+
+    /// For others than the host: nothing that they send is in the journal.
+    fn client(&self) -> Client {
+        Client::new(Service::new(self.cluster.clone()), "default")
+    }
+
     /// Has a host do what these programs want, until it rests.
     pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
+        let until_it_rests = async {
+            let end = self.rest().await;
+            // Before it is stopped: what it does then is not what was asked.
+            Done { actions: self.actions(), end }
+        };
+        self.hosted(programs, Recordings::default(), until_it_rests).await
+    }
+
+    /// Has a host do what these programs want while something else happens, and stops it then.
+    pub(super) async fn hosted<T>(
+        &self,
+        programs: &[Program],
+        recordings: Recordings,
+        meanwhile: impl Future<Output = T>,
+    ) -> anyhow::Result<T> {
         let options = Options {
             instance: "gyre-offline".to_owned(),
             clock: self.clock.clone(),
             calls: Calls::Inline,
+            recordings,
             ..Options::default()
         };
         let client = Client::new(self.journal.clone(), "default");
-        let host = host::run(client, host::fixed(programs.to_vec()), options, std::future::pending());
-        let end = tokio::select! {
-            biased;
-            ended = host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
-            end = self.rest() => end,
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopped.await;
         };
-        Ok(Done { actions: settled(self.journal.take().iter().filter_map(Action::of).collect()), end })
+        let mut host = std::pin::pin!(host::run(client, host::fixed(programs.to_vec()), options, stopped));
+        let happened = tokio::select! {
+            biased;
+            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
+            happened = meanwhile => happened,
+        };
+        drop(stop);
+        // What it does on its way out is nobody's business, as long as it is gone before another one comes.
+        let _ = tokio::time::timeout(PATIENCE, host).await;
+        Ok(happened)
     }
 
-    async fn rest(&self) -> End {
+    /// What the host did since this was last asked.
+    pub(super) fn actions(&self) -> Vec<Action> {
+        settled(self.journal.take().iter().filter_map(Action::of).collect())
+    }
+
+    /// Waits until the host that is running rests.
+    pub(super) async fn rest(&self) -> End {
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE {
             let quiet = self.journal.last().max(began).elapsed();

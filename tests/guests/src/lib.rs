@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   *.rs         misbehave in `reconcile`, whatever the parent holds, unless the file says otherwise: gyre_artifacts::guests
-//!   probes/*.rs  do what their parent's spec tells them, and no more:                                 gyre_artifacts::probes
+//!   probes/*.rs  do what their parent's spec tells them, and no more, or break one law of plugins:    gyre_artifacts::probes
 //! ```
 //!
 //! Each reconciles a kind of its own, in the group `guests.gyre.dev`, whose CRD it brings: so they can be mounted side by side. The kind
@@ -91,6 +91,14 @@ fn crd_with_version(group: &str, version: &str, kind: &str, change: impl FnOnce(
 /// The `schema` of a CRD's version whose spec takes any fields, and whose status is given by its schema.
 pub fn schema(status: Value) -> Value {
     let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
+}
+
+/// The `schema` of a CRD's version whose spec has a `size` from `least` to 10.
+pub fn sized(least: i64) -> Value {
+    let size = json!({"type": "integer", "minimum": least, "maximum": 10});
+    let spec = json!({"type": "object", "required": ["size"], "properties": {"size": size}});
+    let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
 }
 

@@ -1,0 +1,114 @@
+//! What each call says of its plugin: what it answered, whether it answers that again, and what it took.
+
+use std::sync::Arc;
+
+use gyre_core::object::GroupVersionKind;
+use gyre_core::response::Child;
+use gyre_sandbox::{Fault, Plugin, Reuse};
+use serde_json::{Map, Value};
+
+use super::finding::Flaw;
+use crate::record::{CallRecord, Given};
+
+/// More of one case are alike.
+const MOST_MADE_AGAIN: usize = 40;
+
+/// Something about a call.
+pub(super) struct Remark {
+    pub(super) flaw: Flaw,
+    pub(super) what: String,
+}
+
+/// Looks at the calls of a case; how many were made again.
+pub(super) fn remarks(plugin: &Plugin, calls: &[Arc<CallRecord>]) -> (Vec<Remark>, usize) {
+    let mut remarks: Vec<Remark> = Vec::new();
+    for call in calls {
+        remarks.extend(fault(call));
+        remarks.extend(outside(call));
+    }
+    let mut made = 0;
+    for call in calls.iter().filter(|call| fault(call).is_none()).take(MOST_MADE_AGAIN) {
+        made += 1;
+        again(plugin, call, &mut remarks);
+    }
+    (remarks, made)
+}
+
+/// What a call ended in by the plugin's own fault.
+pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
+    let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
+    Some(Remark { flaw: Flaw::Fault(error.reason()), what: format!("About {}: {error}.", parent(call)) })
+}
+
+fn outside(call: &CallRecord) -> Vec<Remark> {
+    let manifest = call.program.manifest();
+    let mut remarks = Vec::new();
+    if let Some(kind) = &call.usage.undeclared_read {
+        remarks.push(Remark {
+            flaw: Flaw::OutsideManifest,
+            what: format!("It reads {kind}, which its manifest does not declare."),
+        });
+    }
+    for wanted in wanted(call) {
+        let Child::Apply(object) = wanted else { continue };
+        let kind = kind_of(object);
+        if !manifest.children.iter().any(|declared| declared.kind == kind) {
+            remarks.push(Remark {
+                flaw: Flaw::OutsideManifest,
+                what: format!("It wants a child of {kind}, which its manifest does not declare."),
+            });
+        }
+    }
+    remarks
+}
+
+/// The children that a call answered.
+pub(super) fn wanted(call: &CallRecord) -> &[Child] {
+    let response = call.answer.result.as_ref().ok().map(|teardown| &teardown.response);
+    response.and_then(|response| response.children.as_deref()).unwrap_or_default()
+}
+
+pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
+}
+
+/// Makes a call twice more: alone, and in an instance that has served one before.
+fn again(plugin: &Plugin, call: &CallRecord, remarks: &mut Vec<Remark>) {
+    let mut given = Given::of(call);
+    given.limits.reuse = Reuse::Never;
+    let alone = given.make(plugin);
+    if alone.answer != call.answer {
+        let what = format!("About {}: made again with the same input, the call is answered otherwise.", parent(call));
+        remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
+    } else {
+        // As a mount with `limits.reuse` does it.
+        given.limits.reuse = Reuse::UpTo(3);
+        let served = [given.make(plugin), given.make(plugin)];
+        if served.iter().any(|made| made.answer != call.answer) {
+            let what = format!(
+                "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.",
+                parent(call)
+            );
+            remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
+        }
+    }
+    // A machine that is busy makes one call slow, but hardly two.
+    let took = alone.usage.duration.min(call.usage.duration);
+    if took > given.limits.deadline / 2 {
+        let what =
+            format!("About {}: a call took {took:.1?} of the {:?} that it may take.", parent(call), given.limits.deadline);
+        remarks.push(Remark { flaw: Flaw::TooSlow, what });
+    }
+    let [peak, limit] = [call.usage.memory_peak_bytes, given.limits.memory_bytes];
+    if peak > limit / 2 {
+        let what =
+            format!("About {}: a call took {} MiB of the {} MiB that it may take.", parent(call), peak >> 20, limit >> 20);
+        remarks.push(Remark { flaw: Flaw::TooLarge, what });
+    }
+}
+
+/// Names the parent of a call.
+pub(super) fn parent(call: &CallRecord) -> super::Subject {
+    super::Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
+}

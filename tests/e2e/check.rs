@@ -1,0 +1,161 @@
+//! `gyre check`: what it finds in plugins that are broken on purpose, and that it finds nothing in those that are shipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use gyre_artifacts::{guests, probes};
+use serde_json::Value;
+
+use crate::harness::GYRE;
+
+fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(GYRE);
+    command.args(["check", plugin]).args(more);
+    for file in files {
+        command.arg("-f").arg(file);
+    }
+    let Output { status, stdout, stderr } = command.output().expect("gyre runs");
+    (status.code(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+}
+
+/// Checks a plugin with one parent, and expects it to be called this.
+fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent(kind, spec)).unwrap();
+    let (code, said) = check(plugin, &[&file], &[&["--json", "--cases", "10"], more].concat());
+    assert_eq!(code, Some(1), "{kind}: {said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let found: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().map(|finding| finding["finding"].as_str().unwrap()).collect();
+    assert!(found.iter().all(|name| *name == expected), "{kind}: {said}");
+    report["findings"][0].clone()
+}
+
+fn parent(kind: &str, spec: &str) -> String {
+    format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it}}\nspec: {spec}\n")
+}
+
+fn plugins() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins")
+}
+
+#[test]
+fn nothing_is_found_in_the_shipped_plugins() {
+    for (plugin, name) in [
+        (gyre_artifacts::ECHO, "echo"),
+        (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
+        (gyre_artifacts::GATEWAY, "gateway"),
+        (gyre_artifacts::POD_LOG, "pod-log"),
+        (gyre_artifacts::WEBSITE, "website"),
+        (gyre_artifacts::XCA, "xca"),
+    ] {
+        let (code, said) = check(plugin, &[&plugins().join(name).join("samples")], &[]);
+        assert_eq!(code, Some(0), "{name}: {said}");
+        assert!(said.ends_with("Nothing was found.\n"), "{said}");
+    }
+}
+
+#[test]
+fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
+    finds(probes::REMEMBERING, "Remembering", "{}", &[], "nondeterministic");
+}
+
+#[test]
+fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
+    let finding = finds(guests::RESTLESS_STATUS, "RestlessStatus", "{}", &[], "restless");
+    assert!(finding["what"].as_str().unwrap().contains("status.seen"), "{finding}");
+}
+
+#[test]
+fn a_child_that_is_not_made_again_does_not_converge() {
+    let finding = finds(probes::ABANDONING, "Abandoning", "{}", &[], "does-not-converge");
+    assert_eq!(finding["case"], "ConfigMap default/it is removed");
+}
+
+#[test]
+fn what_remains_of_an_earlier_spec_is_not_restored() {
+    let finding = finds(probes::RATCHETING, "Ratcheting", "{size: 1}", &[], "spec-not-restored");
+    assert!(finding["what"].as_str().unwrap().contains("data.size: \"1\" became"), "{finding}");
+}
+
+#[test]
+fn a_finalizer_that_is_never_done_does_not_end() {
+    let finding = finds(probes::FINALIZING, "Finalizing", "{finalize: never}", &["--cases", "0"], "teardown-does-not-end");
+    assert!(finding["what"].as_str().unwrap().contains("Finalizing default/it, with the finalizers"), "{finding}");
+}
+
+#[test]
+fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
+    let finding = finds(probes::BRITTLE, "Brittle", "{size: 1}", &["--cases", "50"], "trap");
+    assert!(finding["case"].as_str().unwrap().contains("\"size\":0"), "{finding}");
+}
+
+#[test]
+fn faults_have_names() {
+    finds(guests::TRAP, "Trap", "{}", &[], "trap");
+    finds(guests::PANICS, "Panics", "{}", &[], "trap");
+    finds(guests::ENDLESS_LOOP, "EndlessLoop", "{}", &["--call-deadline", "100"], "deadline");
+    finds(guests::HUGE_MEMORY, "HugeMemory", "{}", &[], "memory");
+    finds(guests::DEEP_RECURSION, "DeepRecursion", "{}", &[], "stack");
+    finds(guests::LOG_FLOOD, "LogFlood", "{}", &[], "log-flood");
+    finds(guests::DEEP_OUTPUT, "DeepOutput", "{}", &[], "bad-answer");
+}
+
+#[test]
+fn a_child_that_the_manifest_does_not_name_is_outside_of_it() {
+    let finding = finds(guests::UNDECLARED_KIND, "UndeclaredKind", "{}", &[], "outside-manifest");
+    assert!(finding["what"].as_str().unwrap().contains("ConfigMap"), "{finding}");
+}
+
+#[test]
+fn a_child_that_no_api_server_takes_is_invalid() {
+    finds(probes::MISNAMED, "Misnamed", "{}", &[], "invalid-child");
+}
+
+#[test]
+fn a_call_that_takes_more_than_half_of_its_memory_is_too_large() {
+    finds(probes::HOARDING, "Hoarding", "{}", &[], "too-large");
+}
+
+/// However fast the machine is, one of the deadlines is less than twice what a call takes, and more than that.
+#[test]
+fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Dawdling", "{steps: 100000000}")).unwrap();
+    let mut deadlines = (4..16).map(|power| 10 << power);
+    let is_found = deadlines.any(|deadline: u32| {
+        let (_, said) = check(probes::DAWDLING, &[&file], &["--cases", "0", "--call-deadline", &deadline.to_string()]);
+        said.contains("too-slow: ")
+    });
+    assert!(is_found);
+}
+
+#[test]
+fn a_finding_is_kept_as_files_that_render_shows_it_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Brittle", "{size: 1}")).unwrap();
+    let kept = folder.path().join("kept");
+    let more = ["--cases", "50", "--keep", kept.to_str().unwrap()];
+    let (code, said) = check(probes::BRITTLE, &[&file], &more);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("gyre render"), "{said}");
+    let output = Command::new(GYRE).args(["render", probes::BRITTLE, "-f"]).arg(kept.join("1-trap.yaml")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Warning Trapped"), "{output:?}");
+    // The same seed finds the same.
+    assert_eq!(check(probes::BRITTLE, &[&file], &more).1, said);
+}
+
+#[test]
+fn files_without_a_parent_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("other.yaml");
+    fs::write(&file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n").unwrap();
+    let (code, said) = check(probes::BRITTLE, &[&file], &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("the files hold no Brittle.v1.guests.gyre.dev"), "{said}");
+}

@@ -1,0 +1,30 @@
+//! Divides by `spec.size`, which its schema lets be 0.
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    size: i64,
+}
+
+struct Brittle;
+
+impl Reconciler for Brittle {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe_with_version("Brittle", |version| version["schema"] = gyre_guests::sized(0))
+            .child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        let share = 100 / parent.spec.size;
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"share": share.to_string()})))
+    }
+}
+
+gyre_sdk::export!(Brittle);

@@ -1,0 +1,26 @@
+//! Makes a ConfigMap whose label has a value that labels cannot have.
+
+use gyre_guests::CONFIG_MAP;
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde_json::json;
+
+struct Misnamed;
+
+impl Reconciler for Misnamed {
+    type Parent = Object<gyre_guests::Parent, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Misnamed").child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().apply(&json!({
+            "apiVersion": CONFIG_MAP.api_version,
+            "kind": CONFIG_MAP.kind,
+            "metadata": {"name": parent.metadata.name, "labels": {"title": "not a label's value"}},
+        }))
+    }
+}
+
+gyre_sdk::export!(Misnamed);

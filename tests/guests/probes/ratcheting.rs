@@ -1,0 +1,32 @@
+//! Makes a ConfigMap `<name>` with the largest `spec.size` that there ever was: it looks at what it made of an earlier spec.
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Spec {
+    size: i64,
+}
+
+struct Ratcheting;
+
+impl Reconciler for Ratcheting {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe_with_version("Ratcheting", |version| version["schema"] = gyre_guests::sized(0))
+            .child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let there: Vec<Value> = cluster.children(CONFIG_MAP)?;
+        let sizes = there.iter().filter_map(|child| child["data"]["size"].as_str()?.parse().ok());
+        let size: i64 = sizes.chain([parent.spec.size]).max().unwrap_or_default();
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": size.to_string()})))
+    }
+}
+
+gyre_sdk::export!(Ratcheting);
