@@ -233,7 +233,12 @@ fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) ->
         return Ok(format!("gyre check {plugin} {files} --seed {seed} --cases {cases} --keep DIRECTORY writes its objects"));
     };
     let file = kept(folder, number, finding)?;
-    Ok(format!("gyre render {plugin} -f {}, and then: {}", file.display(), finding.case))
+    let file = file.display();
+    Ok(match finding.flaw {
+        // One call is enough.
+        Flaw::Fault(_) | Flaw::OutsideManifest | Flaw::InvalidChild => format!("gyre render {plugin} -f {file}"),
+        _ => format!("gyre check {plugin} -f {file} --seed {}", arguments.seed),
+    })
 }
 
 fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathBuf> {

@@ -45,8 +45,8 @@ pub(super) fn flapping(actions: &[Action]) -> String {
         let (Some(last), Some(before)) = (of_it.next(), of_it.next()) else { continue };
         let mut fields = Vec::new();
         differences(&before.object, &last.object, "", &mut fields);
-        // When a condition changed is said by the condition.
-        fields.retain(|field| !field.contains("lastTransitionTime"));
+        // When a condition changed is said by the condition, and that there was a write by the write.
+        fields.retain(|field| !field.contains("lastTransitionTime") && !field.starts_with("metadata.resourceVersion:"));
         if fields.is_empty() || last.verb != before.verb {
             lines.push(format!("{subject}: {}, then {}, and so on", before.verb.name(), last.verb.name()));
         }

@@ -219,6 +219,12 @@ impl Ground {
             found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
         }
         found.judge(self, &listener, &case);
+        // A fault comes of that spec alone.
+        for finding in found.findings.iter_mut().filter(|finding| matches!(finding.flaw, Flaw::Fault(_))) {
+            for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
+                object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
+            }
+        }
         let calls = listener.calls();
         let fails = last(&calls).values().any(|call| call.answer.result.is_err());
         let is_refused = actions.iter().any(|action| is_of_child(action) && action.refusal.is_some());
@@ -329,6 +335,12 @@ impl Ground {
         }
         Ok(left)
     }
+}
+
+/// Files may leave out a namespace.
+fn is_named(object: &Value, subject: &Subject) -> bool {
+    let own = Subject::of(object);
+    (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
 }
 
 /// Whether it could be done.

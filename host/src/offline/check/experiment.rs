@@ -186,7 +186,9 @@ impl Ground {
         for _ in 0..RESTARTS {
             tally.add(Tried::Restarts, 1);
             let done = scene.run(&self.programs).await?;
-            let writes: Vec<Action> = done.actions.into_iter().filter(|action| action.verb != Verb::Event).collect();
+            // What is refused is tried again, and changes nothing.
+            let is_write = |action: &Action| action.verb != Verb::Event && action.refusal.is_none();
+            let writes: Vec<Action> = done.actions.into_iter().filter(is_write).collect();
             if writes.is_empty() && done.end == End::Rests {
                 return Ok(false);
             }
