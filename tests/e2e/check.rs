@@ -37,6 +37,12 @@ fn parent(kind: &str, spec: &str) -> String {
     format!("apiVersion: guests.gyre.dev/v1\nkind: {kind}\nmetadata: {{name: it}}\nspec: {spec}\n")
 }
 
+/// The files of a case of `gyre test` that hold objects.
+fn objects(case: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(case).unwrap().map(|file| file.unwrap().path());
+    files.filter(|file| !["expected.yaml", "settings.yaml", "time.txt"].iter().any(|other| file.ends_with(other))).collect()
+}
+
 fn plugins() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins")
 }
@@ -51,9 +57,14 @@ fn nothing_is_found_in_the_shipped_plugins() {
         (gyre_artifacts::WEBSITE, "website"),
         (gyre_artifacts::XCA, "xca"),
     ] {
-        let (code, said) = check(plugin, &[&plugins().join(name).join("samples")], &[]);
-        assert_eq!(code, Some(0), "{name}: {said}");
-        assert!(said.ends_with("Nothing was found.\n"), "{said}");
+        let mut inputs = vec![vec![plugins().join(name).join("samples")]];
+        inputs.extend(fs::read_dir(plugins().join(name).join("cases")).unwrap().map(|case| objects(&case.unwrap().path())));
+        for files in inputs {
+            let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+            let (code, said) = check(plugin, &files, &["--cases", "50"]);
+            assert_eq!(code, Some(0), "{name}, {files:?}: {said}");
+            assert!(said.ends_with("Nothing was found.\n"), "{said}");
+        }
     }
 }
 
@@ -66,6 +77,8 @@ fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
 fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
     let finding = finds(guests::RESTLESS_STATUS, "RestlessStatus", "{}", &[], "restless");
     assert!(finding["what"].as_str().unwrap().contains("status.seen"), "{finding}");
+    let finding = finds(guests::RESTLESS_FAILURE, "RestlessFailure", "{}", &[], "restless");
+    assert!(finding["what"].as_str().unwrap().contains("status.conditions[0].message"), "{finding}");
 }
 
 #[test]
