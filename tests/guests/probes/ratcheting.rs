@@ -23,7 +23,7 @@ impl Reconciler for Ratcheting {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
         let there: Vec<Value> = cluster.children(CONFIG_MAP)?;
-        let sizes = there.iter().filter_map(|child| child["data"]["size"].as_str()?.parse().ok());
+        let sizes = there.iter().filter_map(|child| child.pointer("/data/size")?.as_str()?.parse().ok());
         let size: i64 = sizes.chain([parent.spec.size]).max().unwrap_or_default();
         Response::new().apply(&config_map(&parent.metadata.name, json!({"size": size.to_string()})))
     }
