@@ -273,6 +273,7 @@ impl Mount {
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
+        self.own_writes.forget(key);
     }
 
     /// A call about a parent is about to read something: from now on a change to it concerns the parent.

@@ -10,9 +10,17 @@ use gyre_core::object::ObjectKey;
 
 use crate::object::Object;
 
-/// The writes under way, and the newest version of each object that was noticed meanwhile.
+/// See the module's documentation.
 #[derive(Default)]
-pub(crate) struct OwnWrites(Mutex<HashMap<ObjectKey, Option<u64>>>);
+pub(crate) struct OwnWrites(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The writes under way, and the newest version of each object that was noticed meanwhile.
+    under_way: HashMap<ObjectKey, Option<u64>>,
+    /// The versions that writes made and that have not been noticed yet: while the cache is being filled it does not take answers in.
+    to_come: HashMap<ObjectKey, u64>,
+}
 
 /// Whether somebody else changed an object while we wrote to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +32,26 @@ pub(crate) enum Others {
 impl OwnWrites {
     /// A write is about to be sent.
     pub(crate) fn begin(&self, key: &ObjectKey) {
-        self.under_way().insert(key.clone(), None);
+        let mut state = self.state();
+        state.to_come.remove(key);
+        state.under_way.insert(key.clone(), None);
     }
 
-    /// Whether a notice about this object is kept for [`OwnWrites::end`] to judge.
+    /// Whether a notice about this object is of our own write, or kept for [`OwnWrites::end`] to judge.
     pub(crate) fn holds_back(&self, object: &Object) -> bool {
-        match self.under_way().get_mut(&object.key()) {
-            Some(noticed) => {
-                *noticed = (*noticed).max(Some(object.resource_version()));
-                true
+        let (key, version) = (object.key(), object.resource_version());
+        let mut state = self.state();
+        if let Some(noticed) = state.under_way.get_mut(&key) {
+            *noticed = (*noticed).max(Some(version));
+            return true;
+        }
+        // Each write is over the version that we knew, so that what comes before it is not new either.
+        match state.to_come.get(&key) {
+            Some(made) if version < *made => true,
+            Some(made) => {
+                let is_own = version == *made;
+                state.to_come.remove(&key);
+                is_own
             }
             None => false,
         }
@@ -40,12 +59,21 @@ impl OwnWrites {
 
     /// The write has ended: with the version that it made, or without one.
     pub(crate) fn end(&self, key: &ObjectKey, made: Option<u64>) -> Others {
+        let mut state = self.state();
         // The write was over the version that we knew, so what was noticed is either our own or newer.
-        let noticed = self.under_way().remove(key).flatten();
+        let noticed = state.under_way.remove(key).flatten();
+        if let Some(made) = made.filter(|made| noticed < Some(*made)) {
+            state.to_come.insert(key.clone(), made);
+        }
         if noticed > made { Others::Changed } else { Others::Silent }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashMap<ObjectKey, Option<u64>>> {
+    /// The object is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.state().to_come.remove(key);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,10 +82,12 @@ impl OwnWrites {
 mod tests {
     use super::*;
 
-    fn check(noticed: &[u64], made: Option<u64>, expected: Others) {
+    fn object(version: u64) -> Object {
+        Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}}}}"#)).unwrap()
+    }
+
+    fn check(noticed: &[u64], made: Option<u64>, expected: Others) -> OwnWrites {
         let writes = OwnWrites::default();
-        let object =
-            |version: u64| Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}}}}"#)).unwrap();
         let key = object(1).key();
         assert!(!writes.holds_back(&object(1)), "nothing is under way");
         writes.begin(&key);
@@ -65,7 +95,7 @@ mod tests {
             assert!(writes.holds_back(&object(*version)));
         }
         assert_eq!(writes.end(&key, made), expected, "{noticed:?} {made:?}");
-        assert!(!writes.holds_back(&object(1)), "nothing is under way any more");
+        writes
     }
 
     #[test]
@@ -75,5 +105,23 @@ mod tests {
         check(&[5, 7], Some(5), Others::Changed);
         check(&[], None, Others::Silent);
         check(&[4], None, Others::Changed);
+    }
+
+    #[test]
+    fn our_own_is_not_news_when_it_comes_late() {
+        let late = || check(&[4], Some(5), Others::Silent);
+        let news = |writes: &OwnWrites, versions: &[u64]| {
+            versions.iter().map(|version| !writes.holds_back(&object(*version))).collect::<Vec<_>>()
+        };
+        assert_eq!(news(&late(), &[4, 5, 5]), [false, false, true]);
+        assert_eq!(news(&late(), &[7]), [true]);
+        assert_eq!(
+            news(&check(&[5], Some(5), Others::Silent), &[5]),
+            [true],
+            "it has come, and what comes again is judged by the cache"
+        );
+        let gone = late();
+        gone.forget(&object(1).key());
+        assert_eq!(news(&gone, &[5]), [true]);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Mask {
     uids: BTreeMap<String, String>,
     revisions: BTreeMap<String, String>,
     names: BTreeMap<String, String>,
+    /// Of the last table that said so: further events of a watch do not.
+    columns: Vec<Value>,
 }
 
 impl Mask {
@@ -122,10 +124,12 @@ impl Mask {
 
     fn rows(&mut self, rows: &[Value], columns: Option<&Value>) -> Value {
         let mut rows = rows.to_vec();
-        let columns = columns.and_then(Value::as_array);
+        if let Some(columns) = columns.and_then(Value::as_array).filter(|columns| !columns.is_empty()) {
+            self.columns.clone_from(columns);
+        }
         for row in &mut rows {
             let cells = row.get_mut("cells").and_then(Value::as_array_mut);
-            for (cell, column) in cells.into_iter().flatten().zip(columns.into_iter().flatten()) {
+            for (cell, column) in cells.into_iter().flatten().zip(&self.columns) {
                 if column["name"].as_str().is_some_and(|name| AGES.contains(&name)) && is_duration(cell) {
                     *cell = "(duration)".into();
                 }
