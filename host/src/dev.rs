@@ -7,7 +7,7 @@ mod cluster;
 mod manifests;
 mod show;
 
-pub(crate) use manifests::{documents, read};
+pub(crate) use manifests::{documents, is_manifest, manifests_in, read};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -14,6 +14,7 @@ mod check;
 mod diff;
 mod journal;
 mod live;
+mod parallel;
 mod plan;
 mod render;
 mod scene;

@@ -67,18 +67,30 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))? {
-        let path = entry.with_context(|| format!("cannot list {}", path.display()))?.path();
-        if path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known)) {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let files = manifests_in(path)?;
     if files.is_empty() {
         bail!("there are no .yaml, .yml or .json files in {}", path.display());
     }
     Ok(files)
+}
+
+/// The manifests in a folder, by name.
+pub(crate) fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot list {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if is_manifest(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// By the end of its name.
+pub(crate) fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {

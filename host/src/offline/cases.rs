@@ -3,11 +3,9 @@
 //! A folder with an `expected.yaml` is a case. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
 //! `time.txt` the time of day.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -15,6 +13,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::parallel;
 use super::render::{rendered, to_yaml};
 use crate::config::Source;
 use crate::dev;
@@ -96,7 +95,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             arguments.cases.display()
         );
     }
-    let outcomes = all(&programs, &mount, &cases, arguments.update);
+    let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
     let failed = report(&outcomes, began)?;
     if let Some(path) = &arguments.junit {
         std::fs::write(path, junit(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
@@ -124,38 +123,13 @@ fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyh
 }
 
 fn is_of_objects(path: &Path) -> bool {
-    let is_known = path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
-    is_known && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
+    dev::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
 }
 
-/// Some at once: each is a simulation on a thread of its own.
-fn all(programs: &[Program], mount: &MountArguments, cases: &[Case], update: bool) -> Vec<Outcome> {
-    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(cases.len());
-    let is_watched = std::io::stderr().is_terminal();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let began = Instant::now();
-                    let verdict =
-                        one(programs, mount, case, update).unwrap_or_else(|error| Verdict::Failed(error_chain(error.as_ref())));
-                    let outcome = Outcome { name: case.name.clone(), took: began.elapsed(), verdict };
-                    let mut outcomes = outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    outcomes.push(outcome);
-                    if is_watched {
-                        let _ = write!(std::io::stderr(), "\r{} of {}", outcomes.len(), cases.len());
-                    }
-                }
-            });
-        }
-    });
-    if is_watched {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    outcomes.sort_by(|one, other| one.name.cmp(&other.name));
-    outcomes
+fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {
+    let began = Instant::now();
+    let verdict = one(programs, mount, case, update).unwrap_or_else(|error| Verdict::Failed(error_chain(error.as_ref())));
+    Outcome { name: case.name.clone(), took: began.elapsed(), verdict }
 }
 
 fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
@@ -175,14 +149,8 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
             &own
         }
     };
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(&case.folder).context("cannot list the folder")? {
-        let path = entry.context("cannot list the folder")?.path();
-        if path.is_file() && is_of_objects(&path) {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let mut files = dev::manifests_in(&case.folder)?;
+    files.retain(|path| path.is_file() && is_of_objects(path));
     let actual = to_yaml(&rendered(programs, dev::read(&files)?, time)?.summary())?;
     let expected = read(EXPECTED)?.unwrap_or_default();
     if actual == expected {

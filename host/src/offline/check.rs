@@ -24,11 +24,9 @@ mod experiment;
 mod finding;
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -38,6 +36,7 @@ use serde_json::{Value, json};
 use self::draw::Dice;
 use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw};
+use super::parallel;
 use super::plan::Subject;
 use super::render::to_yaml;
 use crate::config::Source;
@@ -114,7 +113,10 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let goes_on = !found.findings.iter().any(|finding| matches!(finding.flaw, Flaw::Fault(_) | Flaw::Restless));
     if goes_on {
         let experiments = experiments(&ground, &rested, &arguments);
-        for one in all(&ground, &experiments) {
+        let made = parallel::each(&experiments, |experiment| {
+            ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
+        });
+        for one in made {
             let one = one?;
             found.tally.merge(&one.tally);
             found.findings.extend(one.findings);
@@ -144,35 +146,6 @@ fn experiments(ground: &Ground, rested: &Rested, arguments: &CheckArguments) -> 
     }
     experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize));
     experiments
-}
-
-/// Some at once: each is a simulation on a thread of its own. In the order of the experiments.
-fn all(ground: &Ground, experiments: &[Experiment]) -> Vec<anyhow::Result<Found>> {
-    let (next, founds) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(experiments.len());
-    let is_watched = std::io::stderr().is_terminal();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(experiment) = experiments.get(number) else { return };
-                    let found = ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()));
-                    let mut founds = founds.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    founds.push((number, found));
-                    if is_watched {
-                        let _ = write!(std::io::stderr(), "\r{} of {}", founds.len(), experiments.len());
-                    }
-                }
-            });
-        }
-    });
-    if is_watched {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    let mut founds = founds.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    founds.sort_by_key(|(number, _)| *number);
-    founds.into_iter().map(|(_, found)| found).collect()
 }
 
 /// Leaves some of each flaw; how many others there were.

@@ -39,7 +39,7 @@ pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Re
                 objects.push((format!("the definition of {}", kind.kind), definition));
             }
             for namespace in namespaces(&resource, namespace, &program.namespaces) {
-                for object in list(client, &resource, namespace, &selector).await? {
+                for object in list(client, &resource, namespace, ListParams::default().labels(&selector)).await? {
                     let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
                     if seen.insert(uid) {
                         objects.push(("the cluster".to_owned(), object));
@@ -81,9 +81,15 @@ async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Opti
     }
 }
 
-async fn list(client: &Client, resource: &Resource, namespace: Option<&str>, selector: &str) -> anyhow::Result<Vec<Value>> {
+/// All pages of a list.
+pub(super) async fn list(
+    client: &Client,
+    resource: &Resource,
+    namespace: Option<&str>,
+    params: ListParams,
+) -> anyhow::Result<Vec<Value>> {
     let api: Api<DynamicObject> = resource.api(client, namespace);
-    let mut params = ListParams::default().labels(selector).limit(PAGE);
+    let mut params = params.limit(PAGE);
     let mut objects = Vec::new();
     loop {
         let page = answered(api.list(&params)).await.with_context(|| format!("cannot list {}", resource.api.plural))?;

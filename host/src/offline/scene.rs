@@ -12,6 +12,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
 use serde_json::Value;
 
 use super::journal::Journal;
+use super::live;
 use super::plan::{Action, Subject};
 use crate::clock::Clock;
 use crate::host::{self, Calls, Options};
@@ -133,7 +134,7 @@ impl Scene {
     pub(super) async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
         for program in programs {
-            for mut object in self.list(&program.manifest().parent, &ListParams::default()).await? {
+            for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
                 if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
                     metadata.remove("managedFields");
                 }
@@ -144,20 +145,10 @@ impl Scene {
     }
 
     /// The objects of a kind, as they are now; none if it is not served.
-    pub(super) async fn list(&self, kind: &GroupVersionKind, parameters: &ListParams) -> anyhow::Result<Vec<Value>> {
+    pub(super) async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
-        let api: Api<DynamicObject> = resource.api(&client, None);
-        let mut objects = Vec::new();
-        for object in api.list(parameters).await?.items {
-            let mut object = serde_json::to_value(object).context("an object")?;
-            if let Some(fields) = object.as_object_mut() {
-                fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
-                fields.insert("kind".to_owned(), Value::from(kind.kind.as_str()));
-            }
-            objects.push(object);
-        }
-        Ok(objects)
+        live::list(&client, &resource, None, parameters).await
     }
 
     /// Deletes an object, as somebody with kubectl does.
@@ -246,6 +237,7 @@ fn settled(actions: Vec<Action>) -> Vec<Action> {
         let later = actions.get(index + 1..).unwrap_or_default();
         later.iter().any(|other| other.refusal.is_none() && other.subject == action.subject && other.object == action.object)
     };
-    let is_settled = |(index, action): &(usize, &Action)| action.refusal.is_none() || !is_made_good(*index, action);
-    actions.iter().enumerate().filter(is_settled).map(|(_, action)| action.clone()).collect()
+    let is_kept = |(index, action): (usize, &Action)| action.refusal.is_none() || !is_made_good(index, action);
+    let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
+    actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
 }

@@ -273,7 +273,7 @@ impl Ground {
 
     async fn set_spec(&self, scene: &Scene, parent: &Subject, spec: Value) -> anyhow::Result<()> {
         for program in &self.programs {
-            let objects = scene.list(&program.manifest().parent, &kube::api::ListParams::default()).await?;
+            let objects = scene.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
             let Some(mut object) = objects.into_iter().find(|object| Subject::of(object) == *parent) else { continue };
             let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1);
             if let Some(fields) = object.as_object_mut() {

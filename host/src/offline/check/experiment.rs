@@ -129,7 +129,7 @@ impl Ground {
         let mut owned = BTreeMap::new();
         let parameters = ListParams::default().labels(OWNER_UID_LABEL);
         for declared in self.programs.iter().flat_map(|program| &program.manifest().children) {
-            let objects = scene.list(&declared.kind, &parameters).await?;
+            let objects = scene.list(&declared.kind, parameters.clone()).await?;
             owned.extend(objects.into_iter().map(|object| (Subject::of(&object), object)));
         }
         Ok(owned)
