@@ -7,6 +7,7 @@
 
 mod access;
 mod arguments;
+pub(crate) mod state;
 mod tls;
 
 use std::net::SocketAddr;
@@ -27,19 +28,18 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tracing::info;
 
-use crate::client::is_there;
-use crate::election::Denials;
+use crate::cluster::informer::Informer;
+use crate::cluster::kinds::error_chain;
 use crate::health::{Ask, Reach, Vital};
-use crate::informer::Informer;
-use crate::kinds::error_chain;
-use crate::live::Ground;
-use crate::metrics::{Form, Metrics, Moment};
-use crate::mount::{Mount, Phase};
+use crate::leadership::election::Denials;
 use crate::mounts::Mounts;
+use crate::mounts::live::Ground;
+use crate::mounts::mount::{Mount, Phase};
 use crate::program::Program;
 use crate::record::serve::{self, Recorded};
-use crate::state;
+use crate::telemetry::metrics::{Form, Metrics, Moment};
 use crate::work::WorkQueue;
+use crate::writes::client::is_there;
 use access::Access;
 use tls::Certificate;
 pub(crate) use tls::Secure;

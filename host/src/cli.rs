@@ -16,25 +16,25 @@ use tokio::sync::watch;
 use tracing::{error, info};
 
 use crate::admin::{AdminArguments, SecureArguments};
+use crate::cluster::kinds::error_chain;
+use crate::commands::dev::{self, DevArguments};
+use crate::commands::inspect::{self, InspectArguments};
+use crate::commands::manual::{self, CompletionsArguments, ManArguments};
+use crate::commands::new::{self, NewArguments};
+use crate::commands::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
+use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::config::{self, Source};
-use crate::dev::{self, DevArguments};
-use crate::election::ElectionArguments;
 use crate::host::{self, Options};
-use crate::inspect::{self, InspectArguments};
-use crate::kinds::error_chain;
-use crate::log::{self, LogArguments};
-use crate::manual::{self, CompletionsArguments, ManArguments};
-use crate::metrics::Metrics;
-use crate::new::{self, NewArguments};
-use crate::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
+use crate::leadership::election::ElectionArguments;
 use crate::plugins::{CodeArguments, MountArguments, open};
 use crate::program::ServiceAccount;
-use crate::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
 use crate::replay;
-use crate::traces::{TraceArguments, Traces};
-use crate::transport;
+use crate::telemetry::log::{self, LogArguments};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::traces::{TraceArguments, Traces};
+use crate::writes::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]

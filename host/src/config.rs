@@ -42,7 +42,7 @@ use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
 use self::watch::Files;
-use crate::inventory;
+use crate::mounts::inventory;
 use crate::plugins::MountArguments;
 use crate::program::Program;
 

@@ -16,27 +16,27 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info, info_span, warn};
 
 use crate::admin;
-use crate::claim::Claim;
-use crate::client;
 use crate::clock::Clock;
-use crate::election::{self, Scope};
-use crate::events::Recorder;
+use crate::cluster::informer::{Informers, list_strategy};
+use crate::cluster::kinds::error_chain;
 use crate::health::{Reach, Vital};
-use crate::informer::{Informers, list_strategy};
-use crate::inventory::{Inventory, Place};
-use crate::kinds::error_chain;
+use crate::leadership::claim::Claim;
+use crate::leadership::election::{self, Scope};
 use crate::leadership::{Drained, Leadership, Offers};
-use crate::live::Ground;
-use crate::metrics::{End, Metrics};
-use crate::mount::Mount;
 use crate::mounts::Mounts;
+use crate::mounts::inventory::{Inventory, Place};
+use crate::mounts::live::Ground;
+use crate::mounts::mount::Mount;
 use crate::program::Program;
+use crate::reconcile::threads::Threads;
 use crate::reconcile::{Context, reconcile};
 use crate::record::Recordings;
 use crate::record::format::Secrets;
 use crate::record::serve::Recorded;
-use crate::threads::Threads;
+use crate::telemetry::metrics::{End, Metrics};
 use crate::work::WorkQueue;
+use crate::writes::client;
+use crate::writes::events::Recorder;
 
 /// The programs that a host is to run: it follows them as they change.
 pub type Programs = watch::Receiver<Arc<[Program]>>;

@@ -1,5 +1,8 @@
 //! How this host comes to write, and stops: its claims, and the pause of a mount that it has no claim for.
 
+pub mod claim;
+pub mod election;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -7,11 +10,11 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::claim::Claim;
-use crate::election::{self, Drains, Election, Release, Scope, Shares};
 use crate::health::Vital;
-use crate::metrics::Metrics;
+use crate::leadership::claim::Claim;
+use crate::leadership::election::{Drains, Election, Release, Scope, Shares};
 use crate::mounts::Mounts;
+use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
 
 /// The claims of a host.

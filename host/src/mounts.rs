@@ -1,5 +1,10 @@
 //! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
 
+pub mod inventory;
+pub(crate) mod live;
+pub mod mount;
+pub(crate) mod release;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,11 +13,11 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tracing::info;
 
 use crate::host::Programs;
-use crate::inventory::Entry;
-use crate::live::Ground;
-use crate::mount::Mount;
+use crate::mounts::inventory::Entry;
+use crate::mounts::live::Ground;
+use crate::mounts::mount::Mount;
+use crate::mounts::release::release;
 use crate::program::Program;
-use crate::release::release;
 use crate::work::MountName;
 
 /// See the module's documentation.

@@ -5,6 +5,14 @@
 //!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
 //! ```
 
+pub(crate) mod call;
+pub(crate) mod memory;
+pub(crate) mod probation;
+pub(crate) mod progress;
+pub(crate) mod running;
+pub(crate) mod threads;
+pub(crate) mod world;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,26 +27,26 @@ use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info};
 
-use crate::apply::Applier;
-use crate::call::{Ask, Called, call};
 use crate::clock::Clock;
-use crate::events::{Recorder, to_publish};
-use crate::finalizers;
+use crate::cluster::kinds::Resource;
+use crate::cluster::object::SharedObject;
+use crate::cluster::view::View;
 use crate::host::Calls;
-use crate::kinds::Resource;
-use crate::live::Live;
-use crate::memory::{Inputs, Memory};
-use crate::metrics::Metrics;
-use crate::mount::Mount;
-use crate::object::SharedObject;
-use crate::parent::ParentWriter;
-use crate::progress::{Progress, warning};
+use crate::mounts::live::Live;
+use crate::mounts::mount::Mount;
+use crate::mounts::release;
+use crate::reconcile::call::{Ask, Called, call};
+use crate::reconcile::memory::{Inputs, Memory};
+use crate::reconcile::progress::{Progress, warning};
+use crate::reconcile::threads::Threads;
 use crate::record::Recordings;
-use crate::release;
-use crate::status;
-use crate::threads::Threads;
-use crate::view::View;
+use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
+use crate::writes::apply::Applier;
+use crate::writes::events::{Recorder, to_publish};
+use crate::writes::finalizers;
+use crate::writes::parent::ParentWriter;
+use crate::writes::status;
 
 /// What all reconciles of a host share.
 pub(crate) struct Context {
@@ -242,7 +250,7 @@ impl Run<'_> {
                 let message = format!("{} is gone or going, which the cache does not show yet", writer.subject(parent));
                 Err(Problem::new(ProblemKind::Stale, message))
             }
-            Err(error) => Err(crate::apply::problem(&error, &writer.subject(parent))),
+            Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }
 
@@ -320,7 +328,7 @@ impl Run<'_> {
             Ok(children) if children.is_empty() => self.let_go().await,
             Ok(_) => {}
             Err(error) => {
-                let problem = crate::apply::problem(&error, &self.writer().subject(parent));
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
                 self.progress.fail(problem);
             }
         }
@@ -346,7 +354,7 @@ impl Run<'_> {
                 self.progress.look_again_after(Duration::ZERO);
             }
             Err(error) => {
-                let problem = crate::apply::problem(&error, &self.writer().subject(parent));
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
                 self.progress.fail(problem);
             }
         }
@@ -460,7 +468,7 @@ impl Run<'_> {
             }
             Err(error) => {
                 // The parent may have been deleted meanwhile: its deletion is on its way to us.
-                let problem = crate::apply::problem(&error, &writer.subject(parent));
+                let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
                 if problem.kind != ProblemKind::NotFound {
                     self.progress.fail(problem);
                 }

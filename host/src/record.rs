@@ -35,8 +35,8 @@ use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
 pub use self::given::{Given, Made};
 pub use self::reader::{Ending, Error, Reader};
 pub use self::writer::{Bounds, Writer};
-pub use crate::call::Ask;
 use crate::program::Program;
+pub use crate::reconcile::call::Ask;
 
 /// One call: all that its answer depends on, and the answer. The texts are those that crossed, byte for byte.
 #[derive(Clone)]

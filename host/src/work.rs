@@ -7,7 +7,7 @@ use gyre_core::queue::{MountOptions, Next, Options, Priority, Queue, Retry, Take
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// Names a mount in the queue.
 pub type MountName = Arc<str>;
@@ -129,7 +129,7 @@ impl WorkQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Form;
+    use crate::telemetry::metrics::Form;
 
     /// The gauges of the one mount, by name.
     fn gauges(metrics: &Metrics) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::problem::{Place, Problems, list};
 use super::settings;
 use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom};
 use super::watch::Files;
-use crate::kinds::error_chain;
+use crate::cluster::kinds::error_chain;
 use crate::plugins;
 use crate::program::Program;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::bounded;
 use super::problem::{Place, Problems, list, nearest};
 use super::spec::Settings;
-use crate::kinds::error_chain;
+use crate::cluster::kinds::error_chain;
 
 /// Who reads more errors of one schema than these?
 const MOST_ERRORS: usize = 20;

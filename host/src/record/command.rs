@@ -18,7 +18,7 @@ use kube::{Client, Config};
 use super::format::{Because, End, Line};
 use super::serve;
 use crate::cli::{threads, told_to_stop};
-use crate::kinds::error_chain;
+use crate::cluster::kinds::error_chain;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Plugin, ReadError, Usage, World};
 
 use super::{Answer, Ask, CallRecord, Question, Reply, Transcript};
-use crate::call;
+use crate::reconcile::call;
 
 /// All that the answer of a call depends on, but for the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]

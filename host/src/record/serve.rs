@@ -21,10 +21,10 @@ use super::format::Secrets;
 use super::session::{self, Wanted};
 use super::{Bounds, Recordings};
 use crate::admin::Secure;
-use crate::live::Ground;
-use crate::metrics::Metrics;
-use crate::mount::{Lead, Mount};
 use crate::mounts::Mounts;
+use crate::mounts::live::Ground;
+use crate::mounts::mount::{Lead, Mount};
+use crate::telemetry::metrics::Metrics;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/debug/record";

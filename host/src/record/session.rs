@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use super::format::{Because, Secrets};
 use super::{Bounds, CallRecord, Listening, Recordings, Writer};
-use crate::metrics::Metrics;
+use crate::telemetry::metrics::Metrics;
 
 /// So many calls may wait to be written,
 const MOST_WAITING: usize = 1_000;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use gyre::object::Object;
-use gyre::store::Store;
+use gyre::cluster::object::Object;
+use gyre::cluster::store::Store;
 use serde_json::Value;
 
 use crate::{Line, process, sample};

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gyre::claim::Claim;
+use gyre::leadership::claim::Claim;
 use gyre_devcluster::faults;
 use gyre_devcluster::service::BoxError;
 use http::header::USER_AGENT;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gyre::claim::Holder;
 use gyre::host;
+use gyre::leadership::claim::Holder;
 use gyre_devcluster::faults::{Fault, Plan};
 use gyre_devcluster::random::Random;
 use gyre_sim::{Plugins, World};

@@ -1,7 +1,7 @@
 //! A host that is killed right after any of its writes, before it has seen the answer, and another that takes over.
 
-use gyre::claim::Claim;
 use gyre::host;
+use gyre::leadership::claim::Claim;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
 use gyre_sim::script;

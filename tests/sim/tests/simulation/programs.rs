@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre::claim::Claim;
+use gyre::leadership::claim::Claim;
 use gyre::program::Program;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;

@@ -1,0 +1,171 @@
+//! What a host is doing at this moment, for people: the dump behind `/debug/state`.
+
+use std::sync::Arc;
+
+use gyre_core::queue::Priority;
+use serde_json::{Value, json};
+
+use crate::cluster::informer::{Extent, Informer};
+use crate::leadership::Claims;
+use crate::mounts::Mounts;
+use crate::mounts::mount::{Lead, Mount, Phase};
+use crate::program::Program;
+use crate::work::WorkQueue;
+
+/// So many keys of each sort are listed for a mount; all are counted.
+const LISTED: usize = 100;
+
+/// Everything, as JSON. Without claims, the API server has not answered yet.
+pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], claims: Option<&Claims>) -> Value {
+    let all = mounts.all();
+    let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
+    let mut watches: Vec<Value> = informers.iter().map(|informer| watch_state(informer)).collect();
+    watches.sort_by_key(|watch| (text(watch, "kind"), text(watch, "namespace"), text(watch, "labelSelector")));
+    json!({ "version": env!("CARGO_PKG_VERSION"), "mounts": mounted, "leaving": mounts.leaving(), "watches": watches })
+}
+
+fn watch_state(informer: &Informer) -> Value {
+    let (target, health) = (informer.target(), informer.health());
+    let down = health.down();
+    json!({
+        "kind": target.kind.to_string(),
+        "namespace": target.namespace,
+        "labelSelector": target.label_selector,
+        "metadataOnly": target.extent == Extent::Metadata,
+        "objects": informer.store().len(),
+        "synced": informer.is_synced(),
+        "silentForSeconds": health.silent_for().as_secs(),
+        "downForSeconds": down.as_ref().map(|down| down.since.elapsed().as_secs()),
+        "error": down.and_then(|down| down.error),
+    })
+}
+
+/// Whether the host may write for a mount, and for how long if it does not renew its lease.
+fn claim_state(claims: &Claims, mount: &Mount) -> Value {
+    let held_for = claims.of(&mount.name).held_for();
+    json!({
+        "isOf": match (claims, held_for) {
+            (_, None) => "a host that is alone",
+            (Claims::Host(_), _) => "the host",
+            (Claims::Mounts(_), _) => "the mount",
+        },
+        "isHeld": held_for.is_none_or(|held_for| !held_for.is_zero()),
+        "heldForMilliseconds": held_for.map(|held_for| u64::try_from(held_for.as_millis()).unwrap_or(u64::MAX)),
+    })
+}
+
+fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Option<&Claims>) -> Value {
+    let phase = mount.phase();
+    let reason = match &phase {
+        Phase::Refused(reason) => Some(reason.as_str()),
+        _ => None,
+    };
+    let live = mount.live();
+    let program = live.as_ref().map_or(wanted, |live| &live.program);
+    let (readers, reads) = mount.count_reads();
+    let awaited: Vec<String> = live.iter().flat_map(|live| live.awaited_kinds()).map(|kind| kind.to_string()).collect();
+    let quarantine = live.as_ref().and_then(|live| live.probation.quarantined()).map(|held| {
+        json!({
+            "reason": held.reason,
+            "faults": held.faults,
+            "forSeconds": queue.now().saturating_since(held.since).as_secs(),
+            "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
+        })
+    });
+    json!({
+        "name": &*mount.name,
+        "plugin": program.manifest().name,
+        "version": program.manifest().version,
+        "digest": program.plugin.digest().to_string(),
+        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.is_same(wanted)),
+        "leads": mount.leads() == Lead::Yes,
+        "claim": claims.map(|claims| claim_state(claims, mount)),
+        "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
+        "phase": phase.as_str(),
+        "reason": reason,
+        "parent": program.manifest().parent.to_string(),
+        "parents": live.as_ref().map(|live| live.parents.len()),
+        "awaitedKinds": awaited,
+        "reads": { "parents": readers, "reads": reads },
+        "quarantine": quarantine,
+        "queue": queue_state(mount, queue),
+    })
+}
+
+fn queue_state(mount: &Mount, queue: &WorkQueue) -> Value {
+    queue.look(|queue, now| {
+        let in_progress = queue.in_progress_of(&mount.name, now);
+        let parked: Vec<Value> = queue
+            .parked(&mount.name)
+            .take(LISTED)
+            .map(|(key, failures)| json!({ "object": key.to_string(), "failures": failures }))
+            .collect();
+        let delayed: Vec<Value> = queue
+            .delayed_keys(&mount.name, LISTED)
+            .map(|(key, delayed)| {
+                json!({
+                    "object": key.to_string(),
+                    "failures": delayed.failures,
+                    "dueInSeconds": delayed.until.saturating_since(now).as_secs(),
+                })
+            })
+            .collect();
+        json!({
+            "queued": queue.depth_of(&mount.name),
+            "queuedAtLowPriority": queue.depth_at(&mount.name, Priority::Low),
+            "inProgress": in_progress.count,
+            "longestInProgressSeconds": in_progress.longest.as_secs(),
+            "parkedCount": queue.parked_len(&mount.name),
+            "parked": parked,
+            "delayed": delayed,
+        })
+    })
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_core::object::ObjectKey;
+    use gyre_core::queue::{MountOptions, Options, Retry};
+
+    use super::*;
+    use crate::telemetry::metrics::Metrics;
+
+    #[tokio::test]
+    async fn however_much_there_is_so_many_are_listed_and_all_are_counted() {
+        let queue = WorkQueue::new(Options::default(), Arc::new(Metrics::default()));
+        let (full, other) = (Mount::new("full".into()), Mount::new("other".into()));
+        for mount in [&full, &other] {
+            queue.add_mount(&mount.name, MountOptions { max_retries: Some(0), ..MountOptions::workers(4) });
+        }
+        let add = |number: usize| {
+            let key = ObjectKey::new(Some("default"), format!("object-{number}"));
+            queue.add(&full.name, key, if number.is_multiple_of(2) { Priority::Normal } else { Priority::Low });
+        };
+        for number in 0..3 * LISTED {
+            add(number);
+            let taken = queue.take().await;
+            queue.done(&taken.mount, &taken.key, Retry::Backoff);
+        }
+        for number in 3 * LISTED..6 * LISTED {
+            add(number);
+            let taken = queue.take().await;
+            queue.done(&taken.mount, &taken.key, Retry::After(std::time::Duration::from_secs(60)));
+        }
+        for number in 6 * LISTED..6 * LISTED + 4 {
+            add(number);
+        }
+        let _taken = queue.take().await;
+        let state = queue_state(&full, &queue);
+        let count = |field: &str| state[field].as_array().map(Vec::len);
+        assert_eq!((state["parkedCount"].as_u64(), count("parked")), (Some(300), Some(LISTED)));
+        assert_eq!(count("delayed"), Some(LISTED));
+        assert_eq!((&state["queued"], &state["queuedAtLowPriority"], &state["inProgress"]), (&json!(3), &json!(2), &json!(1)));
+        assert!(state.to_string().len() < 40_000);
+        let state = queue_state(&other, &queue);
+        assert_eq!((&state["queued"], &state["parkedCount"]), (&json!(0), &json!(0)));
+    }
+}

@@ -1,0 +1,394 @@
+//! Informers: one watch per kind, namespace and selector, however many mounts want it.
+//!
+//! An informer keeps its [`Store`] like the API server and tells its subscribers of each change. A subscriber that comes late is
+//! told of everything that is there. Deletions are always told, also those that happened while the watch was down.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures::{StreamExt as _, pin_mut};
+use gyre_core::object::GroupVersionKind;
+use gyre_core::queue;
+use kube::runtime::utils::{Backoff, ResetTimerBackoff};
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch_resource};
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tracing::{debug, info, warn};
+
+use crate::cluster::kinds::{Resource, error_chain};
+use crate::cluster::object::{Received, SharedObject};
+use crate::cluster::store::{Change, Mark, Store};
+use crate::health::Health;
+use crate::telemetry::metrics::Metrics;
+use crate::writes::client;
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The kind.
+    pub kind: GroupVersionKind,
+    /// One namespace; none: all of them, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// Only objects that match; none: all.
+    pub label_selector: Option<String>,
+    /// How much of them.
+    pub extent: Extent,
+}
+
+/// How much of an object is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// `apiVersion`, `kind` and `metadata`.
+    Metadata,
+}
+
+/// Which objects of a kind are watched.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interest<'a> {
+    /// One namespace; none: all of them, or a cluster-scoped kind.
+    pub namespace: Option<&'a str>,
+    /// Only objects that match; none: all.
+    pub label_selector: Option<&'a str>,
+    /// How much of them.
+    pub extent: Extent,
+}
+
+/// Where a notice comes from. A list brings many at once, of which most are not fresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The watch: it happened just now.
+    Watch,
+    /// A list, or the replay for a late subscriber.
+    List,
+}
+
+/// What a subscriber is told.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// The object is new, or changed.
+    Stored {
+        /// As it is now.
+        object: SharedObject,
+        /// As it was.
+        previous: Option<SharedObject>,
+        /// What brought it.
+        origin: Origin,
+    },
+    /// The object is gone; its last known state.
+    Deleted(SharedObject),
+}
+
+impl Notice {
+    /// The object as it is now, or as it last was.
+    pub fn object(&self) -> &SharedObject {
+        match self {
+            Self::Stored { object, .. } | Self::Deleted(object) => object,
+        }
+    }
+
+    /// The object as it was before.
+    pub fn previous(&self) -> Option<&SharedObject> {
+        match self {
+            Self::Stored { previous, .. } => previous.as_ref(),
+            Self::Deleted(_) => None,
+        }
+    }
+}
+
+/// Called for each notice, in order, by the task that runs the watch: it must be quick.
+type Subscriber = dyn Fn(&Notice) + Send + Sync;
+
+/// Until it is dropped, its subscriber is told of changes.
+#[must_use = "a subscription ends when it is dropped"]
+pub struct Subscription {
+    _subscriber: Arc<Subscriber>,
+}
+
+/// See the module's documentation. The watch ends when the last handle is dropped.
+pub struct Informer {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    target: Target,
+    store: Store,
+    synced: watch::Sender<bool>,
+    subscribers: Mutex<Vec<Weak<Subscriber>>>,
+    health: Arc<Health>,
+}
+
+impl Informer {
+    /// The cache.
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it. See
+    /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
+    pub fn remember(&self, object: &SharedObject, mark: Mark) {
+        if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
+            self.shared.tell(&Notice::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+        }
+    }
+
+    /// How the watch fares.
+    pub fn health(&self) -> &Health {
+        &self.shared.health
+    }
+
+    /// Whether the first list is whole.
+    pub fn is_synced(&self) -> bool {
+        *self.shared.synced.borrow()
+    }
+
+    /// What is watched.
+    pub fn target(&self) -> &Target {
+        &self.shared.target
+    }
+
+    /// Whether its task goes on, as it always should.
+    pub(crate) fn is_running(&self) -> bool {
+        !self.task.is_finished()
+    }
+
+    /// Waits for the first list to be whole.
+    pub async fn synced(&self) {
+        // The sender lives as long as this handle, so waiting cannot fail.
+        let _ = self.shared.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Tells `subscriber` of everything that is there, and then of each change.
+    pub fn subscribe(&self, subscriber: impl Fn(&Notice) + Send + Sync + 'static) -> Subscription {
+        let subscriber: Arc<Subscriber> = Arc::new(subscriber);
+        // Under the lock, so that no change falls between the replay and the first notice.
+        let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        for object in self.shared.store.list() {
+            subscriber(&Notice::Stored { object, previous: None, origin: Origin::List });
+        }
+        subscribers.retain(|subscriber| subscriber.strong_count() > 0);
+        subscribers.push(Arc::downgrade(&subscriber));
+        Subscription { _subscriber: subscriber }
+    }
+}
+
+impl Drop for Informer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The informers of a host.
+pub struct Informers {
+    client: Client,
+    metrics: Arc<Metrics>,
+    list_strategy: watcher::InitialListStrategy,
+    seed: u64,
+    running: Mutex<HashMap<Target, Weak<Informer>>>,
+}
+
+impl Informers {
+    /// `list_strategy` says how the first list comes: see [`list_strategy`]. The jitter of the watches' back-off follows from `seed`.
+    pub fn new(client: Client, metrics: Arc<Metrics>, list_strategy: watcher::InitialListStrategy, seed: u64) -> Self {
+        Self { client, metrics, list_strategy, seed, running: Mutex::default() }
+    }
+
+    /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
+    pub fn get(&self, resource: &Resource, interest: Interest<'_>) -> Arc<Informer> {
+        let target = Target {
+            kind: resource.kind(),
+            namespace: interest.namespace.map(str::to_owned),
+            label_selector: interest.label_selector.map(str::to_owned),
+            extent: interest.extent,
+        };
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
+            return informer;
+        }
+        let shared = Arc::new(Shared {
+            target: target.clone(),
+            store: Store::default(),
+            synced: watch::Sender::new(false),
+            subscribers: Mutex::default(),
+            health: Arc::default(),
+        });
+        self.metrics.watches(&target);
+        let client = client::for_watch(&self.client, interest.extent, &shared.health);
+        let api: Api<Received> = resource.api(&client, interest.namespace);
+        let config = watcher::Config {
+            initial_list_strategy: self.list_strategy.clone(),
+            label_selector: target.label_selector.clone(),
+            ..watcher::Config::default()
+        };
+        let task = tokio::spawn(run(Arc::clone(&shared), api, config, Arc::clone(&self.metrics), self.seed));
+        let informer = Arc::new(Informer { shared, task });
+        running.retain(|_, informer| informer.strong_count() > 0);
+        running.insert(target, Arc::downgrade(&informer));
+        informer
+    }
+
+    /// Those that run.
+    pub fn running(&self) -> Vec<Arc<Informer>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Streaming lists where the server has them: on by default since Kubernetes 1.34 (KEP-3157). They spare the server and us
+/// the whole list in memory.
+pub async fn list_strategy(client: &Client) -> Result<watcher::InitialListStrategy, kube::Error> {
+    let version = client.apiserver_version().await?;
+    let digits = |text: &str| text.trim_end_matches(|character: char| !character.is_ascii_digit()).parse::<u32>().unwrap_or(0);
+    let release = (digits(&version.major), digits(&version.minor));
+    info!(version = version.git_version, "connected to the API server");
+    Ok(if release >= (1, 34) { watcher::InitialListStrategy::StreamingList } else { watcher::InitialListStrategy::ListWatch })
+}
+
+async fn run(shared: Arc<Shared>, api: Api<Received>, mut config: watcher::Config, metrics: Arc<Metrics>, seed: u64) {
+    let _counted = Counted { target: &shared.target, metrics: &metrics };
+    while follow(&shared, api.clone(), &config, &metrics, seed).await == Listing::NotStreamed {
+        info!(kind = %shared.target.kind, "the API server does not stream lists of this kind; listing it in pages");
+        config.initial_list_strategy = watcher::InitialListStrategy::ListWatch;
+    }
+}
+
+/// What is watched is counted until its watch has ended.
+struct Counted<'a> {
+    target: &'a Target,
+    metrics: &'a Metrics,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.unwatched(self.target);
+    }
+}
+
+/// A watch that ran so long without a failure has recovered, as in client-go's reflector.
+const BACKOFF_FORGOTTEN_AFTER: Duration = Duration::from_secs(120);
+
+/// Why a watch is followed no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listing {
+    /// The server rejects a streaming list, as with its feature gate `WatchList` off.
+    NotStreamed,
+    /// There is nothing more to come.
+    Ended,
+}
+
+async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, metrics: &Metrics, seed: u64) -> Listing {
+    let backoff = ResetTimerBackoff::new(WatchBackoff::new(shared.target.clone(), seed), BACKOFF_FORGOTTEN_AFTER);
+    let events = watch_resource(api, config.clone()).backoff(backoff);
+    pin_mut!(events);
+    let target = &shared.target;
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => shared.take(event, metrics),
+            Err(error) if rejects_streaming(&error, config) => return Listing::NotStreamed,
+            Err(error) => {
+                metrics.watch_failed(target);
+                shared.health.failed(error_chain(&error));
+                warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; starting it again");
+            }
+        }
+    }
+    Listing::Ended
+}
+
+/// How long a watch that failed waits before it is started again, as client-go's reflector: between 0.4 and 0.8 s at first, twice as
+/// long each time, up to 30 s. Unlike kube's own back-off its jitter follows from a seed.
+struct WatchBackoff {
+    options: queue::Options,
+    target: Target,
+    failures: u32,
+}
+
+impl WatchBackoff {
+    fn new(target: Target, seed: u64) -> Self {
+        let (base_delay, max_delay) = (Duration::from_millis(800), Duration::from_secs(30));
+        Self { options: queue::Options { seed, base_delay, max_delay, ..queue::Options::default() }, target, failures: 0 }
+    }
+}
+
+impl Iterator for WatchBackoff {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.failures = self.failures.saturating_add(1);
+        Some(self.options.delay(&self.target, self.failures))
+    }
+}
+
+impl Backoff for WatchBackoff {
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+fn rejects_streaming(error: &watcher::Error, config: &watcher::Config) -> bool {
+    config.initial_list_strategy == watcher::InitialListStrategy::StreamingList
+        && matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if matches!(status.code, 400 | 422))
+}
+
+impl Shared {
+    fn take(&self, event: Event<Received>, metrics: &Metrics) {
+        self.health.heard();
+        match event {
+            Event::Init => self.store.begin_list(),
+            Event::InitApply(item) => self.stored(item, Origin::List),
+            Event::Apply(item) => self.stored(item, Origin::Watch),
+            Event::Delete(item) => {
+                if let Some(last) = self.parsed(item)
+                    && let Some(known) = self.store.delete(&last)
+                {
+                    self.tell(&Notice::Deleted(known));
+                }
+            }
+            Event::InitDone => {
+                for gone in self.store.end_list() {
+                    self.tell(&Notice::Deleted(gone));
+                }
+                debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
+                self.synced.send_replace(true);
+            }
+        }
+        metrics.cached(&self.target, self.store.len());
+    }
+
+    fn stored(&self, item: Received, origin: Origin) {
+        let Some(object) = self.parsed(item) else { return };
+        let change = match origin {
+            Origin::Watch => self.store.apply(Arc::clone(&object)),
+            Origin::List => self.store.list_item(Arc::clone(&object)),
+        };
+        if let Change::Stored { previous } = change {
+            self.tell(&Notice::Stored { object, previous, origin });
+        }
+    }
+
+    fn parsed(&self, item: Received) -> Option<SharedObject> {
+        let kind = &self.target.kind;
+        let object = item.object.and_then(|object| {
+            let object = match self.target.extent {
+                Extent::Metadata => object.metadata_alone(kind),
+                Extent::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
+            };
+            object.map(Arc::new).map_err(Arc::new)
+        });
+        object
+            .inspect_err(|error| warn!(kind = %self.target.kind, error = %error_chain(error.as_ref()), "an object of the watch is left out"))
+            .ok()
+    }
+
+    fn tell(&self, notice: &Notice) {
+        let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
+            subscriber(notice);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Looking things up for plugins: the caches of the kinds that a program reads, and what of them is granted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use gyre_core::grants::{Namespaces, ReadNamespaces, Scope};
+use gyre_core::manifest::ReadKind;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::reads::Read;
+use gyre_core::selector::Selector;
+use gyre_sandbox::ReadError;
+
+use crate::cluster::informer::{Extent, Informers, Interest};
+use crate::cluster::kinds::Resource;
+use crate::cluster::object::SharedObject;
+use crate::cluster::view::View;
+use crate::program::Program;
+
+/// What a program may look up.
+pub(crate) struct Lookup {
+    program: Arc<Program>,
+    /// By kind: those that are served.
+    served: RwLock<BTreeMap<GroupVersionKind, Served>>,
+    /// Of lists: many parents ask for the same.
+    fingerprints: Mutex<Fingerprints>,
+}
+
+/// By question and namespace of the parent: the version of the views, and the fingerprint of what they had.
+type Fingerprints = HashMap<(Read, Option<String>), (u64, u64)>;
+
+/// Lists whose fingerprints are kept. Beyond that all are forgotten, and computed anew.
+const MOST_FINGERPRINTS: usize = 1024;
+
+/// A kind that is served, with a view for each of its declarations that is granted: there may be none.
+#[derive(Clone)]
+pub(crate) struct Served {
+    scope: Scope,
+    /// Beside the place of its declaration in the manifest.
+    views: Vec<(usize, Arc<View>)>,
+}
+
+impl Served {
+    pub(crate) fn views(&self) -> impl Iterator<Item = &Arc<View>> {
+        self.views.iter().map(|(_, view)| view)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    Objects(Vec<SharedObject>),
+    Error(ReadError),
+}
+
+impl Answer {
+    /// Changes when the answer does. That a resource version moved is no change.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        match self {
+            Self::Objects(objects) => {
+                for object in objects {
+                    object.around_resource_version().hash(&mut hasher);
+                }
+            }
+            Self::Error(error) => format!("{error:?}").hash(&mut hasher),
+        }
+        hasher.finish()
+    }
+}
+
+/// From which namespaces a declaration of the manifest shows objects to calls for one parent.
+enum Reach<'a> {
+    /// The kind has no namespaces.
+    Cluster,
+    /// One.
+    One(&'a str),
+    /// All that the mount may see.
+    All,
+    /// None.
+    Nothing,
+}
+
+impl Lookup {
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        Self { program, served: RwLock::default(), fingerprints: Mutex::default() }
+    }
+
+    /// The kinds that are declared and granted.
+    pub(crate) fn kinds(&self) -> BTreeSet<GroupVersionKind> {
+        self.granted().map(|(_, read)| read.kind.clone()).collect()
+    }
+
+    /// Begins to look at a kind that is served. Its caches are still to be filled, and then to be taken in.
+    pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
+        let view = |(index, read): (usize, &ReadKind)| {
+            let namespaces = self.program.watched(read, resource.scope)?;
+            let extent = if read.metadata_only { Extent::Metadata } else { Extent::Whole };
+            let interest = Interest { label_selector: read.label_selector.as_deref(), extent, ..Interest::default() };
+            Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
+        };
+        let kind = resource.kind();
+        let views = self.granted().filter(|(_, read)| read.kind == kind).filter_map(view).collect();
+        Served { scope: resource.scope, views }
+    }
+
+    /// Shows a kind to calls from now on.
+    pub(crate) fn take_in(&self, kind: GroupVersionKind, served: Served) {
+        self.served.write().unwrap_or_else(PoisonError::into_inner).insert(kind, served);
+    }
+
+    /// The views of a kind; none if it is not served.
+    pub(crate) fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
+        self.served.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()
+    }
+
+    /// Answers a question about a parent in that namespace, from the caches as they are now.
+    pub(crate) fn answer(&self, read: &Read, parent_namespace: Option<&str>) -> Answer {
+        let answer = match read {
+            Read::Get { kind, key } => self.get(kind, key, parent_namespace),
+            Read::List { kind, namespace, selector } => self.list(kind, namespace.as_deref(), selector, parent_namespace),
+        };
+        answer.map_or_else(Answer::Error, Answer::Objects)
+    }
+
+    /// The fingerprint of the answer.
+    pub(crate) fn fingerprint(&self, read: &Read, parent_namespace: Option<&str>) -> u64 {
+        let (Read::List { .. }, Some(served)) = (read, self.served(read.kind())) else {
+            return self.answer(read, parent_namespace).fingerprint();
+        };
+        let question = (read.clone(), parent_namespace.map(str::to_owned));
+        let version = served.views().map(|view| view.version()).fold(0, u64::wrapping_add);
+        let known = self.known_fingerprints().get(&question).copied();
+        match known {
+            Some((of, fingerprint)) if of == version => fingerprint,
+            _ => {
+                // The views may change meanwhile: then the version is that of an older answer, and it is computed once more.
+                let fingerprint = self.answer(read, parent_namespace).fingerprint();
+                let mut known = self.known_fingerprints();
+                if known.len() >= MOST_FINGERPRINTS {
+                    known.clear();
+                }
+                known.insert(question, (version, fingerprint));
+                fingerprint
+            }
+        }
+    }
+
+    fn known_fingerprints(&self) -> MutexGuard<'_, Fingerprints> {
+        self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The question that a plugin asks with `get`: a namespaced kind without a namespace means the parent's.
+    pub(crate) fn get_question(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        name: &str,
+        parent_namespace: Option<&str>,
+    ) -> Read {
+        let namespace = match self.served(kind) {
+            Some(Served { scope: Scope::Cluster, .. }) => None,
+            _ => namespace.or(parent_namespace),
+        };
+        Read::Get { kind: kind.clone(), key: ObjectKey::new(namespace, name) }
+    }
+
+    /// The question that a plugin asks with `list`: a namespaced kind without a namespace means all that are granted.
+    pub(crate) fn list_question(&self, kind: &GroupVersionKind, namespace: Option<&str>, selector: Selector) -> Read {
+        let namespace = match self.served(kind) {
+            Some(Served { scope: Scope::Cluster, .. }) => None,
+            _ => namespace.map(str::to_owned),
+        };
+        Read::List { kind: kind.clone(), namespace, selector }
+    }
+
+    fn get(&self, kind: &GroupVersionKind, key: &ObjectKey, parent: Option<&str>) -> Result<Vec<SharedObject>, ReadError> {
+        let views = self.views_of(kind)?;
+        let mut is_granted = false;
+        for (read, view) in &views {
+            let covers = match (self.reach(read, view.resource.scope, parent), key.namespace.as_deref()) {
+                (Reach::Cluster, _) => true,
+                (Reach::One(granted), Some(asked)) => granted == asked,
+                (Reach::All, Some(asked)) => allows(&self.program.namespaces, asked),
+                (Reach::One(_) | Reach::All, None) | (Reach::Nothing, _) => false,
+            };
+            is_granted |= covers;
+            if let Some(object) = view.get(key).filter(|_| covers) {
+                return Ok(vec![object]);
+            }
+        }
+        if is_granted { Ok(Vec::new()) } else { Err(ReadError::NotGranted) }
+    }
+
+    fn list(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        selector: &Selector,
+        parent: Option<&str>,
+    ) -> Result<Vec<SharedObject>, ReadError> {
+        let mut found: BTreeMap<ObjectKey, SharedObject> = BTreeMap::new();
+        let mut is_granted = false;
+        for (read, view) in &self.views_of(kind)? {
+            let objects = match (self.reach(read, view.resource.scope, parent), namespace) {
+                (Reach::Cluster, _) => view.list(None),
+                (Reach::One(granted), asked) if asked.is_none_or(|asked| asked == granted) => view.list(Some(granted)),
+                (Reach::All, Some(asked)) if allows(&self.program.namespaces, asked) => view.list(Some(asked)),
+                (Reach::All, None) => view.list(None),
+                _ => continue,
+            };
+            is_granted = true;
+            let matching =
+                objects.into_iter().filter(|object| selector.is_empty() || selector.matches(|label| object.label(label)));
+            found.extend(matching.map(|object| (object.key(), object)));
+        }
+        if is_granted { Ok(found.into_values().collect()) } else { Err(ReadError::NotGranted) }
+    }
+
+    fn granted(&self) -> impl Iterator<Item = (usize, &ReadKind)> {
+        let reads = self.program.manifest().reads.iter().enumerate();
+        reads.filter(|(_, read)| self.program.reads.kinds.allow(&read.kind))
+    }
+
+    /// The declarations of a kind that have a view.
+    fn views_of(&self, kind: &GroupVersionKind) -> Result<Vec<(&ReadKind, Arc<View>)>, ReadError> {
+        if !self.granted().any(|(_, read)| read.kind == *kind) {
+            return Err(ReadError::NotGranted);
+        }
+        let served = self.served(kind).ok_or(ReadError::NotServed)?;
+        let declaration = |index: usize| self.program.manifest().reads.get(index);
+        Ok(served.views.into_iter().filter_map(|(index, view)| Some((declaration(index)?, view))).collect())
+    }
+
+    fn reach<'a>(&self, read: &'a ReadKind, scope: Scope, parent: Option<&'a str>) -> Reach<'a> {
+        match (scope, &read.namespace, &self.program.reads.namespaces) {
+            (Scope::Cluster, _, _) => Reach::Cluster,
+            (Scope::Namespaced, Some(named), _) => Reach::One(named),
+            (Scope::Namespaced, None, ReadNamespaces::All) => Reach::All,
+            (Scope::Namespaced, None, ReadNamespaces::OfParent) => parent.map_or(Reach::Nothing, Reach::One),
+        }
+    }
+}
+
+fn allows(namespaces: &Namespaces, namespace: &str) -> bool {
+    match namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => names.contains(namespace),
+    }
+}

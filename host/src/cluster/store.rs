@@ -1,0 +1,328 @@
+//! The cache of one informer: raw objects, found by key, by UID and by the UID of their owner.
+//!
+//! The three indexes hold pointers to the same objects and hash them by what lies in their text, so that an object costs
+//! little more than its JSON.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use gyre_core::object::ObjectKey;
+use hashbrown::HashTable;
+
+use crate::cluster::object::{Object, SharedObject};
+
+/// What a change did to the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The store has it already, or something newer.
+    Nothing,
+    /// It is new, or newer than what was there.
+    Stored {
+        /// What was there before.
+        previous: Option<SharedObject>,
+    },
+}
+
+/// See the module's documentation.
+#[derive(Default)]
+pub struct Store {
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    by_key: Index,
+    by_uid: Index,
+    /// An owner's objects lie side by side: several entries hash alike.
+    by_owner: Index,
+    hasher: RandomState,
+    /// The newest resource version that the watch has delivered.
+    seen: u64,
+    /// Counts the changes.
+    changes: u64,
+    /// Counts the lists: an answer to a write that was sent before a list is older than what the list brought.
+    lists: u64,
+    listing: Option<Vec<SharedObject>>,
+}
+
+type Index = HashTable<SharedObject>;
+
+/// When a write was sent, for [`Store::remember`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    lists: u64,
+}
+
+impl Store {
+    /// The object of that namespace and name.
+    pub fn get(&self, key: &ObjectKey) -> Option<SharedObject> {
+        let state = self.read();
+        state.find(key.namespace.as_deref(), &key.name).cloned()
+    }
+
+    /// The object of that UID.
+    pub fn by_uid(&self, uid: &str) -> Option<SharedObject> {
+        let state = self.read();
+        state.by_uid.find(state.hasher.hash_one(uid), |object| object.uid() == uid).cloned()
+    }
+
+    /// The objects that exist because of the owner of that UID, by namespace and name.
+    pub fn owned_by(&self, uid: &str) -> Vec<SharedObject> {
+        let state = self.read();
+        let candidates = state.by_owner.iter_hash(state.hasher.hash_one(uid));
+        let mut objects: Vec<_> = candidates.filter(|object| object.owner_uid() == Some(uid)).cloned().collect();
+        sort(&mut objects);
+        objects
+    }
+
+    /// All objects, by namespace and name.
+    pub fn list(&self) -> Vec<SharedObject> {
+        let mut objects: Vec<_> = self.read().by_key.iter().cloned().collect();
+        sort(&mut objects);
+        objects
+    }
+
+    /// The objects of a namespace, by name.
+    pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
+        let is_in = |object: &&SharedObject| object.namespace() == Some(namespace);
+        let mut objects: Vec<_> = self.read().by_key.iter().filter(is_in).cloned().collect();
+        sort(&mut objects);
+        objects
+    }
+
+    /// Moves with each change, and never back.
+    pub fn version(&self) -> u64 {
+        self.read().changes
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.read().by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many bytes the store takes: texts, objects, counters and index slots.
+    pub fn footprint(&self) -> usize {
+        let state = self.read();
+        let objects: usize = state.by_key.iter().map(|object| object.footprint() + 2 * size_of::<usize>()).sum();
+        objects + state.by_key.allocation_size() + state.by_uid.allocation_size() + state.by_owner.allocation_size()
+    }
+
+    /// Takes an object from the watch.
+    pub fn apply(&self, object: SharedObject) -> Change {
+        let mut state = self.write();
+        state.seen = state.seen.max(object.resource_version());
+        state.put(object)
+    }
+
+    /// Takes a deletion from the watch: the last state of the object. What was there is returned; a newer object of that name is left.
+    pub fn delete(&self, last: &Object) -> Option<SharedObject> {
+        let mut state = self.write();
+        state.seen = state.seen.max(last.resource_version());
+        let found = state.find(last.namespace(), last.name())?;
+        if found.resource_version() > last.resource_version() {
+            return None;
+        }
+        let found = Arc::clone(found);
+        state.remove(&found);
+        Some(found)
+    }
+
+    /// A list begins: what it does not bring is gone at its end.
+    pub fn begin_list(&self) {
+        let mut state = self.write();
+        state.lists += 1;
+        state.listing = Some(Vec::new());
+    }
+
+    /// Takes an object of the list that is under way.
+    pub fn list_item(&self, object: SharedObject) -> Change {
+        let mut state = self.write();
+        state.seen = state.seen.max(object.resource_version());
+        let change = state.put(Arc::clone(&object));
+        if let Some(listing) = &mut state.listing {
+            listing.push(object);
+        }
+        change
+    }
+
+    /// The list is whole: returns the objects that it no longer had.
+    pub fn end_list(&self) -> Vec<SharedObject> {
+        let mut state = self.write();
+        let Some(listing) = state.listing.take() else { return Vec::new() };
+        state.lists += 1;
+        let mut listed: std::collections::HashSet<(Option<&str>, &str)> =
+            std::collections::HashSet::with_capacity(listing.len());
+        listed.extend(listing.iter().map(|object| (object.namespace(), object.name())));
+        let gone: Vec<_> =
+            state.by_key.iter().filter(|object| !listed.contains(&(object.namespace(), object.name()))).cloned().collect();
+        for object in &gone {
+            state.remove(object);
+        }
+        gone
+    }
+
+    /// To be taken before a write is sent, for [`Store::remember`].
+    pub fn mark(&self) -> Mark {
+        Mark { lists: self.read().lists }
+    }
+
+    /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it.
+    ///
+    /// # Guarantees
+    ///
+    /// An object that the watch has already brought further, or seen deleted, is not brought back: an answer counts only if it is
+    /// newer than all that the watch has delivered, and if no list began or ended since the write was sent.
+    pub fn remember(&self, object: SharedObject, mark: Mark) -> Change {
+        let mut state = self.write();
+        if state.lists != mark.lists || state.listing.is_some() || object.resource_version() <= state.seen {
+            return Change::Nothing;
+        }
+        state.put(object)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn find(&self, namespace: Option<&str>, name: &str) -> Option<&SharedObject> {
+        let hash = self.hasher.hash_one((namespace, name));
+        self.by_key.find(hash, |object| object.namespace() == namespace && object.name() == name)
+    }
+
+    fn put(&mut self, object: SharedObject) -> Change {
+        let previous = self.find(object.namespace(), object.name()).cloned();
+        if let Some(previous) = &previous {
+            // Servers that do not count their versions (none of Kubernetes' own) get the benefit of the doubt.
+            let uncounted = object.resource_version() == 0 && previous.json() != object.json();
+            if previous.resource_version() >= object.resource_version() && !uncounted {
+                return Change::Nothing;
+            }
+            self.remove(previous);
+        }
+        self.changes += 1;
+        let Self { by_key, by_uid, by_owner, hasher, .. } = self;
+        let key_hash = |object: &SharedObject| hasher.hash_one((object.namespace(), object.name()));
+        by_key.insert_unique(key_hash(&object), Arc::clone(&object), key_hash);
+        let uid_hash = |object: &SharedObject| hasher.hash_one(object.uid());
+        by_uid.insert_unique(uid_hash(&object), Arc::clone(&object), uid_hash);
+        if object.owner_uid().is_some() {
+            let owner_hash = |object: &SharedObject| hasher.hash_one(object.owner_uid().unwrap_or_default());
+            by_owner.insert_unique(owner_hash(&object), object, owner_hash);
+        }
+        Change::Stored { previous }
+    }
+
+    fn remove(&mut self, object: &SharedObject) {
+        self.changes += 1;
+        let Self { by_key, by_uid, by_owner, hasher, .. } = self;
+        let take = |index: &mut Index, hash: u64| {
+            if let Ok(entry) = index.find_entry(hash, |candidate| Arc::ptr_eq(candidate, object)) {
+                entry.remove();
+            }
+        };
+        take(by_key, hasher.hash_one((object.namespace(), object.name())));
+        take(by_uid, hasher.hash_one(object.uid()));
+        if let Some(owner) = object.owner_uid() {
+            take(by_owner, hasher.hash_one(owner));
+        }
+    }
+}
+
+fn sort(objects: &mut [SharedObject]) {
+    objects.sort_unstable_by(|left, right| (left.namespace(), left.name()).cmp(&(right.namespace(), right.name())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, version: u64, owner: &str) -> SharedObject {
+        let json = format!(
+            r#"{{"metadata":{{"name":"{name}","namespace":"ns","uid":"uid-{name}","resourceVersion":"{version}","ownerReferences":[{{"uid":"{owner}","controller":true}}]}}}}"#
+        );
+        Arc::new(Object::parse(json).unwrap())
+    }
+
+    fn names(objects: &[SharedObject]) -> Vec<&str> {
+        objects.iter().map(|object| object.name()).collect()
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Some("ns"), name)
+    }
+
+    #[test]
+    fn objects_are_found_by_key_uid_and_owner() {
+        let store = Store::default();
+        for name in ["b", "a", "c"] {
+            store.apply(object(name, 1, if name == "c" { "other" } else { "owner" }));
+        }
+        assert_eq!(store.get(&key("b")).unwrap().uid(), "uid-b");
+        assert_eq!(store.by_uid("uid-c").unwrap().name(), "c");
+        assert_eq!(names(&store.owned_by("owner")), ["a", "b"]);
+        assert_eq!(names(&store.list()), ["a", "b", "c"]);
+        store.delete(&object("b", 2, "owner"));
+        assert_eq!(names(&store.owned_by("owner")), ["a"]);
+        assert!(store.by_uid("uid-b").is_none());
+    }
+
+    #[test]
+    fn an_object_that_changes_its_owner_leaves_the_old_one() {
+        let store = Store::default();
+        store.apply(object("a", 1, "owner"));
+        store.apply(object("a", 2, "other"));
+        assert!(store.owned_by("owner").is_empty());
+        assert_eq!(names(&store.owned_by("other")), ["a"]);
+    }
+
+    #[test]
+    fn older_states_change_nothing() {
+        let store = Store::default();
+        store.apply(object("a", 5, "owner"));
+        assert_eq!(store.apply(object("a", 4, "owner")), Change::Nothing);
+        assert_eq!(store.apply(object("a", 5, "owner")), Change::Nothing);
+        assert_eq!(store.delete(&object("a", 4, "owner")), None);
+        assert_eq!(store.len(), 1);
+    }
+
+    #[test]
+    fn what_a_list_does_not_bring_is_gone() {
+        let store = Store::default();
+        store.apply(object("a", 1, "owner"));
+        store.apply(object("b", 2, "owner"));
+        store.begin_list();
+        assert_eq!(store.list_item(object("b", 2, "owner")), Change::Nothing);
+        store.list_item(object("c", 3, "owner"));
+        assert_eq!(names(&store.end_list()), ["a"]);
+        assert_eq!(names(&store.list()), ["b", "c"]);
+    }
+
+    #[test]
+    fn an_answer_never_brings_a_deleted_object_back() {
+        let store = Store::default();
+        let mark = store.mark();
+        store.apply(object("a", 10, "owner"));
+        store.delete(&object("a", 12, "owner"));
+        assert_eq!(store.remember(object("a", 10, "owner"), mark), Change::Nothing);
+
+        let mark = store.mark();
+        store.begin_list();
+        store.end_list();
+        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Nothing);
+
+        let mark = store.mark();
+        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Stored { previous: None });
+        assert_eq!(store.apply(object("a", 20, "owner")), Change::Nothing);
+    }
+}

@@ -1,0 +1,214 @@
+//! `gyre dev`: a cluster in memory, plugins mounted into it, and what happens.
+//!
+//! The cluster is `gyre_devcluster`, over HTTP on loopback, so that kubectl and everything else can look at it. The host that runs here
+//! is the one of `gyre run`.
+
+mod cluster;
+mod manifests;
+mod show;
+
+pub(crate) use manifests::{documents, is_manifest, manifests_in, read};
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use gyre_core::object::GroupVersionKind;
+use kube::Client;
+use tokio::sync::watch;
+
+use crate::admin::{self, Listen};
+use crate::cli;
+use crate::config::{Reload, Source};
+use crate::host::{self, Options};
+use crate::plugins::MountArguments;
+use crate::program::Program;
+use crate::telemetry::log::{self, LogArguments};
+use cluster::{Cluster, PodsRun};
+use manifests::Applied;
+use show::Show;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre dev --plugin echo.wasm -f samples/
+  gyre dev --plugin echo.wasm -f samples/ --once
+  gyre dev --cluster-only --address 127.0.0.1:8001
+
+It is for development and tests: everybody on this machine may do everything, and nothing is kept.";
+
+/// What is logged unless the arguments say otherwise: what plugins log, and what goes wrong. The rest is shown as it happens.
+const LOG: &str = "warn,plugin=trace";
+
+/// How often the files of plugins are looked at: soon enough for a person who has just compiled one.
+const RELOAD_EVERY: Duration = Duration::from_millis(300);
+
+/// The arguments of `gyre dev`.
+#[derive(Debug, Args)]
+pub(crate) struct DevArguments {
+    #[command(flatten)]
+    mount: MountArguments,
+    /// Manifests to apply: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    manifests: Vec<PathBuf>,
+    /// Only the API server and its controllers: no plugins.
+    #[arg(long, conflicts_with_all = ["plugins", "once"])]
+    cluster_only: bool,
+    /// End once every object of a plugin's kind among the manifests is Ready; with an error if that takes too long.
+    #[arg(long)]
+    once: bool,
+    /// How long that may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Where the API server listens; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    address: SocketAddr,
+    /// Where to write the kubeconfig [default: a temporary file].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
+    #[arg(long, value_name = "SECONDS", default_value = "1")]
+    pods_run: PodsRun,
+    /// Where to write an audit log of the API server, in the format of kube-apiserver.
+    #[arg(long, value_name = "FILE")]
+    audit_log: Option<PathBuf>,
+    /// Where the host serves /healthz, /readyz and /metrics.
+    #[arg(long, value_name = "ADDRESS", default_value = "off")]
+    listen: Listen,
+    #[command(flatten)]
+    log: LogArguments,
+}
+
+/// Runs `gyre dev`.
+pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
+    if arguments.mount.is_empty() && !arguments.cluster_only {
+        cli::missing("--plugin <FILE> (or --cluster-only)");
+    }
+    log::start(&arguments.log, LOG, None)?;
+    let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
+    let runtime = cli::threads()?;
+    let result = runtime.block_on(serve(arguments, source));
+    // A plugin's call, or a client that does not let go, does not hold up the end.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+async fn serve(arguments: &DevArguments, source: Option<Source>) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let mut stop = std::pin::pin!(cli::told_to_stop()?);
+    let cluster = Cluster::start(arguments).await?;
+    println!("gyre dev: an in-memory cluster for development and tests, ready after {:.0?}", started.elapsed());
+    println!("  {}", cluster.url());
+    println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
+    let result = match source {
+        None => match manifests::apply(&cluster.client(), &arguments.manifests).await {
+            Ok(_) => {
+                stop.await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        },
+        Some(source) => {
+            let session = Session { arguments, client: cluster.client(), started };
+            tokio::select! {
+                biased;
+                () = &mut stop => Ok(()),
+                result = session.run(source) => result,
+            }
+        }
+    };
+    cluster.stop().await;
+    result
+}
+
+/// A host in the cluster.
+struct Session<'a> {
+    arguments: &'a DevArguments,
+    client: Client,
+    started: Instant,
+}
+
+impl Session<'_> {
+    /// Mounts, applies and shows until `--once` is satisfied, or for ever.
+    async fn run(&self, source: Source) -> anyhow::Result<()> {
+        let first = source.programs();
+        manifests::install_crds(&self.client, &first).await?;
+        let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
+        let (wanted, programs) = watch::channel(Arc::clone(&first));
+        let options = Options {
+            admin: self.arguments.listen.0.map(admin::Options::open),
+            instance: "gyre-dev".to_owned(),
+            most_calls: source.concurrent_calls() as usize,
+            ..Options::default()
+        };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
+            let _ = stopped.await;
+        }));
+        let applied = manifests::apply(&self.client, &self.arguments.manifests).await?;
+        if self.arguments.once {
+            let parents: Vec<GroupVersionKind> = first.iter().map(|program| program.manifest().parent.clone()).collect();
+            let result = self.until_ready(&show, &applied, &parents).await;
+            drop(stop);
+            host.await.context("the host ended abnormally")??;
+            return result;
+        }
+        tokio::select! {
+            result = self.follow(source, wanted, &show) => result,
+            result = &mut host => result.context("the host ended abnormally")?,
+        }
+    }
+
+    /// Takes plugins in as they change, with the CRDs that they bring. Never ends well.
+    async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
+        let (changed, mut programs) = watch::channel(source.programs());
+        let say = Arc::clone(show);
+        let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
+            Reload::Taken => say.say("the plugins have changed: they are loaded anew"),
+            Reload::Refused(problems) => say.say(&format!("not reloaded, what was there goes on: {problems}")),
+        }));
+        loop {
+            if programs.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+            let programs = Arc::clone(&programs.borrow_and_update());
+            manifests::install_crds(&self.client, &programs).await?;
+            show.follow(&self.client, &kinds(&programs)).await?;
+            wanted.send_replace(programs);
+        }
+    }
+
+    async fn until_ready(&self, show: &Arc<Show>, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
+        let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
+        if parents.is_empty() {
+            bail!("nothing to wait for: give an object of a plugin's kind with --filename");
+        }
+        let patience = Duration::from_secs(self.arguments.timeout);
+        let result = tokio::time::timeout(patience, show.all_ready(&parents)).await;
+        if result.is_err() {
+            let waiting: Vec<String> =
+                parents.iter().filter(|parent| !show.is_ready(parent)).map(|parent| parent.to_string()).collect();
+            show.tables(&self.client).await?;
+            bail!("not Ready within {patience:?}: {}", waiting.join(", "));
+        }
+        show.say("all are Ready");
+        show.tables(&self.client).await
+    }
+}
+
+/// The kinds that are worth following: parents and children.
+fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
+    let mut kinds: Vec<GroupVersionKind> = Vec::new();
+    for program in programs {
+        let manifest = program.manifest();
+        let children = manifest.children.iter().map(|child| child.kind.clone());
+        for kind in std::iter::once(manifest.parent.clone()).chain(children) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    kinds
+}

@@ -1,0 +1,157 @@
+//! Applying manifests: the CRDs that plugins bring, and what the arguments name.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use crate::cluster::kinds::{self, Resource, error_chain};
+use crate::program::Program;
+
+/// Who applies what a developer gives.
+const FIELD_MANAGER: &str = "gyre-dev";
+
+/// An object that was applied.
+#[derive(Clone, Debug)]
+pub(super) struct Applied {
+    pub(super) kind: GroupVersionKind,
+    pub(super) key: ObjectKey,
+}
+
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.kind, self.key)
+    }
+}
+
+/// Installs the CRDs of plugins, and waits until their kinds are served.
+pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyhow::Result<()> {
+    for program in programs {
+        for crd in &program.manifest().crds {
+            let crd: Value = serde_json::to_value(crd).context("a CustomResourceDefinition")?;
+            apply_one(client, &crd).await.with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Applies manifests, in the order of their files and documents. Says what it applied.
+pub(super) async fn apply(client: &Client, paths: &[PathBuf]) -> anyhow::Result<Vec<Applied>> {
+    let mut applied = Vec::new();
+    for (file, object) in read(paths)? {
+        applied.push(apply_one(client, &object).await.context(file)?);
+    }
+    Ok(applied)
+}
+
+/// The objects in files and folders, each with the name of its file.
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+    let mut objects = Vec::new();
+    for path in paths {
+        for file in files(path)? {
+            let shown = file.display().to_string();
+            let documents = documents(&text(&file)?).with_context(|| format!("cannot read {shown}"))?;
+            objects.extend(documents.into_iter().map(|object| (shown.clone(), object)));
+        }
+    }
+    Ok(objects)
+}
+
+/// A file itself; of a folder the manifests in it, by name.
+fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let files = manifests_in(path)?;
+    if files.is_empty() {
+        bail!("there are no .yaml, .yml or .json files in {}", path.display());
+    }
+    Ok(files)
+}
+
+/// The manifests in a folder, by name.
+pub(crate) fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot list {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if is_manifest(&path) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// By the end of its name.
+pub(crate) fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The objects of a YAML stream, those of lists among them.
+pub(crate) fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("not YAML: {error}"))?;
+    let mut objects = Vec::new();
+    for document in documents {
+        match document.get("items").and_then(Value::as_array) {
+            Some(items) if document.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List")) => {
+                objects.extend(items.iter().cloned());
+            }
+            _ if document.is_null() => {}
+            _ => objects.push(document),
+        }
+    }
+    Ok(objects)
+}
+
+async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+    for (field, value) in [("apiVersion", api_version), ("kind", kind), ("metadata.name", name)] {
+        if value.is_empty() {
+            bail!("an object without {field}");
+        }
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let gvk = GroupVersionKind::new(group, version, kind);
+    let resource = match kinds::find(client, &gvk).await {
+        Ok(Some(resource)) => resource,
+        Ok(None) => bail!("the cluster serves no {kind} of {api_version}: apply its CustomResourceDefinition before it"),
+        Err(error) => bail!("cannot ask for {kind}: {}", error_chain(&error)),
+    };
+    let namespace = match resource.scope {
+        gyre_core::grants::Scope::Namespaced => {
+            Some(text("/metadata/namespace")).filter(|text| !text.is_empty()).or(Some("default"))
+        }
+        gyre_core::grants::Scope::Cluster => None,
+    };
+    patch(client, &resource, namespace, name, object)
+        .await
+        .map_err(|error| anyhow!("{kind} {name}: {}", error_chain(&error)))?;
+    Ok(Applied { kind: gvk, key: ObjectKey { namespace: namespace.map(str::to_owned), name: name.to_owned() } })
+}
+
+async fn patch(
+    client: &Client,
+    resource: &Resource,
+    namespace: Option<&str>,
+    name: &str,
+    object: &Value,
+) -> Result<(), kube::Error> {
+    let api: Api<DynamicObject> = resource.api(client, namespace);
+    api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await.map(drop)
+}

@@ -1,0 +1,235 @@
+//! `gyre test`: golden cases in folders.
+//!
+//! A folder with an `expected.yaml` is a case. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
+//! `time.txt` the time of day.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::parallel;
+use super::render::{rendered, to_yaml};
+use crate::cluster::kinds::error_chain;
+use crate::commands::dev;
+use crate::config::Source;
+use crate::plugins::MountArguments;
+use crate::program::Program;
+use crate::replay::diff::unified;
+
+pub(crate) const TEST_EXAMPLES: &str = "\
+Examples:
+  gyre test echo.wasm cases/
+  gyre test echo.wasm cases/ --update          # writes what the plugin does now; look at it with `git diff`
+  gyre test echo.wasm cases/ --filter suspended --junit results.xml
+
+A folder with an expected.yaml is a case; with --update, every folder with objects is one. Its other .yaml, .yml and .json files hold the
+parents and what else the plugin reads; settings.yaml holds its settings, time.txt the time of day (2026-01-01T00:00:00Z if there is none).
+What is compared is all that the host would do: the plan, the children, the status of the parents.
+Exit codes: 0 all cases are as expected, 1 some are not, 2 the arguments are wrong.";
+
+/// The time of day of a case that does not say.
+const START: &str = "2026-01-01T00:00:00Z";
+const EXPECTED: &str = "expected.yaml";
+const SETTINGS: &str = "settings.yaml";
+const TIME: &str = "time.txt";
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArguments {
+    /// The plugin.
+    #[arg(value_name = "PLUGIN")]
+    plugin: PathBuf,
+    /// The folder of the cases' folders.
+    #[arg(value_name = "DIRECTORY")]
+    cases: PathBuf,
+    /// Only cases whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// Write what happens into the cases as what is expected.
+    #[arg(long)]
+    update: bool,
+    /// Write the results to this file, in JUnit's format.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    mount: MountArguments,
+}
+
+struct Case {
+    name: String,
+    folder: PathBuf,
+}
+
+struct Outcome {
+    name: String,
+    took: Duration,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    AsExpected,
+    /// What was expected has been written anew.
+    Updated,
+    /// What is different, or why nothing could be compared.
+    Failed(String),
+}
+
+/// Runs `gyre test`.
+pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let mut mount = arguments.mount.clone();
+    mount.plugins.push(arguments.plugin.clone());
+    let programs = Source::open(&mount)?.programs();
+    let mut cases = Vec::new();
+    find(&arguments.cases, &arguments.cases, arguments.update, &mut cases)?;
+    cases.retain(|case| case.name.contains(&arguments.filter));
+    cases.sort_by(|one, other| one.name.cmp(&other.name));
+    if cases.is_empty() {
+        bail!(
+            "there is no case in {}: make a folder with objects in it, and have --update write its {EXPECTED}",
+            arguments.cases.display()
+        );
+    }
+    let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
+    let failed = report(&outcomes, began)?;
+    if let Some(path) = &arguments.junit {
+        std::fs::write(path, junit(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Folders within folders, too.
+fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut has_objects = false;
+    for entry in entries {
+        let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
+        if path.is_dir() {
+            find(root, &path, update, cases)?;
+        } else {
+            has_objects |= is_of_objects(&path);
+        }
+    }
+    if folder.join(EXPECTED).exists() || (update && has_objects && folder != root) {
+        let name = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
+        cases.push(Case { name, folder: folder.to_owned() });
+    }
+    Ok(())
+}
+
+fn is_of_objects(path: &Path) -> bool {
+    dev::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
+}
+
+fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {
+    let began = Instant::now();
+    let verdict = one(programs, mount, case, update).unwrap_or_else(|error| Verdict::Failed(error_chain(error.as_ref())));
+    Outcome { name: case.name.clone(), took: began.elapsed(), verdict }
+}
+
+fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
+    let read = |name: &str| match std::fs::read_to_string(case.folder.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {name}")),
+    };
+    let time = read(TIME)?.unwrap_or_else(|| START.to_owned());
+    let time: Timestamp = time.trim().parse().map_err(|error| anyhow!("{TIME}: {error}; expected a time such as {START}"))?;
+    let own;
+    let programs = match read(SETTINGS)? {
+        None => programs,
+        Some(text) => {
+            let settings: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{SETTINGS}: not YAML: {error}"))?;
+            own = with_settings(programs, mount, &settings)?;
+            &own
+        }
+    };
+    let mut files = dev::manifests_in(&case.folder)?;
+    files.retain(|path| path.is_file() && is_of_objects(path));
+    let actual = to_yaml(&rendered(programs, dev::read(&files)?, time)?.summary())?;
+    let expected = read(EXPECTED)?.unwrap_or_default();
+    if actual == expected {
+        return Ok(Verdict::AsExpected);
+    }
+    if update {
+        std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
+        return Ok(Verdict::Updated);
+    }
+    Ok(Verdict::Failed(unified(&expected, &actual)))
+}
+
+/// The same programs with other settings, which are checked as those of a mount are.
+fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
+    let mut mount = mount.clone();
+    for program in programs {
+        mount.set(&program.manifest().name, settings);
+    }
+    Ok(Source::open(&mount).with_context(|| SETTINGS.to_owned())?.programs().to_vec())
+}
+
+/// Says what became of the cases; how many failed.
+fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
+    let mut output = std::io::stdout().lock();
+    let mut failed = 0;
+    for Outcome { name, took, verdict } in outcomes {
+        let (word, details) = match verdict {
+            Verdict::AsExpected => ("ok", ""),
+            Verdict::Updated => ("updated", ""),
+            Verdict::Failed(details) => {
+                failed += 1;
+                ("FAILED", details.as_str())
+            }
+        };
+        writeln!(output, "{word:<8} {name} ({} ms)", took.as_millis())?;
+        details.lines().try_for_each(|line| writeln!(output, "         {line}"))?;
+    }
+    let (all, took) = (outcomes.len(), began.elapsed().as_secs_f64());
+    writeln!(output, "{} of {all} cases are as expected, in {took:.2} s", all - failed)?;
+    if failed > 0 {
+        writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
+    }
+    Ok(failed)
+}
+
+fn junit(outcomes: &[Outcome]) -> String {
+    let failures = outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Failed(_))).count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"gyre\" tests=\"{}\" failures=\"{failures}\">\n",
+        outcomes.len()
+    );
+    for Outcome { name, took, verdict } in outcomes {
+        let begin = format!("<testcase classname=\"gyre\" name=\"{}\" time=\"{:.3}\"", escape(name), took.as_secs_f64());
+        match verdict {
+            Verdict::Failed(details) => {
+                text.push_str(&format!(
+                    "{begin}><failure message=\"not as expected\">{}</failure></testcase>\n",
+                    escape(details)
+                ));
+            }
+            Verdict::AsExpected | Verdict::Updated => text.push_str(&format!("{begin}/>\n")),
+        }
+    }
+    text + "</testsuite>\n</testsuites>\n"
+}
+
+/// For XML, which has no place for most control characters.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(letter),
+            _ if letter.is_control() => escaped.push('\u{fffd}'),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}

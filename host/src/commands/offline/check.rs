@@ -1,0 +1,227 @@
+//! `gyre check`: tries to break a plugin, in worlds of its own.
+//!
+//! ```text
+//!   files ──▶ ground ──▶ undisturbed: rests? rests after a restart? ──▶ children, parents
+//!                                                                          │
+//!        ┌──────────────────┬───────────────────┬──────────────────────────┤
+//!        ▼                  ▼                   ▼                          ▼
+//!   child removed,     spec A, B, A        parent deleted          specs drawn from the schema
+//!   changed, finished                                                      │
+//!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
+//!                                     ▼
+//!                      findings; every call made again
+//! ```
+//!
+//! Each experiment has a cluster and a host of its own, so one does not disturb another, and each can be done again alone.
+//! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
+
+mod calls;
+mod compare;
+mod disturb;
+mod draw;
+mod drawn;
+mod experiment;
+mod finding;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::draw::Dice;
+use self::experiment::{Experiment, Found, Ground, Rested};
+use self::finding::{Finding, Flaw};
+use super::parallel;
+use super::plan::Subject;
+use super::render::to_yaml;
+use crate::commands::dev;
+use crate::config::Source;
+use crate::plugins::MountArguments;
+
+pub(crate) const CHECK_EXAMPLES: &str = "\
+Examples:
+  gyre check echo.wasm -f samples/
+  gyre check echo.wasm -f samples/ --cases 1000 --seed 7
+  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to see it again
+  gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
+
+The files hold parents and everything else that the plugin reads. Each call is made again, children are removed, changed and finished,
+specs changed and changed back, parents deleted, and others drawn from the schema of the CRD. Findings are called nondeterministic, restless,
+does-not-converge, spec-not-restored, teardown-does-not-end, trap, deadline, memory, stack, log-flood, too-many-reads, bad-answer,
+outside-manifest, invalid-child, too-slow and too-large.
+Exit codes: 0 nothing was found, 1 something was, 2 the arguments are wrong.";
+
+/// The time of day at which worlds begin, so that each run is like the others.
+const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
+/// A call that fails is tried again so often: enough to see whether it always does.
+const RETRIES: u32 = 3;
+/// More parents are disturbed no differently.
+const MOST_PARENTS: usize = 10;
+/// Specs that a parent is changed to and back from.
+const MOST_SPECS: usize = 3;
+/// Of one flaw so many are told; the others are counted.
+const MOST_TOLD: usize = 3;
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The plugin.
+    #[arg(value_name = "PLUGIN")]
+    plugin: PathBuf,
+    /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// How many specs are drawn from the schema.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    cases: u32,
+    /// What they are drawn by: the same number draws the same specs.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// The time of day at which each world begins [default: 2026-01-01T00:00:00Z].
+    #[arg(long, value_name = "TIME")]
+    time: Option<Timestamp>,
+    /// Write the objects of each finding into this folder.
+    #[arg(long, value_name = "DIRECTORY")]
+    keep: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    mount: MountArguments,
+}
+
+/// Runs `gyre check`.
+pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
+    let mut mount = arguments.mount.clone();
+    mount.plugins.push(arguments.plugin.clone());
+    mount.max_retries = Some(mount.max_retries.unwrap_or(RETRIES));
+    let ground = Ground {
+        programs: Source::open(&mount)?.programs().to_vec(),
+        start: arguments.time.unwrap_or(START),
+        objects: dev::read(&arguments.files)?,
+    };
+    let (mut found, rested) = ground.undisturbed()?;
+    if rested.parents.is_empty() {
+        let kind = ground.programs.first().map(|program| program.manifest().parent.to_string()).unwrap_or_default();
+        bail!("the files hold no {kind} for the plugin to reconcile: add one with -f");
+    }
+    // Other experiments begin with a world at rest.
+    let goes_on = !found.findings.iter().any(|finding| matches!(finding.flaw, Flaw::Fault(_) | Flaw::Restless));
+    if goes_on {
+        let experiments = experiments(&ground, &rested, &arguments);
+        let made = parallel::each(&experiments, |experiment| {
+            ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
+        });
+        for one in made {
+            let one = one?;
+            found.tally.merge(&one.tally);
+            found.findings.extend(one.findings);
+        }
+    }
+    let more = thin_out(&mut found.findings);
+    report(&arguments, &found, more, goes_on)?;
+    Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn experiments(ground: &Ground, rested: &Rested, arguments: &CheckArguments) -> Vec<Experiment> {
+    let mut experiments = disturb::disturbances(rested);
+    let mut dice = Dice::new(arguments.seed);
+    for parent in rested.parents.iter().take(MOST_PARENTS) {
+        let subject = Subject::of(parent);
+        let others = rested.parents.iter().filter(|other| Subject::of(other) != subject).filter_map(|other| other.get("spec"));
+        let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
+        if let Some(schema) = drawn::schema(ground) {
+            while specs.len() < MOST_SPECS
+                && let Some(drawn) = drawn::other_spec(schema, parent, &mut dice)
+            {
+                specs.push(drawn);
+            }
+        }
+        experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
+        experiments.push(Experiment::TornDown(subject));
+    }
+    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize));
+    experiments
+}
+
+/// Leaves some of each flaw; how many others there were.
+fn thin_out(findings: &mut Vec<Finding>) -> usize {
+    let mut kept: Vec<Finding> = Vec::new();
+    let mut others = BTreeSet::new();
+    for finding in findings.drain(..) {
+        // Calls that are tried again say the same again.
+        if kept.iter().any(|other| (other.flaw, &other.what) == (finding.flaw, &finding.what)) {
+            continue;
+        }
+        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_TOLD {
+            kept.push(finding);
+        } else {
+            others.insert((finding.flaw, finding.what));
+        }
+    }
+    kept.sort_by_key(|finding| finding.flaw);
+    *findings = kept;
+    others.len()
+}
+
+fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool) -> anyhow::Result<()> {
+    let mut reproductions = Vec::new();
+    for (number, finding) in (1..).zip(&found.findings) {
+        reproductions.push(reproduction(arguments, number, finding)?);
+    }
+    let findings = found.findings.iter().zip(&reproductions);
+    let mut output = std::io::stdout().lock();
+    if arguments.json {
+        let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(reproduce)).collect();
+        let all = json!({ "tried": found.tally.json(), "complete": goes_on, "findings": findings, "alike": more, "seed": arguments.seed });
+        return writeln!(output, "{all:#}").context("cannot write to standard output");
+    }
+    write!(output, "{}", found.tally)?;
+    for (finding, reproduce) in findings {
+        write!(output, "\n{}", finding.text(reproduce))?;
+    }
+    match found.findings.len() {
+        0 => writeln!(output, "Nothing was found.")?,
+        count => {
+            let alike = if more > 0 { format!(", and {more} more like them") } else { String::new() };
+            writeln!(output, "\n{count} found{alike}.")?;
+        }
+    }
+    if !goes_on {
+        writeln!(output, "The other checks were left out: they begin with a world at rest.")?;
+    }
+    Ok(())
+}
+
+/// The command line that shows a finding; its objects are written where they are to be kept.
+fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<String> {
+    let plugin = arguments.plugin.display();
+    let Some(folder) = &arguments.keep else {
+        let files: Vec<String> = arguments.files.iter().map(|file| format!("-f {}", file.display())).collect();
+        let (files, seed, cases) = (files.join(" "), arguments.seed, arguments.cases);
+        return Ok(format!("gyre check {plugin} {files} --seed {seed} --cases {cases} --keep DIRECTORY writes its objects"));
+    };
+    let file = kept(folder, number, finding)?;
+    let file = file.display();
+    Ok(match finding.flaw {
+        // One call is enough.
+        Flaw::Fault(_) | Flaw::OutsideManifest | Flaw::InvalidChild => format!("gyre render {plugin} -f {file}"),
+        _ => format!("gyre check {plugin} -f {file} --seed {}", arguments.seed),
+    })
+}
+
+fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathBuf> {
+    let file = folder.join(format!("{number}-{}.yaml", finding.flaw.name()));
+    let mut text = format!("# {}\n", finding.case.replace('\n', " "));
+    for object in &finding.objects {
+        text.push_str("---\n");
+        text.push_str(&to_yaml(object)?);
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}

@@ -1,0 +1,367 @@
+//! What somebody else does to a world: to children, specs and parents.
+
+use std::fmt;
+use std::time::Duration;
+
+use gyre_core::manifest::Strategy;
+use gyre_core::response::Child;
+use gyre_devcluster::Controllers;
+use serde_json::{Value, json};
+
+use super::calls::wanted;
+use super::experiment::{Experiment, Found, Ground, Listener, Made, Rested, brief, find, is_of_child, last};
+use super::finding::{Flaw, Tried};
+use super::{Subject, compare};
+use crate::commands::offline::plan::Action;
+use crate::commands::offline::scene::{End, Scene};
+
+/// Of each child: they are much alike.
+const MOST_CHANGES: usize = 3;
+/// So many objects are disturbed one by one; a plugin treats more of them alike.
+const MOST_CHILDREN: usize = 20;
+/// A teardown that takes longer than this never ends. Controllers take a minute at most.
+const TEARDOWN: Duration = Duration::from_secs(300);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// By which children are known that no owner reference can reach.
+const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
+
+/// What somebody does to a child.
+#[derive(Clone, Debug)]
+pub(super) enum Disturbance {
+    Removed,
+    /// A field has another value; null: it is gone.
+    Changed {
+        pointer: String,
+        value: Value,
+    },
+    /// It comes to an end, or to where it serves.
+    Finished {
+        word: &'static str,
+        status: Value,
+    },
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Removed => write!(formatter, "is removed"),
+            Self::Changed { pointer, value: Value::Null } => write!(formatter, "loses {pointer}"),
+            Self::Changed { pointer, value } => write!(formatter, "is changed: {pointer} becomes {}", brief(value)),
+            Self::Finished { word, .. } => write!(formatter, "becomes {word}"),
+        }
+    }
+}
+
+/// What can be done to the children of a world at rest.
+pub(super) fn disturbances(rested: &Rested) -> Vec<Experiment> {
+    let mut experiments = Vec::new();
+    for child in rested.children.iter().take(MOST_CHILDREN) {
+        let mut all = vec![Disturbance::Removed];
+        all.extend(ends(child));
+        // What is made once is not touched again, whoever changes it.
+        if child.strategy != Strategy::CreateOnly {
+            all.extend(changes(child));
+        }
+        experiments.extend(all.into_iter().map(|disturbance| Experiment::Disturbed(child.subject.clone(), disturbance)));
+    }
+    experiments
+}
+
+fn changes(child: &Made) -> Vec<Disturbance> {
+    let leaves = compare::leaves(&child.desired);
+    let (labels, fields): (Vec<_>, Vec<_>) = leaves.into_iter().partition(|leaf| leaf.starts_with("/metadata/"));
+    let gone = labels.into_iter().take(1).map(|pointer| Disturbance::Changed { pointer, value: Value::Null });
+    let other = |pointer: String| {
+        let value = match child.live.pointer(&pointer)? {
+            Value::String(text) => json!(format!("{text}-changed")),
+            Value::Number(number) => json!(number.as_i64()?.checked_add(1)?),
+            Value::Bool(is) => json!(!is),
+            _ => return None,
+        };
+        Some(Disturbance::Changed { pointer, value })
+    };
+    gone.chain(fields.into_iter().filter_map(other).take(MOST_CHANGES)).collect()
+}
+
+fn ends(child: &Made) -> Vec<Disturbance> {
+    let condition = |kind: &str| json!([{ "type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let times = "2026-01-01T00:00:00Z";
+    let statuses = match child.subject.kind.as_str() {
+        "Job" => vec![
+            (
+                "complete",
+                json!({ "startTime": times, "completionTime": times, "succeeded": 1, "conditions": condition("Complete") }),
+            ),
+            ("failed", json!({ "startTime": times, "failed": 1, "conditions": condition("Failed") })),
+        ],
+        "Pod" => vec![
+            ("Running", json!({ "phase": "Running" })),
+            ("Succeeded", json!({ "phase": "Succeeded" })),
+            ("Failed", json!({ "phase": "Failed" })),
+        ],
+        "Deployment" => {
+            let replicas = child.live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+            let all = json!({ "replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas, "updatedReplicas": replicas });
+            vec![("available", all)]
+        }
+        "PersistentVolumeClaim" => vec![("Bound", json!({ "phase": "Bound" }))],
+        _ => Vec::new(),
+    };
+    statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
+}
+
+/// Why a child is not as it should be in the end; none: it is, or nobody can say.
+enum Verdict {
+    Fine,
+    Unsure,
+    Wrong(String),
+}
+
+impl Ground {
+    pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<Found> {
+        let case = format!("{child} {disturbance}");
+        let mut found = Found::default();
+        let scene = self.scene(Controllers::Absent)?;
+        let listener = Listener::new();
+        let happens = async {
+            scene.rest().await;
+            let before = self.rested(&scene, &listener.calls()).await?;
+            scene.actions();
+            let Some(made) = before.children.iter().find(|made| made.subject == *child) else { return Ok(None) };
+            if !disturb(&scene, made, disturbance).await {
+                return Ok(None);
+            }
+            let end = scene.rest().await;
+            anyhow::Ok(Some((made.clone(), before, end)))
+        };
+        let happened = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        let Some((made, before, end)) = happened else { return Ok(found) };
+        found.tally.add(Tried::Disturbances, 1);
+        let actions = scene.actions();
+        if end == End::Restless {
+            found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
+        }
+        found.judge(self, &listener, &case);
+        if !matches!(disturbance, Disturbance::Finished { .. }) {
+            match self.verdict(&scene, &made, &before, &listener, &actions).await? {
+                Verdict::Fine => {}
+                Verdict::Unsure => found.tally.add(Tried::Unsure, 1),
+                Verdict::Wrong(what) => found.add(Flaw::DoesNotConverge, &case, what, self.all()),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn verdict(
+        &self,
+        scene: &Scene,
+        made: &Made,
+        before: &Rested,
+        listener: &Listener,
+        actions: &[Action],
+    ) -> anyhow::Result<Verdict> {
+        let Made { subject, strategy, desired, live } = made;
+        let owned = self.owned(scene).await?;
+        if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
+            return Ok(Verdict::Unsure);
+        }
+        if let Some(after) = owned.get(subject) {
+            let lost = compare::lost(desired, live, after);
+            return Ok(if lost.is_empty() || *strategy == Strategy::CreateOnly {
+                Verdict::Fine
+            } else {
+                Verdict::Wrong(format!("It stays as somebody changed it.\n{}", lost.join("\n")))
+            });
+        }
+        let calls = listener.calls();
+        let says_why = last(&calls).values().any(|call| {
+            let is_kept = |child: &Child| matches!(child, Child::Keep(kept) if kept.kind.kind == subject.kind && kept.key.name == subject.name);
+            call.answer.result.is_err() || wanted(call).iter().any(is_kept)
+        });
+        let parents = scene.parents(&self.programs).await?;
+        let statuses = |parents: &[Value]| parents.iter().map(|parent| parent.get("status").cloned()).collect::<Vec<_>>();
+        Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
+            Verdict::Fine
+        } else {
+            Verdict::Wrong("It is not made again, and the status of its parent says nothing of it.".to_owned())
+        })
+    }
+
+    pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
+        let case = format!("the spec of {parent} becomes {}, and then what it was", brief(other));
+        let mut found = Found::default();
+        let scene = self.scene(Controllers::Absent)?;
+        let listener = Listener::new();
+        let happens = async {
+            scene.rest().await;
+            let before = self.rested(&scene, &listener.calls()).await?;
+            let spec =
+                before.parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.get("spec"));
+            let Some(spec) = spec.cloned() else { return Ok(None) };
+            if self.set_spec(&scene, parent, other.clone()).await.is_err() {
+                return Ok(None);
+            }
+            scene.rest().await;
+            scene.actions();
+            self.set_spec(&scene, parent, spec).await?;
+            let end = scene.rest().await;
+            anyhow::Ok(Some((before, end)))
+        };
+        let happened = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        let Some((before, end)) = happened else {
+            found.tally.add(Tried::NotDrawn, 1);
+            return Ok(found);
+        };
+        found.tally.add(Tried::Specs, 1);
+        let actions = scene.actions();
+        if end == End::Restless {
+            found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
+        }
+        found.judge(self, &listener, &case);
+        // A fault comes of that spec alone.
+        for finding in found.findings.iter_mut().filter(|finding| matches!(finding.flaw, Flaw::Fault(_))) {
+            for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
+                object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
+            }
+        }
+        let calls = listener.calls();
+        let fails = last(&calls).values().any(|call| call.answer.result.is_err());
+        let is_refused = actions.iter().any(|action| is_of_child(action) && action.refusal.is_some());
+        if fails || is_refused {
+            found.tally.add(Tried::Unsure, 1);
+            return Ok(found);
+        }
+        let lines = self.differs(&scene, &before, &listener).await?;
+        if !lines.is_empty() {
+            let what = format!("Its children are not what they were.\n{}", lines.join("\n"));
+            found.add(Flaw::SpecNotRestored, &case, what, self.all());
+        }
+        Ok(found)
+    }
+
+    /// What is not as it was.
+    async fn differs(&self, scene: &Scene, before: &Rested, listener: &Listener) -> anyhow::Result<Vec<String>> {
+        let owned = self.owned(scene).await?;
+        let calls = listener.calls();
+        let mut lines = Vec::new();
+        for made in &before.children {
+            match owned.get(&made.subject) {
+                None => lines.push(format!("{} is gone.", made.subject)),
+                Some(after) if made.strategy != Strategy::CreateOnly => {
+                    lines.extend(
+                        compare::lost(&made.desired, &made.live, after)
+                            .iter()
+                            .map(|field| format!("{}: {field}", made.subject)),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        for (subject, call) in last(&calls) {
+            for child in wanted(call) {
+                let Child::Apply(desired) = child else { continue };
+                let there = find(&owned, &Value::Object(desired.clone()), &subject);
+                if let Some((there, _)) = there.filter(|(there, _)| !before.children.iter().any(|made| made.subject == **there))
+                {
+                    lines.push(format!("{there} was not there before."));
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn set_spec(&self, scene: &Scene, parent: &Subject, spec: Value) -> anyhow::Result<()> {
+        for program in &self.programs {
+            let objects = scene.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
+            let Some(mut object) = objects.into_iter().find(|object| Subject::of(object) == *parent) else { continue };
+            let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1);
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("spec".to_owned(), spec.clone());
+            }
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.insert("generation".to_owned(), json!(generation.saturating_add(1)));
+            }
+            scene.put(object)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn torn_down(&self, parent: &Subject) -> anyhow::Result<Found> {
+        let case = format!("{parent} is deleted");
+        let mut found = Found::default();
+        let scene = self.scene(Controllers::Run)?;
+        let controllers = tokio::spawn(scene.controllers());
+        let listener = Listener::new();
+        let happens = async {
+            scene.rest().await;
+            let parents = scene.parents(&self.programs).await?;
+            let uid =
+                parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
+            let uid = uid.and_then(Value::as_str).unwrap_or_default();
+            scene.delete(parent).await?;
+            let began = tokio::time::Instant::now();
+            loop {
+                let left = self.left(&scene, parent, uid).await?;
+                if left.is_empty() || began.elapsed() >= TEARDOWN {
+                    return anyhow::Ok(left);
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        let left = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        controllers.abort();
+        found.tally.add(Tried::Teardowns, 1);
+        found.judge(self, &listener, &case);
+        if !left.is_empty() {
+            let minutes = TEARDOWN.as_secs() / 60;
+            let what = format!("After {minutes} minutes there still is:\n{}", left.join("\n"));
+            found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
+        }
+        Ok(found)
+    }
+
+    /// What there still is of a parent that was deleted.
+    async fn left(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+        let mut left = Vec::new();
+        for object in scene.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
+            let finalizers = object.pointer("/metadata/finalizers").unwrap_or(&Value::Null);
+            left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
+        }
+        for (subject, object) in self.owned(scene).await? {
+            if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) {
+                left.push(subject.to_string());
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Files may leave out a namespace.
+fn is_named(object: &Value, subject: &Subject) -> bool {
+    let own = Subject::of(object);
+    (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
+}
+
+/// Whether it could be done.
+async fn disturb(scene: &Scene, made: &Made, disturbance: &Disturbance) -> bool {
+    let mut object = made.live.clone();
+    match disturbance {
+        Disturbance::Removed => return scene.delete(&made.subject).await.is_ok(),
+        Disturbance::Changed { pointer, value: Value::Null } => {
+            let Some((outer, name)) = pointer.rsplit_once('/') else { return false };
+            let name = name.replace("~1", "/").replace("~0", "~");
+            let Some(fields) = object.pointer_mut(outer).and_then(Value::as_object_mut) else { return false };
+            fields.remove(&name);
+        }
+        Disturbance::Changed { pointer, value } => {
+            let Some(field) = object.pointer_mut(pointer) else { return false };
+            *field = value.clone();
+        }
+        Disturbance::Finished { status, .. } => {
+            let Some(fields) = object.as_object_mut() else { return false };
+            fields.insert("status".to_owned(), status.clone());
+        }
+    }
+    scene.put(object).is_ok()
+}

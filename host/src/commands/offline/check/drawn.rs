@@ -1,0 +1,146 @@
+//! Parents that nobody wrote, drawn from the schema of their kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_devcluster::Controllers;
+use serde_json::{Value, json};
+
+use super::draw::{self, Dice};
+use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_form, is_of_child};
+use super::finding::{Flaw, Tried};
+use super::{Subject, calls, compare};
+use crate::commands::offline::scene::End;
+use crate::record::CallRecord;
+
+/// So many drawn parents share a world.
+const BATCH: usize = 10;
+/// A spec that is drawn the same way so often and never differs has nothing to draw.
+const TRIES: usize = 20;
+
+/// The schema of the spec of the plugin's parents, if the plugin or the files bring one.
+pub(super) fn schema(ground: &Ground) -> Option<&Value> {
+    let manifest = ground.programs.first()?.manifest();
+    let brought = manifest.crds.iter();
+    let given = ground.objects.iter().map(|(_, object)| object);
+    let definitions =
+        brought.chain(given.filter(|object| object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")));
+    let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
+    let mut of_kind = definitions.filter(|definition| {
+        is_text(definition, "/spec/group", &manifest.parent.group)
+            && is_text(definition, "/spec/names/kind", &manifest.parent.kind)
+    });
+    let versions = of_kind.next()?.pointer("/spec/versions")?.as_array()?;
+    let version = versions.iter().find(|version| is_text(version, "/name", &manifest.parent.version))?;
+    version.pointer("/schema/openAPIV3Schema")
+}
+
+/// A spec for a parent like that one.
+pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
+    let known = schema.pointer("/properties/spec");
+    // A kind that takes any fields has them in its spec.
+    let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    draw::value(known.unwrap_or(&open), sample.get("spec"), dice)
+}
+
+/// Another spec than its own, to be changed to; none: there is none.
+pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
+    (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
+}
+
+/// So many parents, in worlds of some each.
+pub(super) fn experiments(ground: &Ground, parents: &[Value], seed: u64, cases: usize) -> Vec<Experiment> {
+    let Some(schema) = schema(ground) else { return Vec::new() };
+    let mut dice = Dice::new(seed);
+    let mut drawn = Vec::new();
+    for (number, sample) in (0..cases).zip(parents.iter().cycle()) {
+        let Some(spec) = spec(schema, sample, &mut dice) else { continue };
+        let subject = Subject::of(sample);
+        let mut metadata = json!({ "name": format!("drawn-{number}") });
+        if let (Some(namespace), Some(fields)) = (subject.namespace, metadata.as_object_mut()) {
+            fields.insert("namespace".to_owned(), Value::from(namespace));
+        }
+        drawn.push(json!({ "apiVersion": subject.api_version, "kind": subject.kind, "metadata": metadata, "spec": spec }));
+    }
+    drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect()
+}
+
+impl Ground {
+    pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<Found> {
+        let mut found = Found::default();
+        let scene = self.scene(Controllers::Absent)?;
+        let own: BTreeSet<Subject> = scene.parents(&self.programs).await?.iter().map(Subject::of).collect();
+        let others: Vec<Value> =
+            self.objects.iter().filter(|(_, object)| !is_one_of(&own, object)).map(|(_, object)| object.clone()).collect();
+        let mut world = World { others, drawn: Vec::new() };
+        for parent in parents {
+            let tried = if scene.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
+            found.tally.add(tried, 1);
+            if tried == Tried::Drawn {
+                world.drawn.push(parent);
+            }
+        }
+        let listener = Listener::new();
+        let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
+        let actions = scene.actions();
+        let mut calls: BTreeMap<Subject, Vec<Arc<CallRecord>>> = BTreeMap::new();
+        for call in listener.calls() {
+            calls.entry(calls::parent(&call)).or_default().push(call);
+        }
+        for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
+            let Some(program) = self.programs.first() else { continue };
+            let (remarks, made) = calls::remarks(&program.plugin, calls);
+            found.tally.add(Tried::Calls, made);
+            for remark in remarks {
+                found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
+            }
+        }
+        if end == End::Restless {
+            let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
+            found.add(Flaw::Restless, "specs drawn from the schema", compare::flapping(&actions), all);
+        }
+        for action in actions.iter().filter(|action| is_of_child(action)) {
+            // A spec may well ask for what cannot be, but names and labels are the plugin's to make.
+            let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
+                continue;
+            };
+            let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
+            let what = format!("The API server refuses the child {}: {refusal}.", action.subject);
+            found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
+        }
+        Ok(found)
+    }
+}
+
+/// What is there, beside what the plugin makes.
+struct World<'a> {
+    /// What the files have, but for their parents.
+    others: Vec<Value>,
+    drawn: Vec<&'a Value>,
+}
+
+impl World<'_> {
+    fn parent(&self, name: &str) -> Option<&Value> {
+        self.drawn.iter().copied().find(|parent| parent.pointer("/metadata/name").is_some_and(|known| known == name))
+    }
+
+    fn objects(&self, name: &str) -> Vec<Value> {
+        self.others.iter().chain(self.parent(name)).cloned().collect()
+    }
+
+    fn case(&self, name: &str) -> String {
+        let spec = self.parent(name).and_then(|parent| parent.get("spec")).map(brief).unwrap_or_default();
+        format!("{name}, drawn from the schema: {spec}")
+    }
+}
+
+fn is_one_of(subjects: &BTreeSet<Subject>, object: &Value) -> bool {
+    let mut subject = Subject::of(object);
+    let is_there = subjects.contains(&subject);
+    subject.namespace = Some("default".to_owned());
+    is_there || subjects.contains(&subject)
+}
+
+fn is_about_metadata(refusal: &str) -> bool {
+    refusal.contains(" metadata.name") || refusal.contains(" metadata.labels") || refusal.contains(" metadata.annotations")
+}

@@ -1,0 +1,180 @@
+//! `gyre render`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::plan::{Action, Verb};
+use super::scene::{Done, End, Scene, simulate};
+use crate::commands::dev;
+use crate::config::Source;
+use crate::plugins::MountArguments;
+use crate::program::Program;
+
+pub(crate) const RENDER_EXAMPLES: &str = "\
+Examples:
+  gyre render echo.wasm -f echo.yaml
+  gyre render echo.wasm -f echo.yaml | kubectl diff -f -
+  gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what comes after its Job
+  gyre render website.wasm -f site.yaml -f template.yaml --time 2026-01-01T09:00:00Z -o json
+
+The files hold the plugin's parents and everything else that it reads. Objects keep the UIDs, owners and statuses that they have there;
+an owner may be named without its UID. The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the
+host would do until it rests, events, and the status of the parents.
+Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments are wrong.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RenderArguments {
+    /// The plugin; more come with --plugin.
+    #[arg(value_name = "PLUGIN")]
+    plugin: Option<PathBuf>,
+    /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The time of day [default: now].
+    #[arg(long, value_name = "TIME")]
+    time: Option<Timestamp>,
+    /// In which form.
+    #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
+    output: Format,
+    #[command(flatten)]
+    mount: MountArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Yaml,
+    Json,
+}
+
+/// What a host did to objects, and what came of them.
+pub(super) struct Rendered {
+    pub(super) done: Done,
+    /// The parents, as they are afterwards.
+    pub(super) parents: Vec<Value>,
+}
+
+/// Runs `gyre render`.
+pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
+    let RenderArguments { plugin, files, time, output, mut mount } = arguments;
+    mount.plugins.extend(plugin);
+    if mount.is_empty() {
+        crate::cli::missing("<PLUGIN> (or --plugin, --plugin-dir, --config)");
+    }
+    let programs = Source::open(&mount)?.programs();
+    let objects = dev::read(&files)?;
+    let rendered = rendered(&programs, objects, time.unwrap_or_else(Timestamp::now))?;
+    let text = match output {
+        Format::Yaml => rendered.yaml()?,
+        Format::Json => serde_json::to_string_pretty(&rendered.json()).context("cannot write JSON")? + "\n",
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    Ok(if rendered.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Puts the objects into a cluster of their own, and has a host do what the programs want.
+///
+/// # Errors
+///
+/// What is wrong with an object, after the name of its file.
+pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
+    simulate(async {
+        let scene = Scene::new(programs, time)?;
+        scene.put_all(objects)?;
+        let done = scene.run(programs).await?;
+        let parents = scene.parents(programs).await?;
+        Ok(Rendered { done, parents })
+    })?
+}
+
+impl Rendered {
+    /// The children as they were last written, in the order of their first.
+    fn children(&self) -> Vec<&Value> {
+        let mut children: Vec<&Action> = Vec::new();
+        let parents: Vec<_> = self.parents.iter().map(super::plan::Subject::of).collect();
+        for action in &self.done.actions {
+            let is_written = matches!(action.verb, Verb::Create | Verb::Update) && action.refusal.is_none();
+            if !is_written || parents.contains(&action.subject) {
+                continue;
+            }
+            match children.iter_mut().find(|child| child.subject == action.subject) {
+                Some(child) => *child = action,
+                None => children.push(action),
+            }
+        }
+        children.into_iter().map(|action| &action.object).collect()
+    }
+
+    /// Each parent's name and status.
+    fn statuses(&self) -> Vec<Value> {
+        let of = |parent: &Value| {
+            let subject = super::plan::Subject::of(parent);
+            let status = parent.get("status").cloned().unwrap_or_default();
+            json!({ "object": subject.to_string(), "status": status })
+        };
+        self.parents.iter().map(of).collect()
+    }
+
+    fn is_fine(&self) -> bool {
+        let is_bad = |action: &Action| {
+            let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
+            is_warning || action.refusal.is_some()
+        };
+        self.done.end == End::Rests && !self.done.actions.iter().any(is_bad)
+    }
+
+    /// All of it, for people and golden files.
+    pub(super) fn summary(&self) -> Value {
+        let plan: Vec<String> = self.done.actions.iter().map(|action| action.to_string()).collect();
+        let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
+        if self.done.end == End::Restless
+            && let Some(fields) = summary.as_object_mut()
+        {
+            fields.insert("rests".to_owned(), Value::from(false));
+        }
+        summary
+    }
+
+    fn json(&self) -> Value {
+        let plan: Vec<Value> = self.done.actions.iter().map(Action::json).collect();
+        let rests = self.done.end == End::Rests;
+        json!({ "plan": plan, "children": self.children(), "parents": self.parents, "rests": rests })
+    }
+
+    fn yaml(&self) -> anyhow::Result<String> {
+        let mut text = String::from("# plan:\n");
+        for action in &self.done.actions {
+            text.push_str(&format!("#   {action}\n"));
+        }
+        if self.done.actions.is_empty() {
+            text.push_str("#   nothing: all is as it should be\n");
+        }
+        if self.done.end == End::Restless {
+            text.push_str("# It never comes to rest: the plan is cut short.\n");
+        }
+        for status in self.statuses() {
+            let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
+            text.push_str(&format!("# status of {object}:\n"));
+            let yaml = to_yaml(status.get("status").unwrap_or(&Value::Null))?;
+            yaml.lines().for_each(|line| text.push_str(&format!("#   {line}\n")));
+        }
+        for child in self.children() {
+            text.push_str("---\n");
+            text.push_str(&to_yaml(child)?);
+        }
+        Ok(text)
+    }
+}
+
+pub(super) fn to_yaml(value: &Value) -> anyhow::Result<String> {
+    let mut text = serde_saphyr::to_string(value).context("cannot write YAML")?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}

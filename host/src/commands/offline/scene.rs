@@ -1,0 +1,243 @@
+//! A cluster that holds what files say, and a host that works on it until it rests.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use gyre_core::object::GroupVersionKind;
+use gyre_devcluster::server::Origin;
+use gyre_devcluster::{Cluster, Controllers, Server, Service};
+use jiff::Timestamp;
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
+use serde_json::Value;
+
+use super::journal::Journal;
+use super::live;
+use super::plan::{Action, Subject};
+use crate::clock::Clock;
+use crate::cluster::kinds;
+use crate::host::{self, Calls, Options};
+use crate::program::Program;
+use crate::record::Recordings;
+
+/// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
+const QUIET: Duration = Duration::from_secs(2);
+/// A host that does not rest by then never does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// See the module's documentation.
+pub(super) struct Scene {
+    cluster: Cluster,
+    journal: Journal,
+    clock: Clock,
+}
+
+/// What a host did.
+pub(super) struct Done {
+    pub(super) actions: Vec<Action>,
+    pub(super) end: End,
+}
+
+/// Whether it came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Rests,
+    /// It goes on writing for ever.
+    Restless,
+}
+
+/// Runs something in time of its own, which jumps to the next timer when nobody can run.
+pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    Ok(runtime.context("cannot start a simulation")?.block_on(simulation))
+}
+
+impl Scene {
+    /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
+    pub(super) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
+        Self::with_controllers(programs, start, Controllers::Absent)
+    }
+
+    /// As [`Self::new`]; what controllers there are act while [`Self::controllers`] is polled. Pods never run.
+    pub(super) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
+        let options = gyre_devcluster::Options { controllers, pod_run_time: None, ..gyre_devcluster::Options::default() };
+        let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
+        let journal = Journal::new(Service::new(cluster.clone()));
+        let scene = Self { cluster, journal, clock: Clock::simulated(start) };
+        scene.put_definitions(programs)?;
+        Ok(scene)
+    }
+
+    /// Has the cluster serve what these programs bring.
+    pub(super) fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
+        for program in programs {
+            for crd in &program.manifest().crds {
+                self.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an object there as it is.
+    ///
+    /// # Errors
+    ///
+    /// What its kind has against it.
+    pub(super) fn put(&self, object: Value) -> anyhow::Result<()> {
+        self.restore(Origin::Written, object)
+    }
+
+    fn restore(&self, origin: Origin, object: Value) -> anyhow::Result<()> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let named = format!("{} {}", text("/kind"), text("/metadata/name"));
+        let now = self.cluster.now();
+        self.cluster
+            .with_server(|server: &mut Server| server.restore(now, origin, object))
+            .map_err(|error| anyhow!("{named}: {error}"))
+    }
+
+    /// Puts objects there, each with the name of its file. Owners come before what they own, so that they can be named without their UIDs.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::put`], after the name of the file.
+    pub(super) fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        self.restore_all(Origin::Written, objects)
+    }
+
+    /// As [`Self::put_all`], of objects that another API server has: it may know of more fields, and of fewer rules.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::put_all`].
+    pub(super) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        self.restore_all(Origin::Stored, objects)
+    }
+
+    fn restore_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
+        // What defines kinds comes first of all.
+        let rank = |object: &Value| match object.get("kind").and_then(Value::as_str) {
+            Some("CustomResourceDefinition") => 0,
+            _ if is_owned(object) => 2,
+            _ => 1,
+        };
+        let mut objects = objects;
+        objects.sort_by_key(|(_, object)| rank(object));
+        for (file, object) in objects {
+            self.restore(origin, object).context(file)?;
+        }
+        Ok(())
+    }
+
+    /// The objects that the programs reconcile, as they are now.
+    pub(super) async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
+        let mut parents = Vec::new();
+        for program in programs {
+            for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
+                if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+                    metadata.remove("managedFields");
+                }
+                parents.push(object);
+            }
+        }
+        Ok(parents)
+    }
+
+    /// The objects of a kind, as they are now; none if it is not served.
+    pub(super) async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
+        let client = self.client();
+        let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
+        live::list(&client, &resource, None, parameters).await
+    }
+
+    /// Deletes an object, as somebody with kubectl does.
+    pub(super) async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
+        let client = self.client();
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let Some(resource) = kinds::find(&client, &kind).await? else { return Ok(()) };
+        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
+        Ok(())
+    }
+
+    /// What looks after garbage and the like, if there is anybody.
+    pub(super) fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.cluster.controllers()
+    }
+
+    /// For others than the host: nothing that they send is in the journal.
+    fn client(&self) -> Client {
+        Client::new(Service::new(self.cluster.clone()), "default")
+    }
+
+    /// Has a host do what these programs want, until it rests.
+    pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
+        let until_it_rests = async {
+            let end = self.rest().await;
+            // Before it is stopped: what it does then is not what was asked.
+            Done { actions: self.actions(), end }
+        };
+        self.hosted(programs, Recordings::default(), until_it_rests).await
+    }
+
+    /// Has a host do what these programs want while something else happens, and stops it then.
+    pub(super) async fn hosted<T>(
+        &self,
+        programs: &[Program],
+        recordings: Recordings,
+        meanwhile: impl Future<Output = T>,
+    ) -> anyhow::Result<T> {
+        let options = Options {
+            instance: "gyre-offline".to_owned(),
+            clock: self.clock.clone(),
+            calls: Calls::Inline,
+            recordings,
+            ..Options::default()
+        };
+        let client = Client::new(self.journal.clone(), "default");
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let mut host = std::pin::pin!(host::run(client, host::fixed(programs.to_vec()), options, stopped));
+        let happened = tokio::select! {
+            biased;
+            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
+            happened = meanwhile => happened,
+        };
+        drop(stop);
+        // What it does on its way out is nobody's business, as long as it is gone before another one comes.
+        let _ = tokio::time::timeout(PATIENCE, host).await;
+        Ok(happened)
+    }
+
+    /// What the host did since this was last asked.
+    pub(super) fn actions(&self) -> Vec<Action> {
+        settled(self.journal.take().iter().filter_map(Action::of).collect())
+    }
+
+    /// Waits until the host that is running rests.
+    pub(super) async fn rest(&self) -> End {
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < PATIENCE {
+            let quiet = self.journal.last().max(began).elapsed();
+            if quiet >= QUIET {
+                return End::Rests;
+            }
+            tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
+        }
+        End::Restless
+    }
+}
+
+/// Without attempts that were refused and then made again with success, as those are that take back what somebody has edited.
+fn settled(actions: Vec<Action>) -> Vec<Action> {
+    let is_made_good = |index: usize, action: &Action| {
+        let later = actions.get(index + 1..).unwrap_or_default();
+        later.iter().any(|other| other.refusal.is_none() && other.subject == action.subject && other.object == action.object)
+    };
+    let is_kept = |(index, action): (usize, &Action)| action.refusal.is_none() || !is_made_good(index, action);
+    let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
+    actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
+}

@@ -1,0 +1,391 @@
+//! What a deployment has to be permitted: the rules of the Roles and ClusterRoles that its programs need, and no more.
+//!
+//! | for | verbs |
+//! |---|---|
+//! | parents | `list`, `watch`; `get` (the look before a child is made anew); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
+//! | children | `list`, `watch`; of kinds that are granted also `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
+//! | what is read | `list`, `watch` |
+//! | events | `create` |
+//! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
+//!
+//! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
+//! must be permitted to impersonate it.
+//!
+//! `list` beside each `watch` is for API servers that do not stream lists. Whether a plugin puts children into other namespaces than their
+//! parents', its manifest does not say, and so it has to be told: [`Far::Expected`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyre_core::grants::{Namespaces, Scope as KindScope};
+use gyre_core::object::GroupVersionKind;
+use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
+use serde_json::{Map, Value, json};
+
+use crate::leadership::election::Scope;
+use crate::mounts::inventory::Place;
+use crate::program::{Program, ServiceAccount};
+
+/// The resource that a kind is served as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    plural: String,
+    scope: KindScope,
+    status: Status,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Subresource,
+    Field,
+    /// Its controller's, which is none of ours.
+    Foreign,
+}
+
+/// Kinds whose resources are known without a cluster: Kubernetes' own, and those of CustomResourceDefinitions.
+pub(crate) struct Known {
+    builtin: Kinds,
+    custom: BTreeMap<(String, String), Served>,
+}
+
+/// Why rules cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    /// A kind that is neither Kubernetes' own nor brought by a plugin.
+    #[error("the mount {mount} needs {kind}, of which the resource is not known: give its CustomResourceDefinition with --crd")]
+    UnknownKind {
+        /// The mount.
+        mount: String,
+        /// The kind.
+        kind: GroupVersionKind,
+    },
+    /// Roles alone cannot give it.
+    #[error("{what} cannot be had with Roles alone (--namespaced): {remedy}")]
+    NotNamespaced {
+        /// What it is.
+        what: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+}
+
+impl Known {
+    /// Kubernetes' own kinds, and those of these CustomResourceDefinitions. What is no such definition is passed over.
+    pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
+        Self { builtin: Kinds::builtin(), custom: definitions.filter_map(custom).collect() }
+    }
+
+    fn find(&self, mount: &str, kind: &GroupVersionKind) -> Result<Served, Error> {
+        if let Some(served) = self.custom.get(&(kind.group.clone(), kind.kind.clone())) {
+            return Ok(served.clone());
+        }
+        let builtin = self.builtin.by_kind(&kind.api_version(), &kind.kind);
+        let builtin = builtin.ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })?;
+        Ok(Served {
+            plural: builtin.resource.plural.to_string(),
+            scope: match builtin.scope {
+                BuiltinScope::Namespaced => KindScope::Namespaced,
+                BuiltinScope::Cluster => KindScope::Cluster,
+            },
+            status: if builtin.has(Subresource::Status) { Status::Foreign } else { Status::Field },
+        })
+    }
+}
+
+fn custom(definition: &Value) -> Option<((String, String), Served)> {
+    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array)?;
+    let has_status = versions.iter().any(|version| version.pointer("/subresources/status").is_some());
+    let served = Served {
+        plural: text("/spec/names/plural")?,
+        scope: if text("/spec/scope")? == "Cluster" { KindScope::Cluster } else { KindScope::Namespaced },
+        status: if has_status { Status::Subresource } else { Status::Field },
+    };
+    Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
+}
+
+/// Who is permitted something. The host comes first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// The service account that the host runs as.
+    Host,
+    /// One that it impersonates.
+    Impersonated(ServiceAccount),
+}
+
+/// Where. A ClusterRole comes before Roles.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Where {
+    Everywhere,
+    In(String),
+}
+
+/// A resource, perhaps only objects of these names.
+type Resource = (String, String, Vec<String>);
+
+/// Everything that is to be permitted.
+#[derive(Default)]
+pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
+
+/// The leases that replicas stand for.
+#[derive(Clone, Debug)]
+pub(crate) struct Leases {
+    /// Where they are.
+    pub(crate) namespace: String,
+    /// What the one is called, or what the names of all begin with.
+    pub(crate) name: String,
+    /// Whether there is one.
+    pub(crate) scope: Scope,
+}
+
+/// Whether a mount writes children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Children {
+    Some,
+    None,
+}
+
+/// Whether its parents hold finalizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finalizers {
+    Held,
+    None,
+}
+
+/// Whether plugins put children into other namespaces than their parents': then parents hold finalizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Far {
+    Expected,
+    Unexpected,
+}
+
+/// What a deployment is, besides its programs.
+#[derive(Clone, Debug)]
+pub(crate) struct Deployment {
+    /// Where its inventory is kept; none: nowhere.
+    pub(crate) inventory: Option<Place>,
+    /// Its leases; none: it is alone.
+    pub(crate) leases: Option<Leases>,
+    /// Whether it asks who may look at its metrics.
+    pub(crate) reviews: Reviews,
+    /// Where its children are.
+    pub(crate) far: Far,
+}
+
+/// Whether a host has the API server say who a token is, and what they may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reviews {
+    Asked,
+    Never,
+}
+
+impl Permissions {
+    /// What these programs need in this deployment.
+    ///
+    /// # Errors
+    ///
+    /// A kind whose resource is not known.
+    pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
+        let mut permissions = Self::default();
+        for program in programs {
+            permissions.add_program(program, known, deployment.far)?;
+        }
+        let own = |namespace: &str| (Subject::Host, Where::In(namespace.to_owned()));
+        if let Some(Place { namespace, name }) = &deployment.inventory {
+            permissions.add(&own(namespace), ("", "configmaps", &[]), &["create"]);
+            permissions.add(&own(namespace), ("", "configmaps", &[name]), &["get", "update"]);
+        }
+        let mut lease = |namespace: &str, names: &[&str], verbs: &[&'static str]| {
+            permissions.add(&own(namespace), ("coordination.k8s.io", "leases", names), verbs);
+        };
+        match &deployment.leases {
+            Some(Leases { namespace, name, scope: Scope::Host }) => {
+                lease(namespace, &[], &["create"]);
+                lease(namespace, &[name], &["get", "update"]);
+            }
+            // Their names are those of mounts and replicas, which come and go.
+            Some(Leases { namespace, scope: Scope::Mount, .. }) => {
+                lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
+            }
+            None => {}
+        }
+        if deployment.reviews == Reviews::Asked {
+            let host = (Subject::Host, Where::Everywhere);
+            permissions.add(&host, ("authentication.k8s.io", "tokenreviews", &[]), &["create"]);
+            permissions.add(&host, ("authorization.k8s.io", "subjectaccessreviews", &[]), &["create"]);
+        }
+        Ok(permissions)
+    }
+
+    fn add_program(&mut self, program: &Program, known: &Known, far: Far) -> Result<(), Error> {
+        let manifest = program.manifest();
+        let parent = known.find(&program.name, &manifest.parent)?;
+        let children: Vec<(&GroupVersionKind, Served)> = manifest
+            .children
+            .iter()
+            .map(|child| Ok((&child.kind, known.find(&program.name, &child.kind)?)))
+            .collect::<Result<_, _>>()?;
+        // What is in no namespace is none of a mount's that is confined to some.
+        let is_written = |(kind, served): &&(&GroupVersionKind, Served)| {
+            let is_within = served.scope == KindScope::Namespaced || program.namespaces == Namespaces::All;
+            program.grants.child(kind).is_some() && is_within
+        };
+        let written: Vec<_> = children.iter().filter(is_written).collect();
+        let is_far = |served: &Served| served.scope == KindScope::Cluster || far == Far::Expected;
+        let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
+        let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
+
+        let writer = program.impersonate.clone().map_or(Subject::Host, Subject::Impersonated);
+        self.add_parents(
+            program,
+            &parent,
+            &writer,
+            if written.is_empty() { Children::None } else { Children::Some },
+            finalizers,
+        );
+        for (kind, served) in &children {
+            for place in places(&program.namespaces, served.scope) {
+                self.add(&(Subject::Host, place), (&kind.group, &served.plural, &[]), &["list", "watch"]);
+            }
+        }
+        for (kind, served) in written {
+            for place in places(&program.namespaces, served.scope) {
+                // The list of what caches do not show yet, before a parent is let go.
+                let last_look: &[&'static str] = if finalizers == Finalizers::Held { &["list"] } else { &[] };
+                let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
+                self.add(&write, resource, last_look);
+                self.add(&write, resource, &["create", "delete", "get", "patch"]);
+            }
+        }
+        for read in manifest.reads.iter().filter(|read| program.reads.kinds.allow(&read.kind)) {
+            let served = known.find(&program.name, &read.kind)?;
+            let namespaces = program.watched(read, served.scope);
+            for place in namespaces.iter().flat_map(|namespaces| places(namespaces, served.scope)) {
+                self.add(&(Subject::Host, place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
+            }
+        }
+        if let Some(account) = &program.impersonate {
+            let place = Where::In(account.namespace.clone());
+            self.add(&(Subject::Host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
+        }
+        Ok(())
+    }
+
+    /// What is done with parents, and told of them.
+    fn add_parents(
+        &mut self,
+        program: &Program,
+        parent: &Served,
+        writer: &Subject,
+        children: Children,
+        finalizers: Finalizers,
+    ) {
+        let group = program.manifest().parent.group.as_str();
+        for place in places(&program.namespaces, parent.scope) {
+            self.add(&(Subject::Host, place.clone()), (group, &parent.plural, &[]), &["list", "watch"]);
+            let write = (writer.clone(), place);
+            if finalizers == Finalizers::Held || parent.status == Status::Field {
+                self.add(&write, (group, &parent.plural, &[]), &["patch"]);
+            }
+            if parent.status == Status::Subresource {
+                self.add(&write, (group, &format!("{}/status", parent.plural), &[]), &["patch"]);
+            }
+            if children == Children::Some {
+                self.add(&write, (group, &parent.plural, &[]), &["get"]);
+                self.add(&write, (group, &format!("{}/finalizers", parent.plural), &[]), &["update"]);
+            }
+        }
+        for place in places(&program.namespaces, KindScope::Namespaced) {
+            self.add(&(writer.clone(), place), ("events.k8s.io", "events", &[]), &["create"]);
+        }
+    }
+
+    fn add(&mut self, who: &(Subject, Where), resource: (&str, &str, &[&str]), verbs: &[&'static str]) {
+        if verbs.is_empty() {
+            return;
+        }
+        let (group, plural, names) = resource;
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let rules = self.0.entry(who.clone()).or_default();
+        rules.entry((group.to_owned(), plural.to_owned(), names)).or_default().extend(verbs);
+    }
+
+    /// Whether Roles are enough.
+    ///
+    /// # Errors
+    ///
+    /// What they cannot give.
+    pub(crate) fn check_namespaced(&self) -> Result<(), Error> {
+        let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
+        let Some((_, rules)) = everywhere else { return Ok(()) };
+        let resources: Vec<&str> = rules.keys().map(|(_, plural, _)| plural.as_str()).collect();
+        let what = format!("access to {} in all namespaces, or outside of them,", resources.join(", "));
+        Err(Error::NotNamespaced {
+            what,
+            remedy: "give each mount its namespaces, and leave out kinds that are cluster-scoped, and --metrics-secure",
+        })
+    }
+
+    /// The Roles and ClusterRoles; with a service account, which the host runs as, also their bindings.
+    pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
+        let mut objects = Vec::new();
+        for ((subject, place), rules) in &self.0 {
+            let name = match subject {
+                Subject::Host => name.to_owned(),
+                Subject::Impersonated(account) => format!("{name}-{}", account.name),
+            };
+            // Cluster-scoped objects for accounts of one name in two namespaces must not be one object.
+            let (kind, name, namespace) = match (place, subject) {
+                (Where::In(namespace), _) => ("Role", name, Some(namespace)),
+                (Where::Everywhere, Subject::Host) => ("ClusterRole", name, None),
+                (Where::Everywhere, Subject::Impersonated(account)) => {
+                    ("ClusterRole", format!("{name}.{}", account.namespace), None)
+                }
+            };
+            let mut metadata = Map::new();
+            metadata.insert("name".to_owned(), json!(name));
+            metadata.extend(namespace.map(|namespace| ("namespace".to_owned(), json!(namespace))));
+            objects.push(json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": written(rules),
+            }));
+            let bound = match subject {
+                Subject::Host => host,
+                Subject::Impersonated(account) => Some(account),
+            };
+            if let Some(account) = bound {
+                objects.push(json!({
+                    "apiVersion": "rbac.authorization.k8s.io/v1", "kind": format!("{kind}Binding"), "metadata": metadata,
+                    "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name },
+                    "subjects": [{ "kind": "ServiceAccount", "namespace": account.namespace, "name": account.name }],
+                }));
+            }
+        }
+        objects
+    }
+}
+
+/// Where something of that scope is, for a mount in these namespaces.
+fn places(namespaces: &Namespaces, scope: KindScope) -> Vec<Where> {
+    match (namespaces, scope) {
+        (Namespaces::Only(names), KindScope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
+        _ => vec![Where::Everywhere],
+    }
+}
+
+/// Resources that may be done the same with stand in one rule.
+fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
+    let mut together: BTreeMap<Same<'_>, Vec<&String>> = BTreeMap::new();
+    for ((group, plural, names), verbs) in rules {
+        together.entry((group, names, verbs)).or_default().push(plural);
+    }
+    let rule = |((group, names, verbs), resources): (Same<'_>, Vec<&String>)| {
+        if names.is_empty() {
+            json!({ "apiGroups": [group], "resources": resources, "verbs": verbs })
+        } else {
+            json!({ "apiGroups": [group], "resources": resources, "resourceNames": names, "verbs": verbs })
+        }
+    };
+    together.into_iter().map(rule).collect()
+}
+
+/// What is the same of resources that stand in one rule: group, names, verbs.
+type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);

@@ -1,0 +1,74 @@
+//! What a host that stands for election was not permitted to do: it can neither lead nor take over, and says so when it is asked.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::cluster::kinds::error_chain;
+
+/// What is still wanted is asked for again within a retry period, of seconds. Of what has not been for so long nothing is known.
+const KNOWN_FOR: Duration = Duration::from_secs(60);
+
+/// See the module's documentation. By verb, the last answer that denied it.
+#[derive(Debug, Default)]
+pub struct Denials(Mutex<BTreeMap<&'static str, Denial>>);
+
+#[derive(Debug)]
+struct Denial {
+    at: Instant,
+    error: String,
+}
+
+impl Denials {
+    /// Notes how a request with this verb ended.
+    pub(super) fn note<T>(&self, verb: &'static str, ended: &Result<T, kube::Error>) {
+        match ended {
+            Err(error @ kube::Error::Api(status)) if status.is_forbidden() => {
+                self.denials().insert(verb, Denial { at: Instant::now(), error: error_chain(error) });
+            }
+            // Whether it is permitted is not known.
+            Err(kube::Error::Service(_)) => {}
+            _ => drop(self.denials().remove(verb)),
+        }
+    }
+
+    /// What is denied, as the API server says it.
+    pub(crate) fn current(&self) -> Option<String> {
+        let mut denials = self.denials();
+        denials.retain(|_, denial| denial.at.elapsed() < KNOWN_FOR);
+        denials.values().next().map(|denial| denial.error.clone())
+    }
+
+    fn denials(&self) -> MutexGuard<'_, BTreeMap<&'static str, Denial>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    fn denied() -> Result<(), kube::Error> {
+        Err(kube::Error::Api(Box::new(Status::failure("no", "Forbidden").with_code(403))))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_denied_is_known_until_it_is_permitted_or_no_longer_asked_for() {
+        let denials = Denials::default();
+        assert_eq!(denials.current(), None);
+        denials.note("update", &denied());
+        denials.note("get", &Ok(()));
+        assert_eq!(denials.current().as_deref(), Some("no (403 Forbidden)"));
+        denials.note("update", &Err::<(), _>(kube::Error::Service("no answer".into())));
+        assert!(denials.current().is_some());
+        denials.note("update", &Ok(()));
+        assert_eq!(denials.current(), None);
+        denials.note("list", &denied());
+        tokio::time::advance(KNOWN_FOR).await;
+        assert_eq!(denials.current(), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! Leases in the cluster: reading and writing them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_core::election::share::Found;
+use gyre_core::election::{self, Answer, Record, Request, Term};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
+use kube::{Api, Client, ResourceExt as _};
+use tracing::{debug, warn};
+
+use super::{Denials, Options};
+use crate::clock::Clock;
+use crate::cluster::kinds::error_chain;
+
+/// Which deployment a Lease of a replica or a mount is of.
+const ELECTION_LABEL: &str = "gyre.dev/election";
+/// Of the Lease of a replica: the mounts that it can lead, with commas between.
+const MOUNTS_ANNOTATION: &str = "gyre.dev/mounts";
+
+/// The Leases of a deployment, as they were when they were last seen.
+pub(super) struct Leases {
+    api: Api<Lease>,
+    timeout: Duration,
+    clock: Clock,
+    labels: Labels,
+    denials: Arc<Denials>,
+    /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
+    /// was deleted is not made anew by a PUT, which for Leases would else be done.
+    known: BTreeMap<String, Lease>,
+}
+
+/// How Leases are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// By name alone.
+    None,
+    /// By the label of their deployment.
+    Election(String),
+}
+
+impl Leases {
+    pub(super) fn new(client: &Client, options: &Options, labels: Labels) -> Self {
+        Self {
+            api: Api::namespaced(client.clone(), &options.namespace),
+            timeout: options.timing.request_timeout(),
+            clock: options.clock.clone(),
+            labels,
+            denials: Arc::clone(&options.denials),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Sends a request. The Lease that comes of it is to be told to [`Self::know`].
+    pub(super) fn send(
+        &self,
+        name: &str,
+        request: Request,
+        offers: Option<BTreeSet<String>>,
+    ) -> impl Future<Output = (Answer, Option<Lease>)> + Send + use<> {
+        let (api, name, timeout) = (self.api.clone(), name.to_owned(), self.timeout);
+        let parameters = PostParams { field_manager: Some("gyre".to_owned()), ..PostParams::default() };
+        let lease = match &request {
+            Request::Read => None,
+            Request::Create(record) => Some(self.write(&name, None, record, Term::Begins, offers)),
+            Request::Replace { resource_version, record, term } => {
+                Some(self.write(&name, Some(resource_version), record, *term, offers))
+            }
+        };
+        let denials = Arc::clone(&self.denials);
+        let verb = match &request {
+            Request::Read => "get",
+            Request::Create(_) => "create",
+            Request::Replace { .. } => "update",
+        };
+        async move {
+            let sent = async {
+                match (&request, lease) {
+                    (Request::Create(_), Some(lease)) => api.create(&parameters, &lease).await.map(Some),
+                    (_, Some(lease)) => api.replace(&name, &parameters, &lease).await.map(Some),
+                    (_, None) => api.get_opt(&name).await,
+                }
+            };
+            let ended = tokio::time::timeout(timeout, sent).await;
+            let ended = ended.unwrap_or_else(|_| Err(kube::Error::Service(format!("no answer within {timeout:?}").into())));
+            denials.note(verb, &ended);
+            answer(&name, ended)
+        }
+    }
+
+    /// Lists the Leases of the deployment; none: they cannot be had.
+    pub(super) fn list(&self) -> impl Future<Output = Option<Vec<Lease>>> + Send + use<> {
+        let (api, timeout, labels) = (self.api.clone(), self.timeout, self.labels.clone());
+        let denials = Arc::clone(&self.denials);
+        async move {
+            let parameters = match labels {
+                Labels::None => ListParams::default(),
+                Labels::Election(name) => ListParams::default().labels(&format!("{ELECTION_LABEL}={name}")),
+            };
+            let ended = tokio::time::timeout(timeout, api.list(&parameters)).await;
+            if let Ok(answer) = &ended {
+                denials.note("list", answer);
+            }
+            match ended {
+                Ok(Ok(list)) => Some(list.items),
+                Ok(Err(error)) => {
+                    warn!(error = %error_chain(&error), "cannot list the Leases");
+                    None
+                }
+                Err(_) => {
+                    warn!("cannot list the Leases: no answer within {timeout:?}");
+                    None
+                }
+            }
+        }
+    }
+
+    /// Deletes just this version. It is done again later if need be.
+    pub(super) fn delete(&self, name: &str, resource_version: String) -> impl Future<Output = ()> + Send + use<> {
+        let (api, name, timeout) = (self.api.clone(), name.to_owned(), self.timeout);
+        let preconditions = Preconditions { resource_version: Some(resource_version), uid: None };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        async move {
+            if let Ok(Err(error)) = tokio::time::timeout(timeout, api.delete(&name, &parameters)).await {
+                debug!(lease = name, error = %error_chain(&error), "not deleted");
+            }
+        }
+    }
+
+    pub(super) fn know(&mut self, name: &str, found: Option<Lease>) {
+        if let Some(lease) = found {
+            self.known.insert(name.to_owned(), lease);
+        }
+    }
+
+    /// There are these, and no others. What was written while they were listed may be newer.
+    pub(super) fn know_all(&mut self, listed: Vec<Lease>) -> Vec<Found> {
+        let mut before = std::mem::take(&mut self.known);
+        let found = listed.iter().filter_map(|lease| found_lease(&lease.name_any(), lease)).collect();
+        for lease in listed {
+            let name = lease.name_any();
+            let newer = before.remove(&name).filter(|known| version(known) > version(&lease));
+            self.known.insert(name, newer.unwrap_or(lease));
+        }
+        found
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        resource_version: Option<&String>,
+        record: &Record,
+        term: Term,
+        offers: Option<BTreeSet<String>>,
+    ) -> Lease {
+        let base = self.known.get(name).filter(|known| known.metadata.resource_version.as_ref() == resource_version);
+        let mut lease = base.filter(|_| resource_version.is_some()).cloned().unwrap_or_else(|| {
+            let (name, namespace) = (Some(name.to_owned()), self.api.namespace().map(str::to_owned));
+            let resource_version = resource_version.cloned();
+            let metadata = ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() };
+            Lease { metadata, spec: None }
+        });
+        lease.metadata.managed_fields = None;
+        if let Labels::Election(election) = &self.labels {
+            lease.labels_mut().insert(ELECTION_LABEL.to_owned(), election.clone());
+        }
+        if let Some(offers) = offers {
+            let offers = offers.into_iter().collect::<Vec<String>>().join(",");
+            lease.annotations_mut().insert(MOUNTS_ANNOTATION.to_owned(), offers);
+        }
+        let now = Some(MicroTime(self.clock.now()));
+        let before = lease.spec.unwrap_or_default();
+        lease.spec = Some(LeaseSpec {
+            acquire_time: if term == Term::Begins { now.clone() } else { before.acquire_time.or_else(|| now.clone()) },
+            renew_time: now,
+            holder_identity: Some(record.holder.clone()),
+            lease_duration_seconds: Some(record.duration_seconds),
+            lease_transitions: Some(record.transitions),
+            ..before
+        });
+        lease
+    }
+}
+
+/// What the elector makes of an answer.
+fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (Answer, Option<Lease>) {
+    let error = match ended {
+        Ok(None) => return (Answer::NotFound, None),
+        Ok(Some(lease)) => match core_lease(&lease) {
+            Some(found) => return (Answer::Lease(found), Some(lease)),
+            None => kube::Error::Service("the Lease has no resourceVersion".into()),
+        },
+        Err(error) => error,
+    };
+    match &error {
+        kube::Error::Api(status) if status.code == 409 => {
+            debug!(lease = name, "another was there first: {}", status.message);
+            (Answer::Conflict, None)
+        }
+        error => {
+            warn!(lease = name, error = %error_chain(error), "cannot read or write the Lease");
+            let is_missing = matches!(error, kube::Error::Api(status) if status.is_not_found());
+            (if is_missing { Answer::NotFound } else { Answer::Unknown }, None)
+        }
+    }
+}
+
+fn version(lease: &Lease) -> Option<u64> {
+    lease.metadata.resource_version.as_ref()?.parse().ok()
+}
+
+fn core_lease(lease: &Lease) -> Option<election::Lease> {
+    let spec = lease.spec.clone().unwrap_or_default();
+    Some(election::Lease {
+        resource_version: lease.metadata.resource_version.clone()?,
+        record: Record {
+            holder: spec.holder_identity.unwrap_or_default(),
+            duration_seconds: spec.lease_duration_seconds.unwrap_or(0),
+            transitions: spec.lease_transitions.unwrap_or(0),
+        },
+    })
+}
+
+fn found_lease(name: &str, lease: &Lease) -> Option<Found> {
+    let mounts = lease.annotations().get(MOUNTS_ANNOTATION).map(String::as_str).unwrap_or_default();
+    let offers = mounts.split(',').filter(|mount| !mount.is_empty()).map(str::to_owned).collect();
+    Some(Found { name: name.to_owned(), lease: core_lease(lease)?, offers })
+}

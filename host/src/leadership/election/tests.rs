@@ -1,0 +1,314 @@
+//! Elections against devcluster. Time only passes when everybody waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use gyre_core::election::Timing;
+use gyre_devcluster::{Cluster, Service, cluster};
+use http::{Request, Response};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Patch, PatchParams};
+use kube::client::Body;
+use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::{Claims, Drains, Election, Options, Release, Shares};
+use crate::clock::Clock;
+use crate::leadership::claim::Claim;
+use crate::telemetry::metrics::Metrics;
+
+/// More than requests take, and less than anything that is waited for.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// A network that can be cut off: then requests have no answer.
+#[derive(Clone)]
+struct Network {
+    inner: Service,
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl tower_service::Service<Request<Body>> for Network {
+    type Response = Response<gyre_devcluster::service::Body>;
+    type Error = gyre_devcluster::service::BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (mut inner, is_cut_off) = (self.inner.clone(), self.is_cut_off.load(Ordering::Relaxed));
+        Box::pin(async move {
+            if is_cut_off {
+                std::future::pending::<()>().await;
+            }
+            inner.call(request).await.map_err(Into::into)
+        })
+    }
+}
+
+fn service() -> Service {
+    let clock = cluster::Clock::tokio("2026-01-01T00:00:00Z".parse().unwrap());
+    Service::new(Cluster::new(&gyre_devcluster::Options::default(), clock))
+}
+
+fn options(identity: &str) -> Options {
+    let clock = Clock::simulated("2026-01-01T00:00:00Z".parse().unwrap());
+    Options {
+        namespace: "default".to_owned(),
+        name: "gyre".to_owned(),
+        identity: identity.to_owned(),
+        timing: Timing::default(),
+        clock,
+        denials: Arc::default(),
+    }
+}
+
+struct Host {
+    claim: Claim,
+    release: Option<Release>,
+    running: JoinHandle<()>,
+    is_cut_off: Arc<AtomicBool>,
+    metrics: Arc<Metrics>,
+}
+
+impl Host {
+    fn start(service: &Service, identity: &str) -> Self {
+        Self::start_unready(service, identity, std::future::ready(()))
+    }
+
+    fn start_unready(service: &Service, identity: &str, ready: impl Future<Output = ()> + Send + 'static) -> Self {
+        let network = Network { inner: service.clone(), is_cut_off: Arc::default() };
+        let is_cut_off = Arc::clone(&network.is_cut_off);
+        let metrics = Arc::new(Metrics::default());
+        let client = Client::new(network, "default");
+        let (claim, election, release) =
+            Election::start(&client, options(identity), Box::pin(ready), Arc::clone(&metrics)).unwrap();
+        Self { claim, release: Some(release), running: tokio::spawn(election), is_cut_off, metrics }
+    }
+
+    fn leads(&self) -> bool {
+        self.claim.check().is_ok()
+    }
+
+    fn metric(&self) -> String {
+        let text = self.metrics.encode(crate::telemetry::metrics::Form::Text).unwrap();
+        text.lines().find(|line| line.starts_with("leader_election_master_status{")).unwrap().to_owned()
+    }
+}
+
+async fn lease(service: &Service) -> Lease {
+    Api::<Lease>::namespaced(Client::new(service.clone(), "default"), "default").get("gyre").await.unwrap()
+}
+
+/// How long it takes until one of them leads. Never two do.
+async fn time_to_lead(hosts: &[&Host], limit: Duration) -> Duration {
+    let start = Instant::now();
+    loop {
+        match hosts.iter().filter(|host| host.leads()).count() {
+            0 => assert!(start.elapsed() <= limit, "nobody leads within {limit:?}"),
+            1 => return start.elapsed(),
+            leaders => panic!("{leaders} lead"),
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_cut_off_loses_the_claim_before_another_has_it_and_stands_again() {
+    let service = service();
+    let (first, second) = (Host::start(&service, "first"), Host::start(&service, "second"));
+    time_to_lead(&[&first, &second], MOMENT).await;
+    sleep(Duration::from_secs(60)).await;
+    let (leader, other) = if first.leads() { (&first, &second) } else { (&second, &first) };
+    assert_eq!(leader.metric(), "leader_election_master_status{name=\"gyre\"} 1");
+    assert_eq!(other.metric(), "leader_election_master_status{name=\"gyre\"} 0");
+
+    leader.is_cut_off.store(true, Ordering::Relaxed);
+    leader.claim.lost().await;
+    assert!(!other.leads(), "not before");
+    time_to_lead(&[leader, other], Duration::from_secs(7)).await;
+    assert!(other.leads());
+    assert_eq!(leader.metric(), "leader_election_master_status{name=\"gyre\"} 0");
+    assert_eq!(lease(&service).await.spec.unwrap().lease_transitions, Some(1));
+
+    leader.is_cut_off.store(false, Ordering::Relaxed);
+    // It finds out once the request that it was cut off in has had its time.
+    sleep(Duration::from_secs(20)).await;
+    other.running.abort();
+    other.claim.lost().await;
+    time_to_lead(&[leader, other], Duration::from_secs(17)).await;
+    assert!(leader.leads(), "it goes on by itself");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_ready_leaves_the_lease_to_others_and_knows_of_it() {
+    let service = service();
+    let unready = Host::start_unready(&service, "unready", sleep(Duration::from_secs(60)));
+    sleep(Duration::from_secs(20)).await;
+    assert!(!unready.leads(), "nor if it is alone");
+    let mut other = Host::start(&service, "other");
+    time_to_lead(&[&unready, &other], MOMENT).await;
+    other.release.take().unwrap().release().await;
+    sleep(Duration::from_secs(20)).await;
+    assert!(!unready.leads());
+    let other = Host::start(&service, "another");
+    time_to_lead(&[&unready, &other], MOMENT).await;
+    other.is_cut_off.store(true, Ordering::Relaxed);
+    // When it comes to be ready, the lease has been over for long, and it knows.
+    sleep(Duration::from_secs(20) + MOMENT * 4).await;
+    assert!(unready.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_releases_is_followed_within_a_retry_period() {
+    let service = service();
+    let mut first = Host::start(&service, "first");
+    first.claim.held().await;
+    let second = Host::start(&service, "second");
+    sleep(Duration::from_secs(20)).await;
+    first.release.take().unwrap().release().await;
+    first.running.await.unwrap();
+    let spec = lease(&service).await.spec.unwrap();
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some(""), Some(1)));
+    assert!(first.claim.check().is_err());
+    let start = Instant::now();
+    second.claim.held().await;
+    assert!(start.elapsed() <= Timing::default().retry_period(), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_cut_off_still_ends() {
+    let service = service();
+    let mut host = Host::start(&service, "first");
+    host.claim.held().await;
+    host.is_cut_off.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(2)).await;
+    let start = Instant::now();
+    host.release.take().unwrap().release().await;
+    assert!(start.elapsed() <= Timing::default().renew_deadline() + Timing::default().request_timeout());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_says_what_client_go_would_and_keeps_what_others_wrote() {
+    let service = service();
+    let host = Host::start(&service, "first_1");
+    host.claim.held().await;
+    let first = lease(&service).await;
+    let spec = first.spec.clone().unwrap();
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_duration_seconds), (Some("first_1"), Some(15)));
+    assert_eq!((spec.lease_transitions, spec.acquire_time.as_ref()), (Some(0), spec.renew_time.as_ref()));
+
+    let leases = Api::<Lease>::namespaced(Client::new(service.clone(), "default"), "default");
+    let label = serde_json::json!({ "metadata": { "labels": { "team": "a" } } });
+    leases.patch("gyre", &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+    sleep(Duration::from_secs(30)).await;
+    let renewed = lease(&service).await;
+    assert_eq!(renewed.labels()["team"], "a");
+    assert_eq!(renewed.uid(), first.uid());
+    let after = renewed.spec.unwrap();
+    assert_eq!((after.acquire_time, after.lease_transitions), (spec.acquire_time, Some(0)));
+    assert!(after.renew_time > spec.renew_time);
+    assert!(host.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_run_has_no_claim() {
+    let service = service();
+    let client = Client::new(service, "default");
+    let (claim, election, _release) =
+        Election::start(&client, options("first"), Box::pin(std::future::ready(())), Arc::default()).unwrap();
+    assert!(claim.check().is_err());
+    let running = tokio::spawn(election);
+    claim.held().await;
+    running.abort();
+    claim.lost().await;
+    assert!(claim.check().is_err());
+}
+
+struct Replica {
+    claims: Claims,
+    release: Option<Release>,
+    running: JoinHandle<()>,
+    mounts: watch::Sender<BTreeSet<String>>,
+    drained: Arc<Mutex<Vec<String>>>,
+}
+
+impl Replica {
+    fn start(service: &Service, identity: &str) -> Self {
+        let (mounts, receiver) = watch::channel(all_mounts());
+        let drained = Arc::<Mutex<Vec<String>>>::default();
+        let drains: Drains = {
+            let drained = Arc::clone(&drained);
+            Box::new(move |mount| {
+                drained.lock().unwrap().push(mount.to_owned());
+                Box::pin(sleep(Duration::from_millis(300)))
+            })
+        };
+        let client = Client::new(service.clone(), "default");
+        let (claims, sharing, release) = Shares::start(&client, options(identity), receiver, drains, Arc::default()).unwrap();
+        Self { claims, release: Some(release), running: tokio::spawn(sharing), mounts, drained }
+    }
+
+    fn leads(&self) -> BTreeSet<String> {
+        all_mounts().into_iter().filter(|mount| self.claims.of(mount).check().is_ok()).collect()
+    }
+}
+
+fn all_mounts() -> BTreeSet<String> {
+    (0..12).map(|mount| format!("mount-{mount}")).collect()
+}
+
+/// Each mount has one leader, and they have so many.
+fn expect_spread(replicas: &[&Replica], expected: &[usize]) {
+    let led: Vec<BTreeSet<String>> = replicas.iter().map(|replica| replica.leads()).collect();
+    let loads: Vec<usize> = led.iter().map(BTreeSet::len).collect();
+    assert_eq!(led.into_iter().flatten().collect::<BTreeSet<String>>(), all_mounts(), "{loads:?}");
+    assert_eq!(loads, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_share_the_mounts_evenly_and_take_those_of_one_that_is_gone() {
+    let service = service();
+    let mut replicas: BTreeMap<&str, Replica> = BTreeMap::new();
+    for identity in ["a_1", "b_2", "c_3"] {
+        replicas.insert(identity, Replica::start(&service, identity));
+    }
+    sleep(Duration::from_secs(25)).await;
+    let [first, second, third] = replicas.values_mut().collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!());
+    expect_spread(&[first, second, third], &[4, 4, 4]);
+
+    first.running.abort();
+    sleep(Duration::from_secs(17)).await;
+    assert_eq!(second.leads().len() + third.leads().len(), 12);
+    sleep(Duration::from_secs(20)).await;
+    expect_spread(&[second, third], &[6, 6]);
+
+    let back = Replica::start(&service, "d_4");
+    sleep(Duration::from_secs(25)).await;
+    expect_spread(&[second, third, &back], &[4, 4, 4]);
+    assert!(second.drained.lock().unwrap().len() >= 2, "who gives back is drained first");
+
+    third.release.take().unwrap().release().await;
+    sleep(Timing::default().retry_period()).await;
+    assert_eq!(second.leads().len() + back.leads().len(), 12);
+
+    back.mounts.send_replace(BTreeSet::new());
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(second.leads().len(), 12, "what one cannot lead any more, the other does");
+
+    let leases = Api::<Lease>::namespaced(Client::new(service.clone(), "default"), "default");
+    let listed = leases.list(&kube::api::ListParams::default().labels("gyre.dev/election=gyre")).await.unwrap();
+    let replicas = listed.items.iter().filter(|lease| lease.name_any().starts_with("gyre.replica.")).count();
+    assert_eq!(
+        (listed.items.len() - replicas, replicas),
+        (12, 2),
+        "who left took its own away, and who went without a word was swept"
+    );
+}

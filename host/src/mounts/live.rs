@@ -1,0 +1,319 @@
+//! A program made live: its client and what it sees of the cluster. A mount whose program changes gets another of these beside the
+//! old one, and changes over when its caches are filled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use gyre_core::grants::{Namespaces, Scope};
+use gyre_core::object::GroupVersionKind;
+use gyre_core::plan::{PLUGIN_LABEL, Parent};
+use gyre_core::queue::Priority;
+use gyre_core::status::Room;
+use gyre_sandbox::Bytes;
+use kube::Client;
+use tokio::task::AbortHandle;
+use tracing::debug;
+
+use crate::cluster::informer::{Informers, Interest, Notice, Origin, Subscription};
+use crate::cluster::kinds::{self, Resource, StatusSubresource};
+use crate::cluster::lookup::{Lookup, Served};
+use crate::cluster::object::Object;
+use crate::cluster::view::View;
+use crate::leadership::{Claims, Offers};
+use crate::mounts::inventory::Inventory;
+use crate::mounts::mount::Mount;
+use crate::program::Program;
+use crate::reconcile::probation::Probation;
+use crate::telemetry::metrics::Metrics;
+use crate::work::WorkQueue;
+use crate::writes::client;
+
+/// What all mounts share to see and change the cluster.
+pub(crate) struct Ground {
+    pub(crate) client: Client,
+    pub(crate) claims: Claims,
+    pub(crate) offers: Offers,
+    pub(crate) informers: Informers,
+    pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) inventory: Arc<Inventory>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Ground {
+    /// A client to write for a mount with, once this host has the claim to.
+    pub(crate) async fn writer(&self, mount: &str) -> Client {
+        let claim = self.claims.of(mount);
+        claim.held().await;
+        client::fenced(&self.client, &claim)
+    }
+}
+
+/// See the module's documentation.
+pub(crate) struct Live {
+    /// Tells it from all others in this process.
+    pub(crate) id: u64,
+    pub(crate) program: Arc<Program>,
+    /// What of the host's conditions the parents' status has room for.
+    pub(crate) room: Room,
+    /// What the mount writes with.
+    pub(crate) client: Client,
+    /// How far the plugin is trusted.
+    pub(crate) probation: Probation,
+    pub(crate) parents: View,
+    pub(crate) lookup: Lookup,
+    /// By kind: those that are served, among them kinds that an earlier program declared.
+    children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
+    subscriptions: Mutex<Vec<Subscription>>,
+    /// Kinds that are waited for.
+    awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
+}
+
+/// Why a program cannot be live.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A role in each namespace cannot give it.
+    #[error("its objects ({0}) are cluster-scoped, and it is confined to namespaces")]
+    Confined(GroupVersionKind),
+}
+
+impl Live {
+    /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
+    /// later, by [`Live::await_kinds`].
+    pub(crate) async fn prepare(
+        program: Arc<Program>,
+        ground: &Ground,
+        parents: Resource,
+        former_kinds: &BTreeSet<GroupVersionKind>,
+    ) -> Result<Self, Error> {
+        if matches!(program.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
+            return Err(Error::Confined(parents.kind()));
+        }
+        static LIVES: AtomicU64 = AtomicU64::new(0);
+        let live = Self {
+            id: LIVES.fetch_add(1, Ordering::Relaxed),
+            room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
+            client: client::for_program(&ground.client, &ground.claims.of(&program.name), &program),
+            parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
+            lookup: Lookup::new(Arc::clone(&program)),
+            probation: Probation::new(program.quarantine_after),
+            program,
+            children: RwLock::default(),
+            subscriptions: Mutex::default(),
+            awaited: Mutex::default(),
+        };
+        let mut opened = Vec::new();
+        for kind in live.kinds(former_kinds) {
+            if let Some(resource) = kinds::look_for(&ground.client, &kind, &live.program.name).await {
+                opened.push(live.open(&ground.informers, resource));
+            }
+        }
+        live.parents.synced().await;
+        for opened in opened {
+            opened.synced().await;
+            live.take_in(opened);
+        }
+        let declared = live.declared_children();
+        // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
+        let mut children = live.children.write().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
+        drop(children);
+        Ok(live)
+    }
+
+    /// Whether a parent is one of this mount's.
+    pub(crate) fn selects(&self, parent: &Object) -> bool {
+        self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
+    }
+
+    /// The views of those child kinds that are served.
+    pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
+        self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All Secrets that are seen, as parents, children or what is read.
+    pub(crate) fn secrets(&self) -> Vec<Bytes> {
+        let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
+        let mut found = Vec::new();
+        let mut add = |view: &View| found.extend(view.list(None).iter().map(|object| Bytes::from(object.shared_json())));
+        if is_secret(&self.program.manifest().parent) {
+            add(&self.parents);
+        }
+        for (_, view) in self.children().iter().filter(|(kind, _)| is_secret(kind)) {
+            add(view);
+        }
+        for kind in self.lookup.kinds().iter().filter(|kind| is_secret(kind)) {
+            self.lookup.served(kind).iter().flat_map(Served::views).for_each(|view| add(view));
+        }
+        found
+    }
+
+    /// The parent as the plan knows it.
+    pub(crate) fn parent(&self, object: &Object) -> Parent {
+        Parent { kind: self.program.manifest().parent.clone(), key: object.key(), uid: object.uid().to_owned() }
+    }
+
+    /// Kinds that are not served yet.
+    pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(kind, _)| kind.clone()).collect()
+    }
+
+    /// Queues each parent that something changes about, from now on, and all that are there, as after a list.
+    pub(crate) fn follow(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        for view in self.children().values() {
+            self.follow_children(view, mount, queue);
+        }
+        for kind in self.lookup.kinds() {
+            for view in self.lookup.served(&kind).iter().flat_map(Served::views) {
+                self.follow_reads(&kind, view, mount, queue);
+            }
+        }
+        self.follow_parents(mount, queue);
+    }
+
+    /// Waits for the kinds that are not served, and takes them in as they come.
+    pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, ground: &Arc<Ground>) {
+        let children = self.children();
+        let missing = self.declared_children().into_iter().filter(|kind| !children.contains_key(kind));
+        let unread = self.lookup.kinds().into_iter().filter(|kind| self.lookup.served(kind).is_none());
+        let missing: BTreeSet<_> = missing.chain(unread).collect();
+        for kind in missing {
+            let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(ground), kind.clone());
+            let task = tokio::spawn(waiting).abort_handle();
+            self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
+        }
+    }
+
+    /// All kinds but the parents', each once.
+    fn kinds(&self, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
+        let mut kinds = self.declared_children();
+        let is_declared = |kind: &GroupVersionKind| {
+            self.declared_children().iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
+        };
+        kinds.extend(former_kinds.iter().filter(|kind| !is_declared(kind)).cloned());
+        kinds.extend(self.lookup.kinds());
+        kinds
+    }
+
+    fn declared_children(&self) -> BTreeSet<GroupVersionKind> {
+        self.program.manifest().children.iter().map(|child| child.kind.clone()).collect()
+    }
+
+    /// Whether a child is one that this plugin made.
+    pub(crate) fn is_ours(&self, object: &Object) -> bool {
+        object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
+    }
+
+    /// Begins to look at a kind that is served.
+    fn open(&self, informers: &Informers, resource: Resource) -> Opened {
+        let kind = resource.kind();
+        let read = self.lookup.kinds().contains(&kind).then(|| self.lookup.open(informers, &resource));
+        let is_only_read = read.is_some() && !self.declared_children().contains(&kind);
+        let interest = Interest { label_selector: Some(PLUGIN_LABEL), ..Interest::default() };
+        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &self.program.namespaces, interest)));
+        Opened { kind, read, children }
+    }
+
+    /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
+    fn take_in(&self, opened: Opened) {
+        let Opened { kind, read, children } = opened;
+        if let Some(served) = read {
+            self.lookup.take_in(kind.clone(), served);
+        }
+        if let Some(view) = children {
+            self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);
+        }
+    }
+
+    fn keep(&self, subscriptions: Vec<Subscription>) {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).extend(subscriptions);
+    }
+
+    fn follow_parents(&self, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let (mount, queue) = (Arc::downgrade(mount), Arc::clone(queue));
+        self.keep(self.parents.subscribe(move |notice| {
+            let Some(mount) = mount.upgrade() else { return };
+            let object = notice.object();
+            let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
+            if !is_held_back {
+                queue.add(&mount.name, object.key(), priority_of(notice));
+            }
+        }));
+    }
+
+    fn follow_children(self: &Arc<Self>, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
+        self.keep(view.subscribe(move |notice| {
+            let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
+            // An object that changed its owner concerns both.
+            for object in [Some(notice.object()), notice.previous()].into_iter().flatten() {
+                match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
+                    Some(parent) => queue.add(&mount.name, parent.key(), priority_of(notice)),
+                    // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
+                    None => debug!(plugin = %mount.name, child = %object.key(), "a child without a parent here"),
+                }
+            }
+        }));
+    }
+
+    fn follow_reads(&self, kind: &GroupVersionKind, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let (mount, queue, kind) = (Arc::downgrade(mount), Arc::clone(queue), kind.clone());
+        self.keep(view.subscribe(move |notice| {
+            let Some(mount) = mount.upgrade() else { return };
+            for parent in mount.readers_concerned(&kind, notice) {
+                queue.add(&mount.name, parent, priority_of(notice));
+            }
+        }));
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        for (_, task) in self.awaited.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            task.abort();
+        }
+    }
+}
+
+fn priority_of(notice: &Notice) -> Priority {
+    match notice {
+        Notice::Stored { origin: Origin::List, .. } => Priority::Low,
+        Notice::Stored { origin: Origin::Watch, .. } | Notice::Deleted(_) => Priority::Normal,
+    }
+}
+
+/// The views of a kind, before they are taken in.
+struct Opened {
+    kind: GroupVersionKind,
+    read: Option<Served>,
+    children: Option<Arc<View>>,
+}
+
+impl Opened {
+    async fn synced(&self) {
+        for view in self.read.iter().flat_map(Served::views).chain(&self.children) {
+            view.synced().await;
+        }
+    }
+}
+
+/// Takes in a kind once it is served.
+async fn wait_for(live: Weak<Live>, mount: Weak<Mount>, ground: Arc<Ground>, kind: GroupVersionKind) {
+    let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
+    let resource = kinds::wait_for(&ground.client, &kind, &name).await;
+    let Some(opened) = live.upgrade().map(|live| live.open(&ground.informers, resource)) else { return };
+    opened.synced().await;
+    let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
+    live.take_in(opened);
+    if let Some(view) = live.children().get(&kind) {
+        live.follow_children(view, &mount, &ground.queue);
+    }
+    for view in live.lookup.served(&kind).iter().flat_map(Served::views) {
+        live.follow_reads(&kind, view, &mount, &ground.queue);
+    }
+    live.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| *awaited != kind);
+    // What was refused while the kind was not served can be done now.
+    for parent in live.parents.list(None) {
+        ground.queue.add(&mount.name, parent.key(), Priority::Low);
+    }
+}

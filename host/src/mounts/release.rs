@@ -1,0 +1,178 @@
+//! Unmounting without stranded finalizers: lets every parent go that still carries the finalizer of a plugin that is no longer mounted.
+//!
+//! It works on what the API server says, not on caches: there is no plugin, no queue and no watch any more.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use gyre_core::grants::Scope;
+use gyre_core::plan::{OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, Client};
+use tracing::{info, warn};
+
+use crate::cluster::kinds::{self, Resource, answered, error_chain};
+use crate::cluster::object::{Object, Received, SharedObject};
+use crate::mounts::inventory::{Entry, Inventory};
+use crate::writes::finalizers::{is_held, let_go_unmounted};
+
+/// How soon it is tried again where something failed, or something has to be gone first.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// A longer wait than that helps nobody who waits for an object to go.
+const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
+/// Parents are read in pages of so many, as client-go's pager does.
+const PAGE: u32 = 500;
+
+/// Lets all parents of a mount go. Ends when none carries the finalizer any more.
+///
+/// # Guarantees
+///
+/// - Parents that live lose the finalizer and nothing else.
+/// - Of a parent that is being deleted the children go first which the garbage collector would not find.
+/// - Parents that are, or come to be, another mount's are left to it.
+pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, inventory: &Inventory) {
+    let mut delay = TRY_AGAIN_AFTER;
+    let mut told = String::new();
+    loop {
+        let Some(entry) = inventory.unwanted(entry) else {
+            info!(mount, "its objects are another mount's");
+            return;
+        };
+        match release_once(client, &entry).await {
+            Ok(Left { parents: 0, released }) => {
+                info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
+                return;
+            }
+            Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait for children to be gone"),
+            Err(error) => {
+                let text = error_chain(&error);
+                // The rules may have gone with the mount, and then this goes on until somebody reads it.
+                if text != told {
+                    let remedy = match &error {
+                        kube::Error::Api(status) if status.is_forbidden() => {
+                            "permit it until that is done, or, if no object holds one, remove the mount from the inventory"
+                        }
+                        _ => "trying again",
+                    };
+                    warn!(mount, error = text, "cannot take the finalizers of the plugin {} away: {remedy}", entry.plugin);
+                    told = text;
+                }
+            }
+        }
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(TRY_AGAIN_AT_MOST_AFTER);
+    }
+}
+
+struct Left {
+    parents: usize,
+    released: usize,
+}
+
+async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Error> {
+    let mut left = Left { parents: 0, released: 0 };
+    // Where the kind is not served any more, there are no objects of it.
+    let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
+    for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
+        let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
+        if !is_meant || !is_held(&parent, &entry.plugin) {
+            continue;
+        }
+        if parent.is_deleting() && has_unreachable_children(client, entry, &parent).await? {
+            left.parents += 1;
+            continue;
+        }
+        match let_go_unmounted(client, &parents, &parent, &entry.plugin).await {
+            Ok(()) => left.released += 1,
+            // Somebody else wrote to it.
+            Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(left)
+}
+
+async fn has_unreachable_children(client: &Client, entry: &Entry, parent: &Object) -> Result<bool, kube::Error> {
+    let mut resources = Vec::new();
+    for kind in &entry.children {
+        resources.extend(kinds::find(client, kind).await?);
+    }
+    delete_unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await
+}
+
+/// Deletes the children of a parent that the garbage collector does not reach, as the API server knows them at this moment; whether there
+/// were any.
+///
+/// # Errors
+///
+/// What a request came to.
+pub(crate) async fn delete_unreachable(
+    client: &Client,
+    plugin: &str,
+    parent: &Object,
+    resources: &[Resource],
+    namespaces: Option<&BTreeSet<String>>,
+) -> Result<bool, kube::Error> {
+    let children = unreachable(client, plugin, parent, resources, namespaces).await?;
+    for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
+        let api: Api<Received> = resource.api(client, child.namespace());
+        let uid = Some(child.uid().to_owned());
+        let params = DeleteParams::background().preconditions(Preconditions { uid, resource_version: None });
+        match answered(api.delete(child.name(), &params)).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(!children.is_empty())
+}
+
+/// The children of a parent that the garbage collector does not reach, as the API server knows them at this moment.
+///
+/// # Errors
+///
+/// What a request came to.
+pub(crate) async fn unreachable<'a>(
+    client: &Client,
+    plugin: &str,
+    parent: &Object,
+    resources: &'a [Resource],
+    namespaces: Option<&BTreeSet<String>>,
+) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
+    let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
+    let mut found = Vec::new();
+    for resource in resources {
+        let children = list(client, resource, namespaces, Some(&selector)).await?;
+        let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
+        found.extend(children.into_iter().filter(is_out_of_reach).map(|child| (resource, child)));
+    }
+    Ok(found)
+}
+
+/// The objects of a kind where the mount could see them.
+async fn list(
+    client: &Client,
+    resource: &Resource,
+    namespaces: Option<&BTreeSet<String>>,
+    selector: Option<&str>,
+) -> Result<Vec<SharedObject>, kube::Error> {
+    let namespaces: Vec<Option<&str>> = match namespaces {
+        Some(names) if resource.scope == Scope::Namespaced => names.iter().map(|name| Some(name.as_str())).collect(),
+        _ => vec![None],
+    };
+    let mut objects = Vec::new();
+    for namespace in namespaces {
+        let api: Api<Received> = resource.api(client, namespace);
+        let mut parameters = ListParams::default().limit(PAGE);
+        parameters.label_selector = selector.map(str::to_owned);
+        loop {
+            let page = answered(api.list(&parameters)).await?;
+            objects.extend(page.items.into_iter().filter_map(|item| item.object.ok()));
+            match page.metadata.continue_ {
+                Some(next) if !next.is_empty() => parameters = parameters.continue_token(&next),
+                _ => break,
+            }
+        }
+    }
+    Ok(objects)
+}

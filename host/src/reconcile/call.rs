@@ -1,0 +1,156 @@
+//! Calls a plugin about one parent: with its quarantine, what it reads, and where calls run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_core::outcome::{Fault, Problem, ProblemKind};
+use gyre_core::quarantine::{Admission, Change, End, Share};
+use gyre_core::queue::Priority;
+use gyre_core::reads::Read;
+use gyre_core::response::{Response, Teardown};
+use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, call};
+use tracing::{error, info};
+
+use crate::cluster::object::SharedObject;
+use crate::host::Calls;
+use crate::mounts::live::Live;
+use crate::mounts::mount::Mount;
+use crate::reconcile::threads;
+use crate::reconcile::world::CallWorld;
+use crate::reconcile::{Context, Sight};
+use crate::record::{Answer, CallRecord};
+use crate::telemetry::metrics::ANSWERED;
+
+/// What is asked of the plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// What should exist while the parent lives.
+    Reconcile,
+    /// What should still exist while it goes.
+    Finalize,
+}
+
+/// Calls a plugin, wherever the call comes from: the one place that does. A reconcile's response is that of a teardown which is not done.
+pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+    match ask {
+        Ask::Reconcile => {
+            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
+            let undone = |response: Response| Teardown { response, done: false };
+            Call { result: result.map(undone), usage, world }
+        }
+        Ask::Finalize => plugin.finalize(input, limits, world),
+    }
+}
+
+/// What came of a call.
+pub(crate) struct Called {
+    /// A reconcile's response is that of a teardown which is not done.
+    pub(crate) result: Result<Teardown, Problem>,
+    pub(crate) clock: ClockUse,
+    /// What it read, with the fingerprint of each answer.
+    pub(crate) answers: BTreeMap<Read, u64>,
+}
+
+/// Calls the plugin, unless it is quarantined.
+pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Called {
+    let now = context.queue.now();
+    let admission = live.probation.admit(now);
+    if let Admission::Held { until } = admission {
+        let problem = live.probation.hold(&sight.parent.key(), until, now);
+        return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new() };
+    }
+    let (result, usage, answers) = run(context, mount, live, sight, ask).await;
+    let end = match &result {
+        Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
+        Err(error) => match error.fault() {
+            gyre_sandbox::Fault::Host => End::HostFault,
+            gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
+        },
+    };
+    match live.probation.ended(&sight.parent.key(), admission, end, context.queue.now()) {
+        Change::None => {}
+        Change::Quarantined => {
+            context.metrics.quarantined(&mount.name, true);
+            error!("the plugin keeps failing by its own fault: it is quarantined, and only probed from now on");
+        }
+        Change::Recovered => {
+            context.metrics.quarantined(&mount.name, false);
+            info!("the plugin answers again: its quarantine is over");
+            for parent in live.probation.take_held() {
+                context.queue.add(&mount.name, parent, Priority::Low);
+            }
+        }
+    }
+    if live.probation.has_new_share() {
+        mount.share_workers(live, &context.queue);
+    }
+    mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
+    Called { result: result.map_err(problem), clock: usage.clock, answers }
+}
+
+type Answered = (Result<Teardown, call::Error>, Usage, BTreeMap<Read, u64>);
+
+async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Answered {
+    let program = Arc::clone(&live.program);
+    let parent: SharedObject = Arc::clone(&sight.parent);
+    let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
+    if context.recordings.wants(&mount.name) {
+        world.note_down();
+    }
+    let now = context.clock.now().into();
+    let running = mount.running.clone();
+    let work = move || {
+        let _call = running.begin(program.limits.deadline);
+        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        make(&program.plugin, ask, &input, &program.limits, world)
+    };
+    let called = match context.calls {
+        Calls::OnThreads => context.threads.run(priority(live.probation.share()), work).await,
+        Calls::Inline => Ok(work()),
+    };
+    let Call { result, usage, world } = match called {
+        Ok(call) => call,
+        Err(error) => {
+            let error = call::Error::Internal(format!("the call did not end: {error}"));
+            return (Err(error), Usage::default(), BTreeMap::new());
+        }
+    };
+    let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
+    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
+    let mut world = world.downcast::<CallWorld>().ok();
+    if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken))) {
+        context.recordings.take(CallRecord {
+            program: Arc::clone(&live.program),
+            ask,
+            parent: Bytes::from(sight.parent.shared_json()),
+            seed: sight.parent.uid().into(),
+            now,
+            children: world.shown_children(),
+            reads: transcript.reads,
+            answer: Answer { result: result.clone(), texts: transcript.texts, log: transcript.log },
+            usage: usage.clone(),
+        });
+    }
+    let answers = world.map(|world| world.answers).unwrap_or_default();
+    let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();
+    (result, usage, answers)
+}
+
+/// A plugin that has not answered yet, or whose last calls ended in faults, may spin again.
+fn priority(share: Share) -> threads::Priority {
+    match share {
+        Share::Full => threads::Priority::Usual,
+        Share::One => threads::Priority::Idle,
+    }
+}
+
+fn problem(error: call::Error) -> Problem {
+    let fault = match error.fault() {
+        gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
+        gyre_sandbox::Fault::Host => Fault::Host,
+    };
+    match error {
+        call::Error::Failed(failure) => failure.into(),
+        error => Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string()),
+    }
+}

@@ -1,0 +1,186 @@
+//! What one call may look at and say, on the host's side.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::reads::Read;
+use gyre_core::selector::Selector;
+use gyre_sandbox::{Bytes, LogLevel, LogLine, ReadError, World};
+use tracing::{Level, Span, event};
+
+use crate::cluster::lookup::Answer;
+use crate::cluster::object::SharedObject;
+use crate::mounts::live::Live;
+use crate::mounts::mount::Mount;
+use crate::record::{Question, Reply, Transcript};
+
+/// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
+/// that, and the span that log lines go into.
+pub(crate) struct CallWorld {
+    span: Span,
+    mount: Arc<Mount>,
+    live: Arc<Live>,
+    parent: ObjectKey,
+    children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
+    served: BTreeSet<GroupVersionKind>,
+    /// What was read, and what came of it: a call that asks twice is answered twice the same.
+    pub(crate) answers: BTreeMap<Read, Answer>,
+    /// What is noted down, if anybody wants it.
+    pub(crate) transcript: Option<Transcript>,
+}
+
+impl CallWorld {
+    pub(crate) fn new<'a>(
+        mount: &Arc<Mount>,
+        live: &Arc<Live>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
+        let mut by_kind: BTreeMap<GroupVersionKind, Vec<SharedObject>> = BTreeMap::new();
+        for (kind, child) in children {
+            by_kind.entry(kind.clone()).or_default().push(child.clone());
+        }
+        Self {
+            span: Span::current(),
+            mount: Arc::clone(mount),
+            live: Arc::clone(live),
+            parent,
+            children: by_kind,
+            served: served.cloned().collect(),
+            answers: BTreeMap::new(),
+            transcript: None,
+        }
+    }
+
+    /// From now on what is asked, told and said is noted down.
+    pub(crate) fn note_down(&mut self) {
+        self.transcript = Some(Transcript::default());
+    }
+
+    /// The children that the call can see, of each kind that is served.
+    pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
+        let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
+        self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
+    }
+
+    fn note(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.read(question(), reply);
+        }
+    }
+
+    fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
+        let (mount, live, parent) = (&self.mount, &self.live, &self.parent);
+        let answer = self.answers.entry(question).or_insert_with_key(|question| {
+            // Before the look, so that no change falls in between.
+            mount.reads(parent, question);
+            live.lookup.answer(question, parent.namespace.as_deref())
+        });
+        match answer {
+            Answer::Objects(objects) => Ok(objects.clone()),
+            Answer::Error(error) => Err(error.clone()),
+        }
+    }
+}
+
+fn bytes(object: &SharedObject) -> Bytes {
+    Bytes::from(object.shared_json())
+}
+
+impl World for CallWorld {
+    fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        if !self.served.contains(kind) {
+            self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
+            return Err(ReadError::NotServed);
+        }
+        Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
+    }
+
+    fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        let reply = self.ask(question).map(|found| found.first().map(bytes));
+        let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
+        self.note(asked, || reply.clone().map(|found| found.into_iter().collect()));
+        reply
+    }
+
+    fn list(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        let selector = label_selector.unwrap_or_default().parse::<Selector>();
+        let reply: Reply = match selector {
+            Ok(selector) => {
+                let question = self.live.lookup.list_question(kind, namespace, selector);
+                self.ask(question).map(|found| found.iter().map(bytes).collect())
+            }
+            Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
+        };
+        let asked = || Question::List {
+            kind: kind.clone(),
+            namespace: namespace.map(str::to_owned),
+            label_selector: label_selector.map(str::to_owned),
+        };
+        self.note(asked, || reply.clone());
+        reply
+    }
+
+    fn answered(&mut self, texts: &[&[u8]]) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.answered(texts);
+        }
+    }
+
+    fn log(&mut self, line: LogLine) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.log.push(line.clone());
+        }
+        let LogLine { level, message, fields, .. } = line;
+        // What a plugin says stays in its line, and is none of another's.
+        let message = without_control(&message);
+        let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
+        let fields = fields.collect::<Vec<_>>().join(" ");
+        let _entered = self.span.enter();
+        // A level is part of a call site, so each has its own.
+        macro_rules! line {
+            ($level:expr) => {
+                if fields.is_empty() { event!(target: "plugin", $level, "{message}") } else { event!(target: "plugin", $level, fields, "{message}") }
+            };
+        }
+        match level {
+            LogLevel::Trace => line!(Level::TRACE),
+            LogLevel::Debug => line!(Level::DEBUG),
+            LogLevel::Info => line!(Level::INFO),
+            LogLevel::Warn => line!(Level::WARN),
+            LogLevel::Error => line!(Level::ERROR),
+        }
+    }
+}
+
+/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
+    }
+}

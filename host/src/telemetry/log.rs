@@ -1,0 +1,59 @@
+//! Logging.
+
+use std::io::IsTerminal as _;
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt};
+
+use crate::telemetry::traces::Traces;
+
+/// What is logged, and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LogArguments {
+    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
+    /// and what plugins log].
+    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL")]
+    level: Option<String>,
+    /// How to log [default: text; JSON where ENV says that this is not "local"].
+    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
+    format: Option<LogFormat>,
+    /// Where this runs, as echoperator has it: "local", "production" or the like.
+    #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
+    environment: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What fails of a watch we say ourselves, and in plainer words. What the filter says of it goes before.
+fn with_quiet(filter: &str) -> String {
+    format!("kube_runtime=error,{filter}")
+}
+
+/// Logs to standard error from now on, what the arguments or else `default` let through; and traces, if there is something that sends
+/// them.
+///
+/// Errors: a filter that is none.
+pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
+    let filter = arguments.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
+    let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
+    let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).map_err(|error| {
+        anyhow!("--log-level (or LOG_LEVEL) is {filter:?}: {error}; use a level such as info, or info,gyre=debug")
+    })?;
+    let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
+    all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
+}

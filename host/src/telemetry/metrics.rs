@@ -1,0 +1,486 @@
+//! Metrics. Those that controller-runtime has keep its names and labels, so that dashboards go on; what is gyre's own is
+//! called `gyre_*`. No label grows with the number of objects.
+
+mod exposition;
+mod labels;
+mod process;
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use gyre_core::queue::{InProgress, Priority};
+use gyre_sandbox::CompileReport;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::cluster::informer::{Extent, Target};
+use crate::config::Reload;
+use crate::health::Health;
+use labels::{
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Outcome, Plugin, PluginOutcome, PluginReason, PluginState,
+    PluginWrite, QueueName, QueuePriority, Watch,
+};
+
+pub use exposition::Form;
+
+/// The buckets of controller-runtime's `reconcile_time_seconds`, in seconds.
+const RECONCILE_SECONDS: [f64; 40] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0,
+    2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+];
+/// The buckets of client-go's `workqueue_*_duration_seconds`: powers of ten from 10 ns to 1000 s.
+const QUEUE_SECONDS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
+/// A call into a plugin takes tens of microseconds; its deadline is seconds.
+const CALL_SECONDS: [f64; 14] = [1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 0.1, 1.0, 5.0, 30.0];
+
+#[derive(Clone)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0.iter().copied())
+    }
+}
+
+type Histograms<Labels> = Family<Labels, Histogram, Buckets>;
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// All metrics of a host. See the module's documentation.
+pub struct Metrics {
+    registry: Registry,
+    reconciles: Family<ControllerResult, Counter>,
+    reconcile_errors: Family<Controller, Counter>,
+    terminal_errors: Family<Controller, Counter>,
+    panics: Family<Controller, Counter>,
+    reconcile_seconds: Histograms<Controller>,
+    workers: Family<Controller, Gauge>,
+    active_workers: Family<Controller, Gauge>,
+    queue_depth: Family<QueuePriority, Gauge>,
+    queue_adds: Family<QueueName, Counter>,
+    queue_retries: Family<QueueName, Counter>,
+    queue_seconds: Histograms<QueueName>,
+    work_seconds: Histograms<QueueName>,
+    unfinished_seconds: Family<QueueName, Seconds>,
+    longest_seconds: Family<QueueName, Seconds>,
+    requests: Family<ClientRequest, Counter>,
+    calls: Family<PluginOutcome, Counter>,
+    call_seconds: Histograms<Plugin>,
+    memory_peak: Family<Plugin, Gauge>,
+    compile_seconds: Family<Plugin, Seconds>,
+    instances: Family<PluginState, Gauge>,
+    memo_hits: Family<Plugin, Counter>,
+    recorded: Family<PluginOutcome, Counter>,
+    problems: Family<PluginReason, Counter>,
+    quarantined: Family<Plugin, Gauge>,
+    parked: Family<Plugin, Gauge>,
+    writes: Family<PluginWrite, Counter>,
+    watch_failures: Family<Watch, Counter>,
+    cached: Family<Watch, Gauge>,
+    watch_silence: Family<Watch, Gauge>,
+    watch_up: Family<Watch, Gauge>,
+    config_reloads: Family<Outcome, Counter>,
+    config_refused: Gauge,
+    leads: Family<LeaseName, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::default(),
+            reconciles: Family::default(),
+            reconcile_errors: Family::default(),
+            terminal_errors: Family::default(),
+            panics: Family::default(),
+            reconcile_seconds: Family::new_with_constructor(Buckets(&RECONCILE_SECONDS)),
+            workers: Family::default(),
+            active_workers: Family::default(),
+            queue_depth: Family::default(),
+            queue_adds: Family::default(),
+            queue_retries: Family::default(),
+            queue_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
+            work_seconds: Family::new_with_constructor(Buckets(&QUEUE_SECONDS)),
+            unfinished_seconds: Family::default(),
+            longest_seconds: Family::default(),
+            requests: Family::default(),
+            calls: Family::default(),
+            call_seconds: Family::new_with_constructor(Buckets(&CALL_SECONDS)),
+            memory_peak: Family::default(),
+            compile_seconds: Family::default(),
+            instances: Family::default(),
+            memo_hits: Family::default(),
+            recorded: Family::default(),
+            problems: Family::default(),
+            quarantined: Family::default(),
+            parked: Family::default(),
+            writes: Family::default(),
+            watch_failures: Family::default(),
+            cached: Family::default(),
+            watch_silence: Family::default(),
+            watch_up: Family::default(),
+            config_reloads: Family::default(),
+            config_refused: Gauge::default(),
+            leads: Family::default(),
+        };
+        metrics.register();
+        for result in [TAKEN, REFUSED] {
+            drop(metrics.config_reloads.get_or_create(&Outcome { result }));
+        }
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&mut self) {
+        let registry = self.registry.sub_registry_with_prefix("controller_runtime");
+        registry.register("reconcile", "Reconciles by how they ended", self.reconciles.clone());
+        registry.register("reconcile_errors", "Reconciles that ended in an error", self.reconcile_errors.clone());
+        registry.register("terminal_reconcile_errors", "Errors that are not tried again", self.terminal_errors.clone());
+        registry.register("reconcile_panics", "Reconciles in which the host panicked", self.panics.clone());
+        registry.register_with_unit("reconcile_time", "Time of a reconcile", Unit::Seconds, self.reconcile_seconds.clone());
+        registry.register("max_concurrent_reconciles", "Reconciles that may run at once", self.workers.clone());
+        registry.register("active_workers", "Reconciles that run", self.active_workers.clone());
+        let registry = self.registry.sub_registry_with_prefix("workqueue");
+        registry.register("depth", "Keys that wait, by priority", self.queue_depth.clone());
+        registry.register("adds", "Keys that were added", self.queue_adds.clone());
+        registry.register("retries", "Keys that were queued again after an error", self.queue_retries.clone());
+        registry.register_with_unit("queue_duration", "How long a key waited", Unit::Seconds, self.queue_seconds.clone());
+        registry.register_with_unit("work_duration", "How long a key was worked on", Unit::Seconds, self.work_seconds.clone());
+        registry.register_with_unit(
+            "unfinished_work",
+            "How long the keys that are worked on have been, all together",
+            Unit::Seconds,
+            self.unfinished_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "longest_running_processor",
+            "How long a key has been worked on for the longest time",
+            Unit::Seconds,
+            self.longest_seconds.clone(),
+        );
+        self.registry.register(
+            "rest_client_requests",
+            "Requests to the API server, by status code, method and host",
+            self.requests.clone(),
+        );
+        self.registry.register_collector(Box::new(process::Process));
+        self.registry.register("leader_election_master_status", "Whether this host leads (1), by lease", self.leads.clone());
+        let registry = self.registry.sub_registry_with_prefix("gyre");
+        let build = Family::<Build, Gauge>::default();
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+        registry.register("build_info", "The version of the host; always 1", build);
+        registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
+        registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
+        registry.register_with_unit(
+            "plugin_memory_peak",
+            "Most memory that a call took",
+            Unit::Bytes,
+            self.memory_peak.clone(),
+        );
+        registry.register_with_unit(
+            "plugin_compile",
+            "How long it took to compile a plugin, or to load what was compiled before",
+            Unit::Seconds,
+            self.compile_seconds.clone(),
+        );
+        registry.register(
+            "plugin_instances",
+            "Instances of a plugin: running, or idle until they serve again",
+            self.instances.clone(),
+        );
+        registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
+        registry.register("recorded_calls", "Calls that were to be recorded, by what became of them", self.recorded.clone());
+        registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
+        registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
+        registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
+        registry.register("writes", "Requests that write, by verb", self.writes.clone());
+        registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
+        registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
+        registry.register_with_unit(
+            "watch_silence",
+            "How long a watch has brought nothing",
+            Unit::Seconds,
+            self.watch_silence.clone(),
+        );
+        registry.register("watch_connected", "Whether a watch is connected (1)", self.watch_up.clone());
+        registry.register(
+            "config_reloads",
+            "Changes of the configuration or of plugins, by result",
+            self.config_reloads.clone(),
+        );
+        registry.register("config_refused", "Whether the last change was refused (1)", self.config_refused.clone());
+    }
+
+    /// The text of `/metrics`.
+    ///
+    /// # Errors
+    ///
+    /// Never, as the text is written into memory.
+    pub fn encode(&self, form: Form) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(form.of(text))
+    }
+
+    /// There is a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
+    /// first increment `rate` would not see it.
+    pub fn mounted(&self, mount: &str) {
+        let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
+        for result in ["success", "error", "requeue", "requeue_after"] {
+            drop(self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }));
+        }
+        for counter in [&self.reconcile_errors, &self.terminal_errors, &self.panics] {
+            drop(counter.get_or_create(&controller));
+        }
+        drop(self.reconcile_seconds.get_or_create(&controller));
+        for counter in [&self.queue_adds, &self.queue_retries] {
+            drop(counter.get_or_create(&queue));
+        }
+        for histogram in [&self.queue_seconds, &self.work_seconds] {
+            drop(histogram.get_or_create(&queue));
+        }
+        let plugin = Plugin { plugin: mount.to_owned() };
+        drop(self.memo_hits.get_or_create(&plugin));
+        drop(self.call_seconds.get_or_create(&plugin));
+        drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
+        self.quarantined(mount, false);
+    }
+
+    /// So many objects of a mount may be worked on at once.
+    pub fn workers(&self, mount: &str, workers: usize) {
+        self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
+    }
+
+    /// A mount is gone: its gauges would stand still for ever.
+    pub fn unmounted(&self, mount: &str) {
+        let controller = Controller { controller: mount.to_owned() };
+        self.workers.remove(&controller);
+        self.active_workers.remove(&controller);
+        for priority in [Priority::Normal, Priority::Low] {
+            self.queue_depth.remove(&queue_priority(mount, priority));
+        }
+        let plugin = Plugin { plugin: mount.to_owned() };
+        self.memory_peak.remove(&plugin);
+        self.quarantined.remove(&plugin);
+        self.parked.remove(&plugin);
+    }
+
+    /// Whether the plugin of a mount is quarantined.
+    pub fn quarantined(&self, mount: &str, is_quarantined: bool) {
+        self.quarantined.get_or_create(&Plugin { plugin: mount.to_owned() }).set(i64::from(is_quarantined));
+    }
+
+    /// So many keys of a mount failed too often and wait for a change.
+    pub fn parked(&self, mount: &str, parked: usize) {
+        self.parked.get_or_create(&Plugin { plugin: mount.to_owned() }).set(parked as i64);
+    }
+
+    /// A key was added to the queue.
+    pub fn added(&self, mount: &str) {
+        self.queue_adds.get_or_create(&queue(mount)).inc();
+    }
+
+    /// So many keys wait at a priority.
+    pub fn depth(&self, mount: &str, priority: Priority, depth: usize) {
+        self.queue_depth.get_or_create(&queue_priority(mount, priority)).set(depth as i64);
+    }
+
+    /// So many keys are worked on.
+    pub fn active(&self, mount: &str, active: usize) {
+        self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).set(active as i64);
+    }
+
+    /// A worker took a key.
+    pub fn taken(&self, mount: &str, waited: Duration) {
+        self.queue_seconds.get_or_create(&queue(mount)).observe(waited.as_secs_f64());
+    }
+
+    /// A reconcile ended.
+    pub fn reconciled(&self, mount: &str, result: &'static str, end: End, took: Duration) {
+        let controller = Controller { controller: mount.to_owned() };
+        self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
+        self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
+        self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());
+        match end {
+            End::Well => {}
+            End::Error => {
+                self.reconcile_errors.get_or_create(&controller).inc();
+                self.queue_retries.get_or_create(&queue(mount)).inc();
+            }
+            End::TerminalError => {
+                self.reconcile_errors.get_or_create(&controller).inc();
+                self.terminal_errors.get_or_create(&controller).inc();
+            }
+        }
+    }
+
+    /// The host panicked in a reconcile.
+    pub fn panicked(&self, mount: &str) {
+        self.panics.get_or_create(&Controller { controller: mount.to_owned() }).inc();
+    }
+
+    /// The API server at `host` has answered a request with that status, or, without one, has not.
+    pub fn requested(&self, code: Option<u16>, method: &str, host: &str) {
+        // As client-go has it.
+        let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
+        self.requests.get_or_create(&ClientRequest { code, method: method.to_owned(), host: host.to_owned() }).inc();
+    }
+
+    /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
+    pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
+        self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+        let labels = Plugin { plugin: plugin.to_owned() };
+        self.call_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        let peak = self.memory_peak.get_or_create(&labels);
+        let memory_peak = i64::try_from(memory_peak).unwrap_or(i64::MAX);
+        if memory_peak > peak.get() {
+            peak.set(memory_peak);
+        }
+    }
+
+    /// No input of a reconcile had changed.
+    pub fn memo_hit(&self, plugin: &str) {
+        self.memo_hits.get_or_create(&Plugin { plugin: plugin.to_owned() }).inc();
+    }
+
+    /// A call was `recorded`, or `dropped` since it came too fast.
+    pub fn recorded(&self, plugin: &str, outcome: &'static str) {
+        self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    }
+
+    /// Something that a plugin wanted was refused, or a reconcile failed.
+    pub fn problem(&self, plugin: &str, reason: &'static str) {
+        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc();
+    }
+
+    /// A request that writes was sent.
+    pub fn wrote(&self, plugin: &str, verb: &'static str) {
+        self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
+    }
+
+    /// There is a watch.
+    pub fn watches(&self, target: &Target) {
+        drop(self.watch_failures.get_or_create(&watch(target)));
+    }
+
+    /// A watch failed.
+    pub fn watch_failed(&self, target: &Target) {
+        self.watch_failures.get_or_create(&watch(target)).inc();
+    }
+
+    /// The configuration or a plugin has changed.
+    pub fn reloaded(&self, reload: &Reload<'_>) {
+        let (result, is_refused) = match reload {
+            Reload::Taken => (TAKEN, false),
+            Reload::Refused(_) => (REFUSED, true),
+        };
+        self.config_reloads.get_or_create(&Outcome { result }).inc();
+        self.config_refused.set(i64::from(is_refused));
+    }
+
+    /// Nothing is watched there any more: the gauge would stand still for ever.
+    pub fn unwatched(&self, target: &Target) {
+        self.cached.remove(&watch(target));
+    }
+
+    /// How the watches fare at this moment. Those that have ended are no longer shown.
+    pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
+        self.watch_silence.clear();
+        self.watch_up.clear();
+        for (target, health) in watches {
+            self.watch_silence.get_or_create(&watch(target)).set(health.silent_for().as_secs() as i64);
+            self.watch_up.get_or_create(&watch(target)).set(i64::from(health.down().is_none()));
+        }
+    }
+
+    /// How the mounts are at this moment. Those that are gone are no longer shown.
+    pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
+        self.compile_seconds.clear();
+        self.instances.clear();
+        self.unfinished_seconds.clear();
+        self.longest_seconds.clear();
+        for (mount, Moment { compile, running, idle, in_progress }) in moments {
+            self.compile_seconds.get_or_create(&Plugin { plugin: mount.to_owned() }).set(compile.duration.as_secs_f64());
+            for (state, count) in [("running", running), ("idle", idle)] {
+                self.instances.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+            }
+            self.unfinished_seconds.get_or_create(&queue(mount)).set(in_progress.total.as_secs_f64());
+            self.longest_seconds.get_or_create(&queue(mount)).set(in_progress.longest.as_secs_f64());
+        }
+    }
+
+    /// Whether this host has that lease.
+    pub fn leads(&self, lease: &str, leads: bool) {
+        self.leads.get_or_create(&LeaseName { name: lease.to_owned() }).set(i64::from(leads));
+    }
+
+    /// This host does not stand for that lease any more.
+    pub fn stands_no_more(&self, lease: &str) {
+        self.leads.remove(&LeaseName { name: lease.to_owned() });
+    }
+
+    /// So many objects are cached.
+    pub fn cached(&self, target: &Target, objects: usize) {
+        self.cached.get_or_create(&watch(target)).set(objects as i64);
+    }
+}
+
+/// Whether a reconcile counts as an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It does not.
+    Well,
+    /// It does, and is tried again.
+    Error,
+    /// It does, and is not.
+    TerminalError,
+}
+
+/// How a call ends that has an answer.
+pub const ANSWERED: &str = "Success";
+
+const TAKEN: &str = "taken";
+const REFUSED: &str = "refused";
+
+/// How a mount is at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// How the machine code of its plugin was come by.
+    pub compile: CompileReport,
+    /// So many instances of its plugin run,
+    pub running: usize,
+    /// and so many wait to serve again.
+    pub idle: usize,
+    /// What is worked on.
+    pub in_progress: InProgress,
+}
+
+fn queue_priority(mount: &str, priority: Priority) -> QueuePriority {
+    // The numbers that controller-runtime has for them (`handler.LowPriority`).
+    let priority = match priority {
+        Priority::Normal => "0",
+        Priority::Low => "-100",
+    };
+    QueuePriority { name: mount.to_owned(), controller: mount.to_owned(), priority }
+}
+
+fn queue(mount: &str) -> QueueName {
+    QueueName { name: mount.to_owned(), controller: mount.to_owned() }
+}
+
+fn watch(target: &Target) -> Watch {
+    // All that tells targets apart: two that shared a gauge would take turns in it.
+    let Target { kind, namespace, label_selector, extent } = target;
+    Watch {
+        kind: kind.to_string(),
+        namespace: namespace.clone().unwrap_or_default(),
+        selector: label_selector.clone().unwrap_or_default(),
+        extent: match extent {
+            Extent::Whole => "whole",
+            Extent::Metadata => "metadata",
+        },
+    }
+}

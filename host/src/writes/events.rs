@@ -1,0 +1,125 @@
+//! Kubernetes Events about parents, in `events.k8s.io/v1`.
+//!
+//! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
+
+use gyre_core::object::GroupVersionKind;
+use gyre_core::outcome::Changed;
+use gyre_core::response::{Event, Severity};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use serde_json::json;
+use tracing::warn;
+
+use crate::clock::Clock;
+use crate::cluster::kinds::{answered, error_chain};
+use crate::cluster::object::Object;
+
+/// The longest note that the API server takes, in bytes (`noteLengthLimit` of its events validation).
+const NOTE_LIMIT: usize = 1024;
+/// The longest reason and action that it takes, in bytes (`reasonLengthLimit`).
+const REASON_LIMIT: usize = 128;
+/// An Event's name is that of its object and a time in hexadecimal; both together are at most 253 bytes.
+const NAME_LIMIT: usize = 253 - 1 - 32;
+
+/// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
+/// last time is not known after a restart; then nothing is news, so that a restart writes nothing.
+pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, changed: Changed) -> Vec<&'a Event> {
+    match (changed, last) {
+        (Changed::Yes, None) => events.iter().collect(),
+        (Changed::Yes | Changed::No, Some(last)) => events.iter().filter(|event| !last.contains(event)).collect(),
+        (Changed::No, None) => Vec::new(),
+    }
+}
+
+/// Writes Events on behalf of plugins.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    /// Who reports: the pod's name, where there is one.
+    instance: String,
+    clock: Clock,
+}
+
+impl Recorder {
+    pub(crate) fn new(instance: String, clock: Clock) -> Self {
+        Self { instance, clock }
+    }
+
+    /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
+    pub(crate) async fn publish(&self, client: &Client, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
+        // Events of cluster-scoped objects live in the namespace "default", by convention.
+        let namespace = parent.namespace().unwrap_or("default");
+        let now = self.clock.now();
+        let name = format!("{}.{:x}", truncated(parent.name(), NAME_LIMIT).trim_end_matches(['-', '.']), now.as_nanosecond());
+        let body = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": { "name": name, "namespace": namespace },
+            "eventTime": format!("{now:.6}"),
+            "reportingController": format!("gyre.dev/{plugin}"),
+            "reportingInstance": truncated(&self.instance, REASON_LIMIT),
+            "action": "Reconcile",
+            "type": match event.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
+            "reason": truncated(&event.reason, REASON_LIMIT),
+            "note": truncated(&event.message, NOTE_LIMIT),
+            "regarding": {
+                "apiVersion": kind.api_version(),
+                "kind": kind.kind,
+                "namespace": parent.namespace(),
+                "name": parent.name(),
+                "uid": parent.uid(),
+                "resourceVersion": parent.resource_version().to_string(),
+            },
+        });
+        let result = match serde_json::from_value(body) {
+            Ok(body) => create(client, namespace, &body).await,
+            Err(error) => Err(kube::Error::SerdeError(error)),
+        };
+        if let Err(error) = result {
+            warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
+        }
+    }
+}
+
+async fn create(client: &Client, namespace: &str, body: &k8s_openapi::api::events::v1::Event) -> Result<(), kube::Error> {
+    let api: Api<k8s_openapi::api::events::v1::Event> = Api::namespaced(client.clone(), namespace);
+    answered(api.create(&PostParams::default(), body)).await.map(|_| ())
+}
+
+/// The beginning of a text, at most `limit` bytes of it.
+fn truncated(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(reason: &str) -> Event {
+        Event { severity: Severity::Normal, reason: reason.to_owned(), message: String::new() }
+    }
+
+    fn check(last: Option<&[&str]>, changed: Changed, expected: &[&str]) {
+        let events = [event("A"), event("B")];
+        let last: Option<Vec<Event>> = last.map(|reasons| reasons.iter().map(|reason| event(reason)).collect());
+        let published: Vec<&str> =
+            to_publish(&events, last.as_deref(), changed).iter().map(|event| event.reason.as_str()).collect();
+        assert_eq!(published, expected, "{last:?} {changed:?}");
+    }
+
+    #[test]
+    fn events_are_published_on_transitions_only() {
+        check(None, Changed::Yes, &["A", "B"]);
+        check(None, Changed::No, &[]);
+        check(Some(&["A", "B"]), Changed::No, &[]);
+        check(Some(&["A"]), Changed::No, &["B"]);
+        check(Some(&["A"]), Changed::Yes, &["B"]);
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(truncated("Grüße", 3), "Gr");
+        assert_eq!(truncated("Grüße", 4), "Grü");
+        assert_eq!(truncated("ab", 9), "ab");
+    }
+}

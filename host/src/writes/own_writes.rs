@@ -1,0 +1,127 @@
+//! Tells our own writes to a parent's status from changes that others make.
+//!
+//! The watch brings both. If our own counted as changes, a failing reconcile that says so in the status would cause the next one at
+//! once, past all back-off.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gyre_core::object::ObjectKey;
+
+use crate::cluster::object::Object;
+
+/// See the module's documentation.
+#[derive(Default)]
+pub(crate) struct OwnWrites(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// The writes under way, and the newest version of each object that was noticed meanwhile.
+    under_way: HashMap<ObjectKey, Option<u64>>,
+    /// The versions that writes made and that have not been noticed yet: while the cache is being filled it does not take answers in.
+    to_come: HashMap<ObjectKey, u64>,
+}
+
+/// Whether somebody else changed an object while we wrote to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Changed,
+    Silent,
+}
+
+impl OwnWrites {
+    /// A write is about to be sent.
+    pub(crate) fn begin(&self, key: &ObjectKey) {
+        let mut state = self.state();
+        state.to_come.remove(key);
+        state.under_way.insert(key.clone(), None);
+    }
+
+    /// Whether a notice about this object is of our own write, or kept for [`OwnWrites::end`] to judge.
+    pub(crate) fn holds_back(&self, object: &Object) -> bool {
+        let (key, version) = (object.key(), object.resource_version());
+        let mut state = self.state();
+        if let Some(noticed) = state.under_way.get_mut(&key) {
+            *noticed = (*noticed).max(Some(version));
+            return true;
+        }
+        // Each write is over the version that we knew, so that what comes before it is not new either.
+        match state.to_come.get(&key) {
+            Some(made) if version < *made => true,
+            Some(made) => {
+                let is_own = version == *made;
+                state.to_come.remove(&key);
+                is_own
+            }
+            None => false,
+        }
+    }
+
+    /// The write has ended: with the version that it made, or without one.
+    pub(crate) fn end(&self, key: &ObjectKey, made: Option<u64>) -> Others {
+        let mut state = self.state();
+        // The write was over the version that we knew, so what was noticed is either our own or newer.
+        let noticed = state.under_way.remove(key).flatten();
+        if let Some(made) = made.filter(|made| noticed < Some(*made)) {
+            state.to_come.insert(key.clone(), made);
+        }
+        if noticed > made { Others::Changed } else { Others::Silent }
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.state().to_come.remove(key);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(version: u64) -> Object {
+        Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}}}}"#)).unwrap()
+    }
+
+    fn check(noticed: &[u64], made: Option<u64>, expected: Others) -> OwnWrites {
+        let writes = OwnWrites::default();
+        let key = object(1).key();
+        assert!(!writes.holds_back(&object(1)), "nothing is under way");
+        writes.begin(&key);
+        for version in noticed {
+            assert!(writes.holds_back(&object(*version)));
+        }
+        assert_eq!(writes.end(&key, made), expected, "{noticed:?} {made:?}");
+        writes
+    }
+
+    #[test]
+    fn only_what_others_change_counts() {
+        check(&[], Some(5), Others::Silent);
+        check(&[5], Some(5), Others::Silent);
+        check(&[5, 7], Some(5), Others::Changed);
+        check(&[], None, Others::Silent);
+        check(&[4], None, Others::Changed);
+    }
+
+    #[test]
+    fn our_own_is_not_news_when_it_comes_late() {
+        let late = || check(&[4], Some(5), Others::Silent);
+        let news = |writes: &OwnWrites, versions: &[u64]| {
+            versions.iter().map(|version| !writes.holds_back(&object(*version))).collect::<Vec<_>>()
+        };
+        assert_eq!(news(&late(), &[4, 5, 5]), [false, false, true]);
+        assert_eq!(news(&late(), &[7]), [true]);
+        assert_eq!(
+            news(&check(&[5], Some(5), Others::Silent), &[5]),
+            [true],
+            "it has come, and what comes again is judged by the cache"
+        );
+        let gone = late();
+        gone.forget(&object(1).key());
+        assert_eq!(news(&gone, &[5]), [true]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Writes to parents: their status and their finalizers.
+
+use gyre_core::object::ObjectRef;
+use gyre_core::queue::Priority;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::cluster::kinds::{StatusSubresource, answered};
+use crate::cluster::object::{Object, Received, SharedObject};
+use crate::mounts::live::Live;
+use crate::mounts::mount::Mount;
+use crate::telemetry::metrics::Metrics;
+use crate::work::WorkQueue;
+use crate::writes::apply::field_manager;
+use crate::writes::own_writes::Others;
+
+/// See the module's documentation.
+pub(crate) struct ParentWriter<'a> {
+    pub(crate) mount: &'a Mount,
+    pub(crate) live: &'a Live,
+    pub(crate) queue: &'a WorkQueue,
+    pub(crate) metrics: &'a Metrics,
+}
+
+/// Which part of a parent is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    Object,
+    Status,
+}
+
+impl ParentWriter<'_> {
+    /// Sends a JSON merge patch (RFC 7396); returns the parent as it is then, if the answer can be read.
+    ///
+    /// # Guarantees
+    ///
+    /// - It is written over the state that is given, or not at all: the request carries UID and resource version.
+    /// - The answer goes into the cache, and the watch's notice of it queues nothing; what others change meanwhile does.
+    ///
+    /// # Errors
+    ///
+    /// What the request came to; a conflict means that the cache was behind.
+    pub(crate) async fn patch(
+        &self,
+        parent: &Object,
+        mut patch: Value,
+        at: At,
+        verb: &'static str,
+    ) -> Result<Option<SharedObject>, kube::Error> {
+        if let Some(patch) = patch.as_object_mut()
+            && let Some(metadata) = patch.entry("metadata").or_insert_with(|| json!({})).as_object_mut()
+        {
+            metadata.insert("uid".to_owned(), json!(parent.uid()));
+            metadata.insert("resourceVersion".to_owned(), json!(parent.resource_version().to_string()));
+        }
+        let parents = &self.live.parents;
+        let api: Api<Received> = parents.resource.api(&self.live.client, parent.namespace());
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin())), ..PatchParams::default() };
+        self.metrics.wrote(&self.mount.name, verb);
+        let mark = parents.mark(parent.namespace());
+        let key = parent.key();
+        self.mount.own_writes.begin(&key);
+        let patch = Patch::Merge(&patch);
+        let answer = match (at, parents.resource.status) {
+            (At::Status, StatusSubresource::Served) => answered(api.patch_status(parent.name(), &params, &patch)).await,
+            _ => answered(api.patch(parent.name(), &params, &patch)).await,
+        };
+        let answer = answer.map(|answer| answer.object.ok());
+        if let Ok(Some(answer)) = &answer {
+            parents.remember(answer, mark);
+        }
+        let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
+        if self.mount.own_writes.end(&key, version) == Others::Changed {
+            self.queue.add(&self.mount.name, key, Priority::Normal);
+        }
+        answer
+    }
+
+    /// Asks the API server whether a parent is still there, and not on its way out.
+    ///
+    /// # Errors
+    ///
+    /// What the request came to.
+    pub(crate) async fn lives(&self, parent: &Object) -> Result<bool, kube::Error> {
+        let api: Api<Received> = self.live.parents.resource.api(&self.live.client, parent.namespace());
+        let found = answered(api.get_opt(parent.name())).await?;
+        let found = found.and_then(|found| found.object.ok());
+        Ok(found.is_some_and(|found| found.uid() == parent.uid() && !found.is_deleting()))
+    }
+
+    /// The plugin's name: the field manager, the finalizer.
+    pub(crate) fn plugin(&self) -> &str {
+        &self.live.program.manifest().name
+    }
+
+    /// Names a parent in messages.
+    pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {
+        ObjectRef { kind: self.live.program.manifest().parent.clone(), key: parent.key() }
+    }
+}

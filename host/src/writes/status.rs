@@ -1,0 +1,133 @@
+//! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
+
+use gyre_core::response::Response;
+use gyre_core::status::{StatusInput, Verdict, desired_status};
+use serde_json::{Map, Value, json};
+
+use crate::clock::Clock;
+use crate::cluster::object::Object;
+use crate::reconcile::memory::status_hash;
+use crate::writes::parent::{At, ParentWriter};
+
+/// Whether a request changed the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    No,
+    /// The host's part of it: conditions and the like.
+    Conditions,
+    /// What the plugin says, which is an input of its next call.
+    PluginStatus,
+}
+
+/// Brings the status to what it should say.
+///
+/// # Guarantees
+///
+/// - If it says so already, no request is sent.
+/// - It is written over the state that it was decided from, or not at all.
+/// - Fields that the kind has no room for, which the API server drops, are not sent again and again.
+///
+/// # Errors
+///
+/// What the request came to; a conflict means that the cache was behind.
+pub(crate) async fn write(
+    writer: &ParentWriter<'_>,
+    clock: &Clock,
+    parent: &Object,
+    response: &Response,
+    verdict: Verdict<'_>,
+    settled: &mut Option<(u64, u64)>,
+) -> Result<Written, kube::Error> {
+    let live = status_of(parent);
+    let now = format!("{:.0}", clock.now());
+    let input = StatusInput {
+        live: live.as_ref(),
+        generation: (parent.generation() > 0).then_some(parent.generation()),
+        status: response.status.as_ref(),
+        conditions: &response.conditions,
+        verdict,
+        now: &now,
+        room: writer.live.room,
+    };
+    let Some(desired) = desired_status(&input) else { return Ok(Written::No) };
+    let live = live.as_ref().and_then(Value::as_object);
+    let without_times = without_transition_times(&desired);
+    let attempt = (status_hash(Some(&without_times)), status_hash(live));
+    if *settled == Some(attempt) {
+        return Ok(Written::No);
+    }
+    let patch = json!({ "status": merge_patch(live, &desired) });
+    let Some(answer) = writer.patch(parent, patch, At::Status, "status").await? else { return Ok(Written::Conditions) };
+    let made = status_of(&answer);
+    let made = made.as_ref().and_then(Value::as_object);
+    *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
+    Ok(match (made == live, plugins_part(made) == plugins_part(live)) {
+        (true, _) => Written::No,
+        (false, true) => Written::Conditions,
+        (false, false) => Written::PluginStatus,
+    })
+}
+
+fn status_of(object: &Object) -> Option<Value> {
+    #[derive(serde::Deserialize)]
+    struct WithStatus {
+        status: Option<Value>,
+    }
+    serde_json::from_str::<WithStatus>(object.json()).ok()?.status
+}
+
+/// What of a status is the plugin's own to say.
+fn plugins_part(status: Option<&Map<String, Value>>) -> Vec<(&String, &Value)> {
+    let fields = status.into_iter().flatten();
+    fields.filter(|(field, _)| !matches!(field.as_str(), "conditions" | "observedGeneration")).collect()
+}
+
+/// A JSON merge patch (RFC 7396) that makes `desired` of `live`.
+fn merge_patch(live: Option<&Map<String, Value>>, desired: &Map<String, Value>) -> Value {
+    let mut patch = Map::new();
+    for (key, value) in desired {
+        match (live.and_then(|live| live.get(key)), value) {
+            (Some(live), value) if live == value => {}
+            (Some(Value::Object(live)), Value::Object(value)) => {
+                patch.insert(key.clone(), merge_patch(Some(live), value));
+            }
+            (_, value) => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    for key in live.iter().flat_map(|live| live.keys()).filter(|key| !desired.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
+/// Two attempts to say the same differ in when they were made.
+fn without_transition_times(status: &Map<String, Value>) -> Map<String, Value> {
+    let mut status = status.clone();
+    for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(condition) = condition.as_object_mut() {
+            condition.remove("lastTransitionTime");
+        }
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(live: Value, desired: Value, expected: Value) {
+        let patch = merge_patch(live.as_object(), desired.as_object().unwrap());
+        assert_eq!(patch, expected, "{live} -> {desired}");
+    }
+
+    #[test]
+    fn a_patch_holds_what_differs_and_takes_away_what_is_not_desired() {
+        check(json!(null), json!({"a": 1}), json!({"a": 1}));
+        check(json!({"a": 1, "b": 2}), json!({"a": 1}), json!({"b": null}));
+        check(json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1, "z": 3}}), json!({"a": {"y": null, "z": 3}}));
+        check(json!({"a": [1, 2]}), json!({"a": [1]}), json!({"a": [1]}));
+        check(json!({"a": 1}), json!({"a": {"x": 1}}), json!({"a": {"x": 1}}));
+    }
+}
