@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
-use crate::admin::{AdminArguments, SecureArguments};
+use crate::admin::SecureArguments;
 use crate::cluster::kinds::error_chain;
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::inspect::{self, InspectArguments};
@@ -23,7 +23,7 @@ use crate::commands::manual::{self, CompletionsArguments, ManArguments};
 use crate::commands::new::{self, NewArguments};
 use crate::commands::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
 use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
-use crate::config::{self, Source};
+use crate::config::{self, HostArguments, Source};
 use crate::host::{self, Options};
 use crate::leadership::election::ElectionArguments;
 use crate::plugins::{CodeArguments, MountArguments, open};
@@ -31,9 +31,9 @@ use crate::program::ServiceAccount;
 use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
 use crate::replay;
-use crate::telemetry::log::{self, LogArguments};
+use crate::telemetry::log;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::traces::{TraceArguments, Traces};
+use crate::telemetry::traces::Traces;
 use crate::writes::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -108,7 +108,7 @@ Examples:
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
 
-What a flag or its environment variable says of mounts goes before `defaults` in the file; what a mount in the file says of itself goes
+What a flag or its environment variable says goes before `host` and `defaults` in the file; what a mount in the file says of itself goes
 before both. Changed files are taken in while it runs. For the file, see `gyre config-schema` and the README.";
 
 const CONFIG_SCHEMA_EXAMPLES: &str = "\
@@ -143,19 +143,7 @@ struct RunArguments {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
-    admin: AdminArguments,
-    #[command(flatten)]
-    election: ElectionArguments,
-    /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
-    home_namespace: String,
-    /// Let `gyre record --secrets` record values of Secrets as they are. Who may forward a port of the host can then read them.
-    #[arg(long)]
-    record_secrets: bool,
-    #[command(flatten)]
-    log: LogArguments,
-    #[command(flatten)]
-    traces: TraceArguments,
+    host: HostArguments,
 }
 
 #[derive(Debug, Args)]
@@ -194,7 +182,7 @@ struct PluginArguments {
 
 /// Runs the command that the arguments name. Exit codes: 0 all went well, 1 it failed, 2 the arguments are wrong.
 pub fn main() -> ExitCode {
-    let command = match Gyre::try_parse() {
+    let command = match parse() {
         Ok(Gyre { command }) => command,
         Err(error) => named_by_variable(error).exit(),
     };
@@ -220,6 +208,19 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error, ExitCode::FAILURE),
     }
+}
+
+/// The command line, with what a configuration file says of the host as defaults.
+fn parse() -> Result<Gyre, clap::Error> {
+    let parsed = Gyre::try_parse()?;
+    let (name, mount) = match &parsed.command {
+        Command::Run(arguments) => ("run", &arguments.mount),
+        Command::Rbac(arguments) => ("rbac", &arguments.mount),
+        _ => return Ok(parsed),
+    };
+    let Some(file) = &mount.config else { return Ok(parsed) };
+    let commands = Gyre::command().mut_subcommand(name, |command| config::with_defaults(command, file));
+    Gyre::from_arg_matches(&commands.try_get_matches()?)
 }
 
 /// As of `diff`: 1 says that something differs, and 2 that nothing was compared.
@@ -258,20 +259,20 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
         missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
     }
-    let traces = Traces::of(&arguments.traces, &instance())?;
-    log::start(&arguments.log, "info", traces.as_ref())?;
+    let traces = Traces::of(&arguments.host.traces, &instance())?;
+    log::start(&arguments.host.log, "info", traces.as_ref())?;
     let source = Source::open(&arguments.mount)?;
+    let host = arguments.host;
+    let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source));
     }
     threads()?.block_on(async {
-        let source_name = &source.name().to_owned();
-        let election = arguments.election.options(&arguments.home_namespace, source_name, &instance())?;
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
         let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
-        let inventory = source.inventory_place(&arguments.home_namespace);
+        let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
             info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
         }
@@ -289,13 +290,13 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         }
         let options = Options {
             metrics,
-            admin: arguments.admin.options(),
+            admin: host.admin.options(),
             election,
             api_server,
             instance: instance(),
             inventory,
             most_calls,
-            recorded_secrets: if arguments.record_secrets { Secrets::Kept } else { Secrets::Redacted },
+            recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()
         };
         host::run(client, programs, options, told_to_stop()?).await

@@ -9,14 +9,15 @@
 //! Everything that is wrong is found in one pass and said with its place: see [`Problems`]. [`Source::follow`] reads it all again when
 //! a file has changed; what is wrong then is refused as a whole, and what ran before goes on.
 //!
-//! For a value that can be set in several places, a flag goes before its environment variable, which goes before `defaults` in the
-//! file, which go before what is built in. What a mount says of itself goes before all of these.
+//! For a value that can be set in several places, a flag goes before its environment variable, which goes before `host` and `defaults` in
+//! the file, which go before what is built in. What a mount says of itself goes before all of these.
 
 mod bounded;
 mod file;
 mod load;
 mod node;
 mod problem;
+mod process;
 mod quantity;
 mod read;
 mod settings;
@@ -38,6 +39,8 @@ use self::load::Loader;
 pub(crate) use self::node::{Document, Source as DocumentSource};
 pub(crate) use self::problem::Place;
 pub use self::problem::{Problem, Problems};
+use self::process::Setting;
+pub(crate) use self::process::{HostArguments, with_defaults};
 use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
@@ -107,6 +110,8 @@ struct Shared {
 struct Process {
     /// None: nobody gave it one.
     name: Option<String>,
+    /// What the file said of it when it began.
+    host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
@@ -118,6 +123,7 @@ impl Process {
         let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
         Self {
             name: configuration.name.value.clone(),
+            host: configuration.host.clone(),
             concurrent_calls: calls(configuration).clamp(FEWEST_CALLS, MOST_CALLS),
             max_memory_bytes: largest.unwrap_or_default(),
         }
@@ -143,6 +149,9 @@ impl Process {
                 let what = format!("the memory limit is more than the {most} that this process was started for");
                 problems.add(mount.place.clone(), what, "restart gyre to raise it");
             }
+        }
+        if configuration.host != self.host {
+            warn!("the file says something else under host now, which takes effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
             warn!(calls = self.concurrent_calls, "there are more workers than calls at once; restart gyre for more");

@@ -77,6 +77,30 @@ fn wrong_arguments_are_named() {
 }
 
 #[test]
+fn a_flag_goes_before_its_variable_which_goes_before_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gyre.yaml");
+    let mount = format!("mounts: [{{plugin: {}}}]", gyre_artifacts::ECHO);
+    fs::write(&file, format!("host: {{ha: true, homeNamespace: of-file}}\n{mount}\n")).unwrap();
+    // A host that elects a leader has to write Leases where it lives.
+    let leases = |flags: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(GYRE);
+        command.env_remove("HA_ENABLED").env_remove("NAMESPACE").envs(variables.iter().copied());
+        let output = command.args(["rbac", "--config", &file.display().to_string()]).args(flags).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let documents = String::from_utf8(output.stdout).unwrap();
+        let roles = documents.split("---\n").filter(|document| document.contains("- leases"));
+        let namespace = |role: &str| role.lines().find_map(|line| line.trim().strip_prefix("namespace: ").map(str::to_owned));
+        roles.filter_map(namespace).collect::<Vec<_>>()
+    };
+    assert_eq!(leases(&[], &[]), ["of-file"]);
+    assert_eq!(leases(&[], &[("NAMESPACE", "of-variable")]), ["of-variable"]);
+    assert_eq!(leases(&["--home-namespace", "of-flag"], &[("NAMESPACE", "of-variable")]), ["of-flag"]);
+    assert_eq!(leases(&[], &[("HA_ENABLED", "false")]), [""; 0]);
+    assert_eq!(leases(&["--ha"], &[("HA_ENABLED", "false")]), ["of-file"]);
+}
+
+#[test]
 fn what_is_compiled_beforehand_is_not_compiled_again() {
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().display().to_string();

@@ -12,11 +12,12 @@ use gyre_sandbox::Limits;
 
 use super::node::{Document, Value};
 use super::problem::Problems;
+use super::process;
 use super::read::{Field, Map};
 use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
 use crate::program::ServiceAccount;
 
-pub(super) const ROOT: [&str; 4] = ["name", "defaults", "mounts", "pluginDirectory"];
+pub(super) const ROOT: [&str; 5] = ["name", "host", "defaults", "mounts", "pluginDirectory"];
 pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
 pub(super) const MOUNT: [&str; 13] = [
     "name",
@@ -70,6 +71,9 @@ impl Reader<'_> {
         };
         if let Some(name) = map.get("name").as_ref().and_then(label) {
             configuration.name = Said { value: Some(name.value), place: name.place };
+        }
+        if let Some(host) = map.get(process::KEY) {
+            configuration.host = process::read(host);
         }
         if let Some(defaults) = map.get("defaults").and_then(|defaults| defaults.map("the defaults", &POLICY)) {
             configuration.defaults = policy(&defaults, &configuration.defaults);

@@ -47,7 +47,7 @@ impl<'a> Field<'a> {
     }
 
     /// A map with none but these keys. `what` it is, for people.
-    pub(crate) fn map(self, what: &str, known: &[&'static str]) -> Option<Map<'a>> {
+    pub(crate) fn map(self, what: &str, known: &[&str]) -> Option<Map<'a>> {
         let Value::Map(entries) = &self.node.value else {
             self.unexpected(&format!("{what} as a map of {}", list(known)));
             return None;
@@ -62,6 +62,13 @@ impl<'a> Field<'a> {
             }
         }
         Some(Map(self))
+    }
+
+    /// The value of a key, if this is a map; none if it is absent or null.
+    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
+        let node = self.node.get(key).filter(|node| !matches!(node.value, Value::Null))?;
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        Some(Field { node, path, ..self.clone() })
     }
 
     pub(crate) fn list(&self, what: &str) -> Option<Vec<Field<'a>>> {
@@ -141,9 +148,7 @@ impl<'a> Field<'a> {
 impl<'a> Map<'a> {
     /// The value of a key; none if it is absent or null.
     pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
-        let node = self.0.node.get(key).filter(|node| !matches!(node.value, Value::Null))?;
-        let path = if self.0.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.0.path) };
-        Some(Field { node, path, ..self.0.clone() })
+        self.0.get(key)
     }
 
     pub(crate) fn field(&self) -> &Field<'a> {

@@ -11,6 +11,7 @@ use gyre_sandbox::{Limits, Reuse};
 
 use super::node::{Node, Source};
 use super::problem::Place;
+use super::process::Setting;
 use crate::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
 
 /// What a deployment is called that nobody names.
@@ -28,6 +29,8 @@ pub(crate) struct Said<T> {
 pub(crate) struct Configuration {
     /// What the deployment is called; none: nobody says.
     pub(crate) name: Said<Option<String>>,
+    /// What the file says of the process itself.
+    pub(crate) host: Vec<Setting>,
     /// What holds for each mount that does not say otherwise.
     pub(crate) defaults: Policy,
     /// The mounts that are listed.
@@ -58,6 +61,7 @@ impl Configuration {
     pub(crate) fn empty(place: Place) -> Self {
         Self {
             name: Said { value: None, place },
+            host: Vec::new(),
             defaults: Policy::default(),
             mounts: Vec::new(),
             directory: None,

@@ -57,6 +57,9 @@ fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
     let text = match source {
         Ok(source) => {
             let mut text = format!("deployment {}\n", source.name());
+            for Setting { key, text: said } in &source.shared.process.host {
+                writeln!(text, "host {key} {said}").unwrap();
+            }
             for program in source.programs().iter() {
                 write!(text, "{}", describe(program)).unwrap();
             }
@@ -126,7 +129,7 @@ fn the_readme_shows_a_configuration_that_is_right() {
     let file = directory.path().join("gyre.yaml");
     fs::write(&file, example).unwrap();
     let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
-    assert!(found.starts_with("deployment gyre\necho-team-a: "), "{found}");
+    assert!(found.starts_with("deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: "), "{found}");
 }
 
 #[test]
@@ -139,11 +142,20 @@ fn the_schema_for_editors_knows_the_same_keys() {
         let document = Document::parse(DocumentSource::File(name.into()), &text).unwrap();
         assert_eq!(validator.is_valid(&document.root.to_json()), expected, "{name}");
     };
-    for name in ["anchors.yaml", "directory.yaml", "everything.yaml", "json.yaml", "least.yaml", "nothing-mounted.yaml"] {
+    for name in
+        ["anchors.yaml", "directory.yaml", "everything.yaml", "host.yaml", "json.yaml", "least.yaml", "nothing-mounted.yaml"]
+    {
         check(name, true);
     }
-    for name in ["empty.yaml", "no-mounts.yaml", "scalar.yaml", "settings-twice.yaml", "unknown-keys.yaml", "wrong-types.yaml"]
-    {
+    for name in [
+        "empty.yaml",
+        "host-wrong.yaml",
+        "no-mounts.yaml",
+        "scalar.yaml",
+        "settings-twice.yaml",
+        "unknown-keys.yaml",
+        "wrong-types.yaml",
+    ] {
         check(name, false);
     }
     for (pointer, keys) in [
@@ -153,12 +165,17 @@ fn the_schema_for_editors_knows_the_same_keys() {
         ("/properties/mounts/items/properties/grants/properties", &file::GRANTS),
         ("/$defs/limits/properties", &file::LIMITS),
     ] {
-        let mut keys = keys.to_vec();
-        keys.sort_unstable();
-        let mut known: Vec<&String> = schema.pointer(pointer).unwrap().as_object().unwrap().keys().collect();
-        known.sort_unstable();
-        assert_eq!(known, keys, "{pointer}");
+        check_keys(&schema, pointer, keys.iter().map(ToString::to_string).collect());
     }
+    check_keys(&schema, "/properties/host/properties", process::keys());
+}
+
+#[track_caller]
+fn check_keys(schema: &serde_json::Value, pointer: &str, mut expected: Vec<String>) {
+    expected.sort_unstable();
+    let mut known: Vec<String> = schema.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect();
+    known.sort_unstable();
+    assert_eq!(known, expected, "{pointer}");
 }
 
 #[test]
