@@ -7,7 +7,7 @@ use gyre_controlplane::{AuditEvent, Mark, Signal};
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, guest, guest_crds};
-use crate::network::Way;
+use crate::network::{Passage, Way};
 use crate::replicas::{Changes, Deployment, Gaps, Leases, RETRY, Replica, Term, fills_a_cache, is_fenced, one_writer, terms};
 
 const GROUPS: [&str; 4] = ["election-a", "election-b", "election-c", "election-d"];
@@ -88,8 +88,8 @@ impl<'a> Group<'a> {
         match fault {
             Fault::Killed => replica.host.process.signal(Signal::Kill).unwrap(),
             Fault::Stopped => replica.host.process.signal(Signal::Stop).unwrap(),
-            Fault::Stalled => replica.link.set(Way::Stalled),
-            Fault::CutOff => replica.link.set(Way::Broken),
+            Fault::Stalled => replica.link.set(Way::STALLED),
+            Fault::CutOff => replica.link.set(Way::BROKEN),
             Fault::Ended => {
                 replica.host.process.signal(Signal::Terminate).unwrap();
                 let status = replica.host.process.wait(PATIENCE).unwrap().expect("it ends");
@@ -102,7 +102,7 @@ impl<'a> Group<'a> {
         match fault {
             Fault::Killed | Fault::Ended => *replica = self.deployment.replica(),
             Fault::Stopped => replica.host.process.signal(Signal::Continue).unwrap(),
-            Fault::Stalled | Fault::CutOff => replica.link.set(Way::Open),
+            Fault::Stalled | Fault::CutOff => replica.link.set(Way::OPEN),
         }
     }
 
@@ -247,11 +247,11 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     let before = count_writes(&deployment, start, &leader);
 
     // The leader hears of the parents, and its plugin returns. Before it creates a child it asks whether there is one: that takes.
-    leader.link.set(Way::StalledThere);
+    leader.link.set(Way { back: Passage::Open, ..Way::STALLED });
     cluster.apply_all(&parents(namespace, "it", "text"));
     await_plans(&cluster, namespace, &leader, 1);
     leader.host.process.signal(Signal::Stop).unwrap();
-    leader.link.set(Way::Open);
+    leader.link.set(Way::OPEN);
     let is_answered = |event: &AuditEvent| {
         event.user == leader.user && event.name.starts_with("it-") && event.resource == "configmaps" && event.code == 404
     };
@@ -289,13 +289,13 @@ fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
     let before = count_writes(&deployment, start, &leader);
 
     // Some writes wait in connections, others for connections.
-    leader.link.set(Way::StalledThere);
+    leader.link.set(Way { back: Passage::Open, ..Way::STALLED });
     let plans = leader.host.plans_about(&format!("{namespace}/it-0"));
     cluster.apply_all(&parents(namespace, "it", "second"));
     await_plans(&cluster, namespace, &leader, plans + 1);
     cluster.eventually("another leader", || (leases.holders().get(namespace)? == &other.user).then_some(()));
     await_children(&cluster, namespace, "second");
-    leader.link.set(Way::Open);
+    leader.link.set(Way::OPEN);
     // It is back once it knows who leads.
     cluster.eventually("the leader to see the other", || {
         leader.host.log().lines().any(|line| line.contains("another leads") && line.contains(&other.user)).then_some(())

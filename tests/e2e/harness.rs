@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::{Value, json};
 
+use crate::network::Link;
 use crate::plane::{Plane, Server};
-use crate::proxy::Proxy;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
@@ -83,16 +83,12 @@ impl Cluster {
         &self.kubeconfig
     }
 
-    /// A network between hosts and the API server, and the kubeconfig for [`Cluster::host_as`] that leads through it.
-    pub(crate) fn proxy(&self) -> (Proxy, PathBuf) {
-        let kubeconfig = std::fs::read_to_string(&self.kubeconfig).expect("a kubeconfig");
-        let scheme_ends = kubeconfig.find("://").expect("a URL") + "://".len();
-        let is_of_address = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
-        let address = kubeconfig[scheme_ends..].split(|letter| !is_of_address(letter)).next().expect("an address");
-        let proxy = Proxy::new(address.parse().unwrap_or_else(|error| panic!("{address}: {error}")));
-        let path = self.kubeconfig.with_extension(format!("{}.kubeconfig", proxy.address().port()));
-        std::fs::write(&path, kubeconfig.replace(address, &proxy.address().to_string())).expect("written");
-        (proxy, path)
+    /// A way to the API server, and the kubeconfig for [`Cluster::host_as`] that leads over it.
+    pub(crate) fn link(&self) -> (Link, PathBuf) {
+        let (link, leading) = Link::over(&std::fs::read_to_string(&self.kubeconfig).expect("a kubeconfig"));
+        let path = self.kubeconfig.with_extension("link.kubeconfig");
+        std::fs::write(&path, leading).expect("written");
+        (link, path)
     }
 
     /// As [`Cluster::host_with`], with a kubeconfig of its own.

@@ -36,7 +36,6 @@ mod permissions;
 mod plane;
 mod pod_log;
 mod probes;
-mod proxy;
 mod reads;
 mod record;
 mod replicas;

@@ -15,18 +15,39 @@ pub(crate) fn runtime() -> &'static Runtime {
     RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads"))
 }
 
-/// What becomes of what is sent on the way.
+/// What becomes of what is sent one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Passage {
     /// It arrives.
     Open,
     /// It stays on the way, and arrives when the way is open again; unless its connection has been given up by then, as it is in a
     /// network whose sender sends it again until it does.
     Stalled,
-    /// As [`Way::Stalled`] for what the host sends. What it is sent arrives.
-    StalledThere,
     /// Connections break, and there are no new ones.
     Broken,
+}
+
+/// How the way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// For what the host sends.
+    pub(crate) there: Passage,
+    /// For what it is sent.
+    pub(crate) back: Passage,
+}
+
+impl Way {
+    pub(crate) const OPEN: Self = Self::both(Passage::Open);
+    pub(crate) const STALLED: Self = Self::both(Passage::Stalled);
+    pub(crate) const BROKEN: Self = Self::both(Passage::Broken);
+
+    const fn both(passage: Passage) -> Self {
+        Self { there: passage, back: passage }
+    }
+
+    fn is_broken(self) -> bool {
+        [self.there, self.back].contains(&Passage::Broken)
+    }
 }
 
 /// A way to the API server, for one host.
@@ -37,17 +58,22 @@ pub(crate) struct Link {
 
 impl Link {
     /// An open one.
-    pub(crate) fn to(server: SocketAddr) -> Self {
+    fn to(server: SocketAddr) -> Self {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (sender, way) = watch::channel(Way::Open);
+        let (sender, way) = watch::channel(Way::OPEN);
         runtime().spawn(accept(listener, server, way));
         Self { address, way: sender }
     }
 
-    /// Where the host connects to.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// One to the server of that kubeconfig, and the kubeconfig that leads over it.
+    pub(crate) fn over(kubeconfig: &str) -> (Self, String) {
+        let (_, rest) = kubeconfig.split_once("://").expect("a URL");
+        let is_of_address = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
+        let server = rest.split(|letter| !is_of_address(letter)).next().expect("an address");
+        let link = Self::to(server.parse().unwrap_or_else(|error| panic!("{server}: {error}")));
+        let leading = kubeconfig.replace(server, &link.address.to_string());
+        (link, leading)
     }
 
     /// From now on the way is like this.
@@ -66,7 +92,7 @@ async fn accept(listener: TcpListener, server: SocketAddr, mut way: watch::Recei
             },
         };
         let Ok((host, _)) = accepted else { continue };
-        if *way.borrow() != Way::Broken {
+        if !way.borrow().is_broken() {
             tokio::spawn(join(host, server, way.clone()));
         }
     }
@@ -76,12 +102,12 @@ async fn join(host: TcpStream, server: SocketAddr, mut way: watch::Receiver<Way>
     let Ok(server) = TcpStream::connect(server).await else { return };
     let (_, _) = (host.set_nodelay(true), server.set_nodelay(true));
     let ((from_host, to_host), (from_server, to_server)) = (host.into_split(), server.into_split());
-    let there = pass(from_host, to_server, way.clone(), |way| way == Way::Open);
-    let back = pass(from_server, to_host, way.clone(), |way| matches!(way, Way::Open | Way::StalledThere));
+    let there = pass(from_host, to_server, way.clone(), |way| way.there == Passage::Open);
+    let back = pass(from_server, to_host, way.clone(), |way| way.back == Passage::Open);
     tokio::select! {
         () = there => {}
         () = back => {}
-        _ = way.wait_for(|way| *way == Way::Broken) => {}
+        _ = way.wait_for(|way| way.is_broken()) => {}
     }
 }
 

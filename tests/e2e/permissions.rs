@@ -100,6 +100,12 @@ fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeS
     unused.into_iter().map(Permission::to_string).collect()
 }
 
+/// What of these was not needed for the requests, and has no other reason to be there.
+fn unexplained(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> Vec<String> {
+    let is_explained = |rule: &String| EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained));
+    unused(permissions, requests).into_iter().filter(|rule| !is_explained(rule)).collect()
+}
+
 fn echo(kind: &str, name: &str, message: &str) -> Value {
     let mut spec = json!({ "message": message });
     if kind == "ScheduledEcho" {
@@ -172,11 +178,7 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     requests.extend(cluster.watches(mark));
     // What was mounted before, and its rules with it, is let go.
     requests.retain(|event| !(event.verb == "list" && event.resource == "echos"));
-    let unexplained: Vec<String> = unused(&permitted, &requests)
-        .into_iter()
-        .filter(|rule| !EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained)))
-        .collect();
-    assert_eq!(unexplained, Vec::<String>::new());
+    assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
 }
 
 /// It reads what is in no namespace, and has children of three kinds.
@@ -217,11 +219,7 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     cluster.kubectl(&["delete", "-n", "readable", "website", "site"]);
     let mut requests = cluster.requests(mark);
     requests.extend(cluster.watches(mark));
-    let unexplained: Vec<String> = unused(&permitted, &requests)
-        .into_iter()
-        .filter(|rule| !EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained)))
-        .collect();
-    assert_eq!(unexplained, Vec::<String>::new());
+    assert_eq!(unexplained(&permitted, &requests), Vec::<String>::new());
 }
 
 /// A mount that is confined, to kinds or to namespaces, needs less.

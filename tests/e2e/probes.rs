@@ -4,7 +4,7 @@ use gyre_artifacts::guests;
 use serde_json::json;
 
 use crate::harness::{Cluster, Host, guest, guest_crds};
-use crate::proxy::Proxy;
+use crate::network::Way;
 
 /// What `/readyz` says of a check: its line.
 fn check(host: &Host, name: &str) -> String {
@@ -34,20 +34,20 @@ fn not_ready(cluster: &Cluster, host: &Host, name: &str, why: &str) {
 #[test]
 fn a_host_is_not_ready_while_its_api_server_is_gone_and_alive_all_the_time() {
     let Some(cluster) = Cluster::for_test("probes", &["probes"]) else { return };
-    let (proxy, kubeconfig): (Proxy, _) = cluster.proxy();
+    let (link, kubeconfig) = cluster.link();
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes"], &[]);
     ready(&cluster, &host);
 
-    proxy.cut();
+    link.set(Way::BROKEN);
     not_ready(&cluster, &host, "api-server", "");
     not_ready(&cluster, &host, "watches", "has been down for");
-    proxy.mend();
+    link.set(Way::OPEN);
     ready(&cluster, &host);
 
-    proxy.stall();
+    link.set(Way::STALLED);
     not_ready(&cluster, &host, "api-server", "it has not answered for");
     assert!(check(&host, "watches").starts_with("[+]"), "a watch may well be silent for so long");
-    proxy.mend();
+    link.set(Way::OPEN);
     ready(&cluster, &host);
     cluster.apply(r#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"it","namespace":"probes"},"spec":{"message":"hello"}}"#);
     cluster.ready("probes", "echo", "it");
@@ -56,11 +56,11 @@ fn a_host_is_not_ready_while_its_api_server_is_gone_and_alive_all_the_time() {
 #[test]
 fn a_host_that_starts_without_its_api_server_is_alive_and_not_ready_until_there_is_one() {
     let Some(cluster) = Cluster::for_test("probes-start", &["probes-start"]) else { return };
-    let (proxy, kubeconfig) = cluster.proxy();
-    proxy.cut();
+    let (link, kubeconfig) = cluster.link();
+    link.set(Way::BROKEN);
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-start"], &[]);
     not_ready(&cluster, &host, "api-server", "it has not answered yet");
-    proxy.mend();
+    link.set(Way::OPEN);
     ready(&cluster, &host);
 }
 
@@ -83,14 +83,14 @@ fn a_host_whose_plugins_never_answer_is_alive_and_ready() {
 #[test]
 fn probes_say_which_checks_there_are_and_leave_out_those_that_they_are_told_to() {
     let Some(cluster) = Cluster::for_test("probes-verbose", &["probes-verbose"]) else { return };
-    let (proxy, kubeconfig) = cluster.proxy();
+    let (link, kubeconfig) = cluster.link();
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);
     ready(&cluster, &host);
     assert_eq!(host.http("/readyz").1, "ok\n");
     let all = "[+]api-server ok\n[+]election ok\n[+]mounts ok\n[+]watches ok\ncheck passed\n";
     assert_eq!(host.http("/readyz?verbose").1, all);
     assert_eq!(host.http("/healthz?verbose").1, "[+]queue ok\n[+]calls ok\n[+]tasks ok\ncheck passed\n");
-    proxy.cut();
+    link.set(Way::BROKEN);
     not_ready(&cluster, &host, "watches", "");
     let (status, body) = host.http("/readyz?exclude=watches&exclude=api-server&verbose");
     assert!(status.contains(" 200 "), "{status}");

@@ -2,7 +2,6 @@
 //! what the audit log shows of who wrote when.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -53,10 +52,8 @@ impl<'a> Deployment<'a> {
     pub(crate) fn replica(&self) -> Replica {
         let user = format!("{}{}", self.name, self.started.fetch_add(1, Ordering::Relaxed));
         let kubeconfig = self.cluster.plane.kubeconfig_for_user(&user).unwrap();
-        let text = std::fs::read_to_string(&kubeconfig).unwrap();
-        let server = server_of(&text);
-        let link = Link::to(server);
-        std::fs::write(&kubeconfig, text.replace(&server.to_string(), &link.address().to_string())).unwrap();
+        let (link, leading) = Link::over(&std::fs::read_to_string(&kubeconfig).unwrap());
+        std::fs::write(&kubeconfig, leading).unwrap();
         let mut arguments = vec!["--ha", "--ha-node-id", &user, "--home-namespace", self.namespace];
         arguments.extend(TIMES);
         arguments.extend(self.arguments.iter().map(String::as_str));
@@ -83,12 +80,6 @@ impl<'a> Deployment<'a> {
         events.sort_by_key(|event| event.received);
         events
     }
-}
-
-fn server_of(kubeconfig: &str) -> SocketAddr {
-    let (_, rest) = kubeconfig.split_once("://").unwrap();
-    let end = rest.find(|letter: char| !(letter.is_ascii_digit() || ".:".contains(letter))).unwrap_or(rest.len());
-    rest[..end].parse().unwrap()
 }
 
 /// The Leases of a deployment, as they are now.
