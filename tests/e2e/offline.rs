@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use gyre_controlplane::skip;
 use serde_json::Value;
 
 use crate::harness::GYRE;
@@ -72,6 +73,27 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("updated  new"), "{said}");
     assert_eq!(fs::read_to_string(expected).unwrap(), right);
+}
+
+#[test]
+fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
+    let cases = cases();
+    let arguments = ["test", gyre_artifacts::ECHO, text(cases.path())];
+    let (code, piped) = gyre(&arguments);
+    assert_eq!(code, Some(0), "{piped}");
+    assert!(!piped.contains(['\r', '\x1b']), "{piped:?}");
+
+    let line = [&[GYRE][..], &arguments].concat().join(" ");
+    let shown = match Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
+        Ok(output) => output,
+        Err(error) => return skip(&format!("there is no script(1), which has a terminal: {error}")).unwrap(),
+    };
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let count = fs::read_dir(cases.path()).unwrap().count();
+    assert!(shown.contains(&format!("\r{count} of {count}")), "{shown:?}");
+    let left = shown.rsplit("\x1b[K").next().unwrap();
+    assert_eq!(left.replace("\r\n", "\n").lines().count(), piped.lines().count(), "nothing of it stays: {left:?}");
 }
 
 #[test]

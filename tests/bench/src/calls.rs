@@ -13,7 +13,7 @@ use gyre_sdk::Child;
 use gyre_sdk::testing::{Cluster, Native};
 use serde_json::{Map, Value};
 
-use crate::{Line, sample};
+use crate::{Line, median, sample};
 
 /// Rounds of each side, taken in turns; the median of a side is what counts, so that a busy moment of the machine does not.
 const ROUNDS: usize = 40;
@@ -105,9 +105,4 @@ fn time(call: impl Fn() -> anyhow::Result<usize>) -> anyhow::Result<Duration> {
         black_box(call()?);
     }
     Ok(start.elapsed() / CALLS)
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

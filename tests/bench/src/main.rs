@@ -5,12 +5,14 @@
 mod calls;
 mod devcluster;
 mod neighbours;
+mod offline;
 mod process;
 mod requests;
 mod sample;
 mod store;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
@@ -39,6 +41,8 @@ enum Part {
     Devcluster,
     /// Latencies with a spinning and a trapping plugin in the host, and without.
     Neighbours,
+    /// Golden cases of `gyre test` beside plain Rust and `kubectl apply`.
+    Offline,
 }
 
 type Measure = fn() -> anyhow::Result<Vec<Line>>;
@@ -76,13 +80,14 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let parts: [(Part, &str, Measure); 6] = [
+    let parts: [(Part, &str, Measure); 7] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
         (Part::Store, "memory per cached object", store::measure),
         (Part::Process, "sizes", process::measure),
         (Part::Requests, "requests at the API server, 1,000 Echos", requests::measure),
         (Part::Devcluster, "embedded API server beside kube-apiserver, ConfigMaps over HTTP", devcluster::measure),
         (Part::Neighbours, "18 plugins beside one that spins and one that traps", neighbours::measure),
+        (Part::Offline, "golden cases offline", offline::measure),
     ];
     let mut exit_code = ExitCode::SUCCESS;
     for (part, title, measure) in parts {
@@ -98,4 +103,10 @@ fn main() -> anyhow::Result<ExitCode> {
         }
     }
     Ok(exit_code)
+}
+
+/// The middle one.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }

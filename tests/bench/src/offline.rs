@@ -1,0 +1,100 @@
+//! `gyre test` over many golden cases, against the same cases as plain Rust, and against what one `kubectl apply` takes.
+//!
+//! A case of `gyre test` is a cluster, a host and the compiled plugin, until all is at rest; as plain Rust it is the plugin's function alone.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use echo::EchoReconciler;
+use gyre_controlplane::{ControlPlane, tools_or_skip};
+use gyre_sdk::testing::{Cluster, reconcile};
+use serde_json::{Value, json};
+
+use crate::{Line, median, process};
+
+const CASES: usize = 200;
+/// The median of so many counts.
+const ROUNDS: usize = 5;
+/// Applies of kubectl, the median of which counts.
+const APPLIES: usize = 20;
+
+pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
+    let folder = tempfile::tempdir()?;
+    for number in 0..CASES {
+        let case = folder.path().join(format!("case-{number}"));
+        std::fs::create_dir(&case)?;
+        std::fs::write(case.join("echo.yaml"), echo(number)?)?;
+    }
+    run(folder.path(), &["--update"])?;
+    run(folder.path(), &[])?;
+
+    let (mut components, mut functions) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        components.push(time(|| run(folder.path(), &[]))?);
+        functions.push(time(natively)?);
+    }
+    let (component, function) = (milliseconds(median(components)), milliseconds(median(functions)));
+    let mut lines = vec![
+        Line::new("gyre test, 200 cases", component, "ms", None),
+        Line::new("the same as plain Rust", function, "ms", None),
+        Line::new("gyre test / plain Rust", component / function, "x", None),
+        Line::new("a case of gyre test", component / CASES as f64, "ms", None),
+    ];
+    let Some(tools) = tools_or_skip()? else { return Ok(lines) };
+    let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
+    let crds = Command::new(process::gyre()?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
+    plane.apply(&String::from_utf8(crds.stdout)?)?;
+    let mut applies = Vec::new();
+    for number in 0..APPLIES {
+        let file = folder.path().join(format!("case-{number}/echo.yaml")).display().to_string();
+        applies.push(time(|| plane.kubectl_stdout(&["apply", "-f", &file]).map(drop))?);
+    }
+    let apply = milliseconds(median(applies));
+    lines.push(Line::new("one kubectl apply", apply, "ms", None));
+    lines.push(Line::new("a case / one kubectl apply", component / CASES as f64 / apply, "x", Some(1.0)));
+    Ok(lines)
+}
+
+fn echo(number: usize) -> Result<String, std::fmt::Error> {
+    let mut manifest = String::new();
+    writeln!(manifest, "apiVersion: mmontes.io/v1alpha1\nkind: Echo\nmetadata: {{name: echo-{number}}}")?;
+    writeln!(manifest, "spec: {{message: \"Hello, {number}!\"}}")?;
+    Ok(manifest)
+}
+
+fn run(cases: &Path, flags: &[&str]) -> anyhow::Result<()> {
+    let mut command = Command::new(process::gyre()?);
+    let output = command.arg("test").arg(gyre_artifacts::ECHO).arg(cases).args(flags).output()?;
+    ensure!(output.status.success(), "gyre test failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn natively() -> anyhow::Result<()> {
+    for number in 0..CASES {
+        let (name, message) = (format!("echo-{number}"), format!("Hello, {number}!"));
+        let parent = json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
+            "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{number}"), "generation": 1},
+            "spec": {"message": message},
+        });
+        let response = reconcile::<EchoReconciler>(parent, json!({}), &Cluster::new());
+        let response = response.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
+        let job = response.applied(echo::JOB, &name).context("there is no Job")?;
+        let written = job.pointer("/spec/template/spec/containers/0/command/1").and_then(Value::as_str);
+        ensure!(written == Some(&*message), "{job}");
+    }
+    Ok(())
+}
+
+fn time(mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    run()?;
+    Ok(start.elapsed())
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
