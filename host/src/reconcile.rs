@@ -22,7 +22,7 @@ use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
 use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled, Step};
 use gyre_core::queue;
-use gyre_core::response::{Child, Response, Teardown};
+use gyre_core::response::{Child, Event, Response, Severity, Teardown};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info};
@@ -478,7 +478,9 @@ impl Run<'_> {
 
     async fn publish_events(&mut self, response: &Response) {
         let (context, mount, progress) = (self.context, self.mount, &self.progress);
-        let mut events = response.events.clone();
+        // What a plugin tells of as done is told once it is done.
+        let is_true = |event: &&Event| event.severity == Severity::Warning || progress.is_carried_out();
+        let mut events: Vec<Event> = response.events.iter().filter(is_true).cloned().collect();
         events.extend(progress.notices.iter().cloned());
         events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));

@@ -83,6 +83,11 @@ impl Progress {
         self.problem.get_or_insert(problem);
     }
 
+    /// Whether all that the plan asked for was done, or found to be so.
+    pub(crate) fn is_carried_out(&self) -> bool {
+        self.problem.is_none() && self.refusals.is_empty()
+    }
+
     /// What the status says of it.
     pub(crate) fn verdict(&self, retries: &queue::Options) -> Verdict<'_> {
         match (&self.problem, &self.waits) {

@@ -2,9 +2,12 @@
 //!
 //! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
 use gyre_core::response::{Event, Severity};
+use jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
@@ -37,11 +40,20 @@ pub(crate) struct Recorder {
     /// Who reports: the pod's name, where there is one.
     instance: String,
     clock: Clock,
+    /// The time in the name of the last Event. A clock may say the same twice.
+    last: Arc<Mutex<i128>>,
 }
 
 impl Recorder {
     pub(crate) fn new(instance: String, clock: Clock) -> Self {
-        Self { instance, clock }
+        Self { instance, clock, last: Arc::default() }
+    }
+
+    /// For a name: about this time, and never the same again.
+    fn stamp(&self, now: Timestamp) -> i128 {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = now.as_nanosecond().max(last.saturating_add(1));
+        *last
     }
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
@@ -49,7 +61,7 @@ impl Recorder {
         // Events of cluster-scoped objects live in the namespace "default", by convention.
         let namespace = parent.namespace().unwrap_or("default");
         let now = self.clock.now();
-        let name = format!("{}.{:x}", truncated(parent.name(), NAME_LIMIT).trim_end_matches(['-', '.']), now.as_nanosecond());
+        let name = format!("{}.{:x}", truncated(parent.name(), NAME_LIMIT).trim_end_matches(['-', '.']), self.stamp(now));
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -114,6 +126,13 @@ mod tests {
         check(Some(&["A", "B"]), Changed::No, &[]);
         check(Some(&["A"]), Changed::No, &["B"]);
         check(Some(&["A"]), Changed::Yes, &["B"]);
+    }
+
+    #[test]
+    fn no_two_events_have_the_same_name_whatever_the_clock_says() {
+        let recorder = Recorder::new("one".to_owned(), Clock::default());
+        let at = |nanoseconds| recorder.clone().stamp(Timestamp::from_nanosecond(nanoseconds).unwrap());
+        assert_eq!([at(10), at(10), at(9), at(20)], [10, 11, 12, 20]);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Action {
             Method::POST => (Verb::Create, Subject::of(answered), sent.body.clone()),
             Method::PATCH if sent.path.ends_with("/status") => (Verb::Status, Subject::of(answered), sent.body.clone()),
             Method::PATCH if sent.content_type.contains("apply-patch") => {
-                let verb = if sent.code == http::StatusCode::CREATED { Verb::Create } else { Verb::Update };
+                let verb = if sent.before.is_null() { Verb::Create } else { Verb::Update };
                 (verb, Subject::of(&sent.body), sent.body.clone())
             }
             Method::PATCH if sent.body.pointer("/metadata/finalizers").is_some() => {

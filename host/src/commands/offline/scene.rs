@@ -231,13 +231,16 @@ impl Scene {
     }
 }
 
-/// Without attempts that were refused and then made again with success, as those are that take back what somebody has edited.
+/// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as
+/// much in vain, as those are that are tried again.
 fn settled(actions: Vec<Action>) -> Vec<Action> {
-    let is_made_good = |index: usize, action: &Action| {
-        let later = actions.get(index + 1..).unwrap_or_default();
-        later.iter().any(|other| other.refusal.is_none() && other.subject == action.subject && other.object == action.object)
+    let is_same = |one: &Action, other: &Action| one.subject == other.subject && one.object == other.object;
+    let is_kept = |(index, action): (usize, &Action)| {
+        let (earlier, later) = actions.split_at(index);
+        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && is_same(action, other));
+        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && is_same(action, other));
+        action.refusal.is_none() || !(is_made_good() || is_repeated())
     };
-    let is_kept = |(index, action): (usize, &Action)| action.refusal.is_none() || !is_made_good(index, action);
     let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
     actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
 }
