@@ -478,9 +478,12 @@ impl Run<'_> {
 
     async fn publish_events(&mut self, response: &Response) {
         let (context, mount, progress) = (self.context, self.mount, &self.progress);
-        // What a plugin tells of as done is told once it is done.
-        let is_true = |event: &&Event| event.severity == Severity::Warning || progress.is_carried_out();
-        let mut events: Vec<Event> = response.events.iter().filter(is_true).cloned().collect();
+        // What a plugin tells of as done is told once it is done. What was told before is not told again after a failure in between.
+        let last = self.memory.events.as_deref();
+        let is_told = |event: &&Event| {
+            event.severity == Severity::Warning || progress.is_carried_out() || last.is_some_and(|last| last.contains(event))
+        };
+        let mut events: Vec<Event> = response.events.iter().filter(is_told).cloned().collect();
         events.extend(progress.notices.iter().cloned());
         events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
@@ -492,7 +495,7 @@ impl Run<'_> {
             events.push(warning("RetriesExhausted", &message));
         }
         let kind = &self.live.program.manifest().parent;
-        for event in to_publish(&events, self.memory.events.as_deref(), progress.changed) {
+        for event in to_publish(&events, last, progress.changed) {
             context.recorder.publish(&self.live.client, &mount.name, kind, &self.sight.parent, event).in_current_span().await;
         }
         self.memory.events = Some(events);

@@ -216,8 +216,9 @@ impl Applier<'_> {
                 self.settled.remove(uid);
                 Ok(Done::Wrote)
             }
-            // Another object of that name, or none: either way the one that was to go is gone.
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(Done::Nothing),
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Done::Nothing),
+            // A conflict may say that another object has the name, and may say that the server was too busy with this one: the next look
+            // at the cache tells.
             Err(error) => Err(problem(&error, child)),
         }
     }

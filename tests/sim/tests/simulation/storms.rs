@@ -9,7 +9,7 @@ use http::Method;
 
 use crate::claims::take_turns;
 use crate::faults::{late_caches, lost_answers};
-use crate::seeds::{Tried, try_seeds};
+use crate::seeds::{Tried, try_each, try_seeds};
 
 /// How many things happen between two restarts.
 const ACTIONS: u64 = 30;
@@ -103,28 +103,41 @@ fn weather(seed: u64) -> Plan {
     Plan { rules, latency: lost_answers().latency, ..late_caches() }
 }
 
+/// A storm beside the same without faults.
+fn stormy(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
+    let calm = storm(plugins, seed, Plan::default(), Hosts::Killed);
+    let stormy = storm(plugins, seed, weather(seed), hosts);
+    let mut wrongs = stormy.judgement.wrongs;
+    wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
+    wrongs.extend(differences(&calm.judgement.end, &stormy.judgement.end));
+    Tried {
+        wrongs,
+        counts: vec![
+            ("requests", stormy.sent.len() as u64),
+            ("faults", stormy.faults),
+            ("objects judged", stormy.judgement.end.len() as u64),
+        ],
+    }
+}
+
 fn storms(name: &str, seeds: u64, hosts: Hosts) {
     let plugins = Plugins::all();
-    try_seeds(name, seeds, |seed| {
-        let calm = storm(&plugins, seed, Plan::default(), Hosts::Killed);
-        let stormy = storm(&plugins, seed, weather(seed), hosts);
-        let mut wrongs = stormy.judgement.wrongs;
-        wrongs.extend(calm.judgement.wrongs.iter().map(|wrong| format!("without faults: {wrong}")));
-        wrongs.extend(differences(&calm.judgement.end, &stormy.judgement.end));
-        Tried {
-            wrongs,
-            counts: vec![
-                ("requests", stormy.sent.len() as u64),
-                ("faults", stormy.faults),
-                ("objects judged", stormy.judgement.end.len() as u64),
-            ],
-        }
-    });
+    try_seeds(name, seeds, |seed| stormy(&plugins, seed, hosts));
 }
 
 #[test]
 fn the_host_converges_under_faults_and_then_rests() {
     storms("storms", 60, Hosts::Killed);
+}
+
+#[test]
+fn a_storm_that_found_something_finds_nothing_any_more() {
+    let plugins = Plugins::all();
+    // A deletion meets a conflict, and a creation beside it is refused for good: nothing else brings the parent back.
+    let refused_beside_a_conflict = 132;
+    try_each("storms of the past", refused_beside_a_conflict..=refused_beside_a_conflict, |seed| {
+        stormy(&plugins, seed, Hosts::Killed)
+    });
 }
 
 #[test]
