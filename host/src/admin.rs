@@ -1,4 +1,5 @@
-//! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`.
+//! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`; for those on the host's own machine also `/debug/record` and
+//! `/debug/shadow`.
 //!
 //! The probes answer as those of kube-apiserver do: `ok`, or each check with what it found; with `?verbose` always so, and without the
 //! checks that `?exclude=NAME` names.
@@ -7,6 +8,8 @@
 
 mod access;
 mod arguments;
+pub(crate) mod client;
+pub(crate) mod local;
 pub(crate) mod state;
 mod tls;
 
@@ -34,13 +37,15 @@ use crate::health::{Ask, Reach, Vital};
 use crate::leadership::election::Denials;
 use crate::mounts::Mounts;
 use crate::mounts::live::Ground;
-use crate::mounts::mount::{Mount, Phase};
+use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::program::Program;
 use crate::record::serve::{self, Recorded};
+use crate::shadow;
 use crate::telemetry::metrics::{Form, Metrics, Moment};
 use crate::work::WorkQueue;
 use crate::writes::client::is_there;
 use access::Access;
+use local::Ends;
 use tls::Certificate;
 pub(crate) use tls::Secure;
 
@@ -97,7 +102,7 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-const RESERVED_PATHS: [&str; 4] = ["/healthz", "/readyz", "/debug/state", serve::PATH];
+const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", serve::PATH, shadow::PATH];
 
 /// How long an answer is waited for before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -105,10 +110,10 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 /// One thing that a probe looks at: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
-/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings have a rule of their
-/// own, see [`mod@serve`].
+/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
+/// would do have a rule of their own, see [`mod@serve`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
-    let [healthz, readyz, state, recording] = RESERVED_PATHS;
+    let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
     if let Some(path) = metrics_path {
         closed = closed.route(path, get(metrics));
@@ -126,7 +131,11 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
             }
         }));
     }
-    let open = Router::new().route(healthz, get(health)).route(readyz, get(ready)).route(recording, get(record));
+    let open = Router::new()
+        .route(healthz, get(health))
+        .route(readyz, get(ready))
+        .route(recording, get(record))
+        .route(shadowed, get(shadow));
     open.merge(closed).with_state(shown)
 }
 
@@ -156,7 +165,7 @@ pub(crate) async fn serve(
         (metrics_path.as_deref().unwrap_or("no metrics"), if certificate.is_some() { "https" } else { "http" });
     info!(address = %listener.local_addr()?, metrics, scheme, "serving /healthz, /readyz and /debug/state");
     let access = certificate.is_some().then(Access::new);
-    let router = router(metrics_path.as_deref(), shown, access).into_make_service_with_connect_info::<serve::Ends>();
+    let router = router(metrics_path.as_deref(), shown, access).into_make_service_with_connect_info::<Ends>();
     Ok(match certificate {
         None => tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()),
         Some(certificate) => {
@@ -228,7 +237,7 @@ fn answering(shown: &Shown) -> Result<(), String> {
 
 /// Calls, as they are made. See [`mod@serve`].
 async fn record(
-    ends: ConnectInfo<serve::Ends>,
+    ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
@@ -236,6 +245,16 @@ async fn record(
     let host =
         serve::Host { recorded: &shown.recorded, mounts: &shown.mounts, metrics: &shown.metrics, ground: shown.ground.get() };
     serve::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+}
+
+/// How a shadow differs from its mount's plugin.
+async fn shadow(
+    ConnectInfo(ends): ConnectInfo<Ends>,
+    State(shown): State<Shown>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    shadow::answer(ends, &headers, query.as_deref().unwrap_or_default(), &shown.mounts)
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {
@@ -311,6 +330,9 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
     let mounts = shown.mounts.all();
     shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
+    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, mount.shadow()?.moment()))).collect();
+    shown.metrics.shadows(shadows.into_iter());
     // One list may come in several lines.
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
     let form = Form::accepted(Some(&accepted.join(",")));

@@ -31,6 +31,7 @@ use crate::program::ServiceAccount;
 use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
 use crate::replay;
+use crate::shadow::{self, ShadowArguments};
 use crate::telemetry::log;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::traces::Traces;
@@ -91,6 +92,9 @@ enum Command {
     /// Records the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
+    /// Says what the shadow of a mount would do otherwise than the mount's plugin, in a running host.
+    #[command(after_help = shadow::EXAMPLES)]
+    Shadow(ShadowArguments),
     /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArguments),
@@ -202,6 +206,7 @@ pub fn main() -> ExitCode {
         Command::Test(arguments) => return compared(offline::test(*arguments)),
         Command::Check(arguments) => return compared(offline::check(*arguments)),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Shadow(arguments) => return compared(shadow::run(&arguments)),
         Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
     match result {
@@ -314,7 +319,8 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         definitions.extend(dev::documents(&text).with_context(|| format!("cannot read {}", path.display()))?);
     }
-    let brought = programs.iter().flat_map(|program| &program.manifest().crds);
+    let shadows = programs.iter().filter_map(|program| program.shadow.as_deref());
+    let brought = programs.iter().chain(shadows).flat_map(|program| &program.manifest().crds);
     let known = Known::new(brought.chain(&definitions));
     let home = &arguments.home_namespace;
     let election = arguments.election.options(home, source.name(), "any")?;

@@ -160,7 +160,9 @@ impl Process {
 }
 
 fn calls(configuration: &Configuration) -> u32 {
-    let workers: usize = configuration.mounts.iter().map(|mount| mount.policy.workers).sum();
+    // A shadow is called about one object at a time.
+    let workers: usize =
+        configuration.mounts.iter().map(|mount| mount.policy.workers + usize::from(mount.shadow.is_some())).sum();
     u32::try_from(workers).unwrap_or(u32::MAX)
 }
 

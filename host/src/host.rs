@@ -28,6 +28,7 @@ use crate::mounts::inventory::{Inventory, Place};
 use crate::mounts::live::Ground;
 use crate::mounts::mount::Mount;
 use crate::program::Program;
+use crate::reconcile::call::Caller;
 use crate::reconcile::threads::Threads;
 use crate::reconcile::{Context, reconcile};
 use crate::record::Recordings;
@@ -162,8 +163,11 @@ pub async fn run(
         strategy = connect(&client, &inventory) => strategy,
     };
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
+    let caller =
+        Arc::new(Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) });
     let ground = Arc::new(Ground {
         client,
+        caller: Arc::clone(&caller),
         claims,
         offers,
         informers,
@@ -173,17 +177,8 @@ pub async fn run(
     });
     // Nobody else sets it.
     let _ = shown_ground.set(Arc::clone(&ground));
-    let recorder = Recorder::new(options.instance, options.clock.clone());
-    let context = Arc::new(Context {
-        metrics,
-        recorder,
-        retries,
-        queue,
-        clock: options.clock,
-        calls: options.calls,
-        threads: Threads::new(options.most_calls),
-        recordings: options.recordings,
-    });
+    let recorder = Recorder::new(options.instance, options.clock);
+    let context = Arc::new(Context { metrics, recorder, retries, queue, caller, recordings: options.recordings });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
     vital.add("mounts", following.abort_handle());

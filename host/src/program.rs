@@ -48,6 +48,8 @@ pub struct Program {
     pub quarantine_after: Option<u32>,
     /// Whom the API server is to take the mount's writes for; none: the host itself.
     pub impersonate: Option<ServiceAccount>,
+    /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
+    pub shadow: Option<Arc<Program>>,
 }
 
 /// Names a ServiceAccount.
@@ -96,11 +98,22 @@ impl Program {
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
             impersonate: None,
+            shadow: None,
         }
     }
 
-    /// Whether it is the same plugin, by its digest, with the same configuration: then nothing need change.
+    /// Whether it is the same plugin, by its digest, with the same configuration, and has the same shadow: then nothing need change.
     pub fn is_same(&self, other: &Self) -> bool {
+        let has_same_shadow = match (&self.shadow, &other.shadow) {
+            (None, None) => true,
+            (Some(shadow), Some(other)) => shadow.is_same(other),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        has_same_shadow && self.does_the_same(other)
+    }
+
+    /// Whether it is the same plugin, by its digest, with the same configuration, whatever its shadow is.
+    pub fn does_the_same(&self, other: &Self) -> bool {
         // Named one by one, so that a new field is not forgotten.
         let Self {
             name,
@@ -115,6 +128,7 @@ impl Program {
             max_retries,
             quarantine_after,
             impersonate,
+            shadow: _,
         } = self;
         plugin.digest() == other.plugin.digest()
             && *name == other.name

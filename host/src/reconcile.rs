@@ -27,18 +27,15 @@ use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info};
 
-use crate::clock::Clock;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
-use crate::host::Calls;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::mounts::release;
-use crate::reconcile::call::{Ask, Called, call};
+use crate::reconcile::call::{Ask, Called, Caller, call};
 use crate::reconcile::memory::{Inputs, Memory};
 use crate::reconcile::progress::{Progress, warning};
-use crate::reconcile::threads::Threads;
 use crate::record::Recordings;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
@@ -55,9 +52,7 @@ pub(crate) struct Context {
     /// How failing keys are retried: a status says whether its object will be tried again.
     pub(crate) retries: queue::Options,
     pub(crate) queue: Arc<WorkQueue>,
-    pub(crate) clock: Clock,
-    pub(crate) calls: Calls,
-    pub(crate) threads: Arc<Threads>,
+    pub(crate) caller: Arc<Caller>,
     pub(crate) recordings: Recordings,
 }
 
@@ -69,7 +64,7 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    fn of(live: &Live, parent: SharedObject) -> Self {
+    pub(crate) fn of(live: &Live, parent: SharedObject) -> Self {
         let views = live.children();
         // A parent may have children of other plugins, too.
         let is_ours = |child: &SharedObject| live.is_ours(child);
@@ -81,7 +76,7 @@ impl Sight {
 }
 
 /// What plans are made from, in the form that they take it.
-struct Basis {
+pub(crate) struct Basis {
     parent: Parent,
     children: Vec<(GroupVersionKind, SharedObject)>,
     keys: Vec<(ObjectKey, String)>,
@@ -90,7 +85,7 @@ struct Basis {
 }
 
 impl Basis {
-    fn of(live: &Live, sight: &Sight, memory: &Memory) -> Self {
+    pub(crate) fn of(live: &Live, sight: &Sight, memory: &Memory) -> Self {
         let key = |(_, child): &(_, SharedObject)| (child.key(), child.resource_version().to_string());
         Self {
             parent: live.parent(&sight.parent),
@@ -101,7 +96,7 @@ impl Basis {
         }
     }
 
-    fn observed(&self) -> Vec<Observed<'_>> {
+    pub(crate) fn observed(&self) -> Vec<Observed<'_>> {
         let children = self.children.iter().zip(&self.keys);
         children
             .map(|((kind, child), (key, resource_version))| Observed {
@@ -115,7 +110,7 @@ impl Basis {
             .collect()
     }
 
-    fn input<'a>(&'a self, live: &'a Live, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
+    pub(crate) fn input<'a>(&'a self, live: &'a Live, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
         let plugin = &live.program.manifest().name;
         Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }
@@ -457,7 +452,8 @@ impl Run<'_> {
         let verdict = self.progress.verdict(&retries);
         let writer = ParentWriter { mount: self.mount, live: self.live, queue: &context.queue, metrics: &context.metrics };
         let parent = &self.sight.parent;
-        let written = status::write(&writer, &context.clock, parent, response, verdict, &mut self.memory.settled_status).await;
+        let written =
+            status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
         match written {
             Ok(status::Written::No) => {}
             Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,

@@ -34,6 +34,7 @@ use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
 
 pub use self::given::{Given, Made};
 pub use self::reader::{Ending, Error, Reader};
+pub(crate) use self::redact::Redaction;
 pub use self::writer::{Bounds, Writer};
 use crate::program::Program;
 pub use crate::reconcile::call::Ask;

@@ -340,6 +340,13 @@ pub fn plan(input: &Input<'_>) -> Plan {
     plan
 }
 
+/// The children that a plugin wants written, as they would be, whether or not they are so already; in the plugin's order. What is refused
+/// or only kept is not among them.
+pub fn desired(input: &Input<'_>) -> Vec<Desired> {
+    let wanted = Wanted::new(input, input.desired.unwrap_or_default());
+    wanted.targets.into_iter().map(|target| target.desired).collect()
+}
+
 /// Decides about an object that bears the name of a child that is to be created, as a live read found it.
 ///
 /// An object may be ours without being observed: the cache is late, somebody removed its labels, or an operator without labels made it.

@@ -11,8 +11,8 @@ use super::{Options, RESERVED_PATHS, Security};
 /// Where the host is looked at.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminArguments {
-    /// Where to serve /healthz, /readyz, /metrics, /debug/state and, for this machine only, /debug/record; "off" for nowhere [default:
-    /// 0.0.0.0 and the port of --metrics-port].
+    /// Where to serve /healthz, /readyz, /metrics, /debug/state and, for this machine only, /debug/record and /debug/shadow; "off" for
+    /// nowhere [default: 0.0.0.0 and the port of --metrics-port].
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
     /// The port of all that, where --listen does not say.

@@ -77,7 +77,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "plugin": program.manifest().name,
         "version": program.manifest().version,
         "digest": program.plugin.digest().to_string(),
-        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.is_same(wanted)),
+        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.does_the_same(wanted)),
         "leads": mount.leads() == Lead::Yes,
         "claim": claims.map(|claims| claim_state(claims, mount)),
         "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
@@ -88,6 +88,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "awaitedKinds": awaited,
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,
+        "shadow": mount.shadow().map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
     })
 }

@@ -8,6 +8,8 @@
 //! | events | `create` |
 //! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
 //!
+//! Of a shadow nothing is written: it needs what it looks at, and no more.
+//!
 //! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
 //! must be permitted to impersonate it.
 //!
@@ -242,11 +244,7 @@ impl Permissions {
             if written.is_empty() { Children::None } else { Children::Some },
             finalizers,
         );
-        for (kind, served) in &children {
-            for place in places(&program.namespaces, served.scope) {
-                self.add(&(Subject::Host, place), (&kind.group, &served.plural, &[]), &["list", "watch"]);
-            }
-        }
+        self.add_views(program, known)?;
         for (kind, served) in written {
             for place in places(&program.namespaces, served.scope) {
                 // The list of what caches do not show yet, before a parent is let go.
@@ -256,16 +254,31 @@ impl Permissions {
                 self.add(&write, resource, &["create", "delete", "get", "patch"]);
             }
         }
+        if let Some(shadow) = &program.shadow {
+            self.add_views(shadow, known)?;
+        }
+        if let Some(account) = &program.impersonate {
+            let place = Where::In(account.namespace.clone());
+            self.add(&(Subject::Host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
+        }
+        Ok(())
+    }
+
+    /// What is looked at besides the parents: children, and what is read.
+    fn add_views(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
+        let manifest = program.manifest();
+        for child in &manifest.children {
+            let served = known.find(&program.name, &child.kind)?;
+            for place in places(&program.namespaces, served.scope) {
+                self.add(&(Subject::Host, place), (&child.kind.group, &served.plural, &[]), &["list", "watch"]);
+            }
+        }
         for read in manifest.reads.iter().filter(|read| program.reads.kinds.allow(&read.kind)) {
             let served = known.find(&program.name, &read.kind)?;
             let namespaces = program.watched(read, served.scope);
             for place in namespaces.iter().flat_map(|namespaces| places(namespaces, served.scope)) {
                 self.add(&(Subject::Host, place), (&read.kind.group, &served.plural, &[]), &["list", "watch"]);
             }
-        }
-        if let Some(account) = &program.impersonate {
-            let place = Where::In(account.namespace.clone());
-            self.add(&(Subject::Host, place), ("", "serviceaccounts", &[&account.name]), &["impersonate"]);
         }
         Ok(())
     }

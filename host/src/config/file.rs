@@ -14,12 +14,14 @@ use super::node::{Document, Value};
 use super::problem::Problems;
 use super::process;
 use super::read::{Field, Map};
-use super::spec::{Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, bounds, reuse};
+use super::spec::{
+    Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, ShadowSpec, bounds, reuse,
+};
 use crate::program::ServiceAccount;
 
 pub(super) const ROOT: [&str; 5] = ["name", "host", "defaults", "mounts", "pluginDirectory"];
 pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
-pub(super) const MOUNT: [&str; 13] = [
+pub(super) const MOUNT: [&str; 14] = [
     "name",
     "plugin",
     "namespaces",
@@ -33,7 +35,9 @@ pub(super) const MOUNT: [&str; 13] = [
     "grants",
     "adoption",
     "impersonate",
+    "shadow",
 ];
+pub(super) const SHADOW: [&str; 3] = ["plugin", "settings", "settingsFrom"];
 pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
 pub(super) const LIMITS: [&str; 11] =
     ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "reads", "log", "logLines", "reuse"];
@@ -103,11 +107,24 @@ impl Reader<'_> {
         let settings = self.settings(&map);
         let grants = map.get("grants").as_ref().map(grants).unwrap_or_default();
         let impersonate = map.get("impersonate").as_ref().and_then(service_account);
+        let shadow = map.get("shadow").and_then(|field| self.shadow(field));
+        let plugin = self.plugin(&map)?;
+        Some(MountSpec { place, name, plugin, selector, settings, grants, impersonate, shadow, policy })
+    }
+
+    fn shadow(&self, field: Field<'_>) -> Option<ShadowSpec> {
+        let place = field.place();
+        let map = field.map("a shadow", &SHADOW)?;
+        let settings = self.settings(&map);
+        Some(ShadowSpec { place, plugin: self.plugin(&map)?, settings })
+    }
+
+    fn plugin(&self, map: &Map<'_>) -> Option<Said<PathBuf>> {
         let Some(plugin) = map.get("plugin") else {
             map.field().wrong("the plugin is missing", "say plugin: and the file of a WebAssembly component");
             return None;
         };
-        Some(MountSpec { place, name, plugin: self.path(&plugin)?, selector, settings, grants, impersonate, policy })
+        self.path(&plugin)
     }
 
     fn settings(&self, mount: &Map<'_>) -> SettingsFrom {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants};
 use gyre_core::manifest::Manifest;
@@ -11,7 +12,7 @@ use gyre_sandbox::{Digest, Plugin, Sandbox};
 use super::node::{Document, Source, Value};
 use super::problem::{Place, Problems, list};
 use super::settings;
-use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom};
+use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom, ShadowSpec};
 use super::watch::Files;
 use crate::cluster::kinds::error_chain;
 use crate::plugins;
@@ -74,7 +75,8 @@ impl<'a> Loader<'a> {
         files: &'a mut Files,
         problems: &'a mut Problems,
     ) -> Self {
-        let plugins = current.iter().map(|program| (*program.plugin.digest(), program.plugin.clone())).collect();
+        let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
+        let plugins = current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.clone())).collect();
         Self { sandbox, cache, current, files, problems, plugins }
     }
 
@@ -125,11 +127,11 @@ impl<'a> Loader<'a> {
         let manifest = plugin.manifest();
         let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
-        let settings = self.settings(spec, by_flag, &plugin);
+        let settings = self.settings(spec, &spec.settings, &spec.place, by_flag, &plugin);
         let GrantSpec { children, reads, read_namespaces } = &spec.grants;
         let children = self.grant(children.as_deref(), "children", manifest, manifest.children.iter().map(|child| &child.kind));
         let reads = self.grant(reads.as_deref(), "reads", manifest, manifest.reads.iter().map(|read| &read.kind));
-        let program = Program {
+        let mut program = Program {
             name: spec.name.as_ref().map_or(manifest.name.as_str(), |name| name.value.as_str()).into(),
             settings: settings.to_string().into_bytes().into(),
             limits: limits.clone(),
@@ -141,15 +143,67 @@ impl<'a> Loader<'a> {
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
             impersonate: spec.impersonate.clone(),
+            shadow: None,
             plugin,
         };
+        program.shadow = spec.shadow.as_ref().and_then(|shadow| self.shadow(shadow, spec, &program, by_flag)).map(Arc::new);
         self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)
     }
 
-    /// A mount's settings, checked, as JSON.
-    fn settings(&mut self, spec: &MountSpec, by_flag: &[(String, Settings)], plugin: &Plugin) -> serde_json::Value {
+    /// What the mount's program would be with the shadow's plugin and settings: all else that is said of the mount holds for both.
+    fn shadow(
+        &mut self,
+        shadow: &ShadowSpec,
+        mount: &MountSpec,
+        program: &Program,
+        by_flag: &[(String, Settings)],
+    ) -> Option<Program> {
+        let plugin = self.plugin(&shadow.plugin)?;
+        let (manifest, mounted) = (plugin.manifest(), program.manifest());
+        // Children, finalizers and fields belong to the plugin's name.
+        if manifest.name != mounted.name {
+            let what = format!(
+                "the plugin is called {}, and the mount's {}: of another name, it would not take over what that one has made",
+                manifest.name, mounted.name
+            );
+            self.problems.add(shadow.plugin.place.clone(), what, "give another version of the same plugin");
+            return None;
+        }
+        if !is_same_kind(&manifest.parent, &mounted.parent) {
+            let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
+            self.problems.add(shadow.plugin.place.clone(), what, "give a plugin of the same parents");
+            return None;
+        }
+        let said = match &shadow.settings {
+            SettingsFrom::Default => &mount.settings,
+            settings => settings,
+        };
+        let settings = self.settings(mount, said, &shadow.place, by_flag, &plugin);
+        let adoption = mount.policy.adoption;
+        let children = match &mount.grants.children {
+            Some(granted) => Kinds::Only(granted.iter().map(|said| said.value.clone()).collect()),
+            None => Kinds::Declared,
+        };
+        Some(Program {
+            settings: settings.to_string().into_bytes().into(),
+            grants: Grants::new(manifest, program.namespaces.clone()).with_kinds(children).with_adoption(adoption),
+            shadow: None,
+            plugin: plugin.clone(),
+            ..program.clone()
+        })
+    }
+
+    /// The settings that are said, or for want of them those of a flag, checked, as JSON.
+    fn settings(
+        &mut self,
+        spec: &MountSpec,
+        said: &SettingsFrom,
+        place: &Place,
+        by_flag: &[(String, Settings)],
+        plugin: &Plugin,
+    ) -> serde_json::Value {
         let name = &plugin.manifest().name;
-        let settings = match &spec.settings {
+        let settings = match said {
             SettingsFrom::Inline(settings) => Some(settings.clone()),
             SettingsFrom::Default => {
                 by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
@@ -161,7 +215,7 @@ impl<'a> Loader<'a> {
                 None => return serde_json::Value::Null,
             },
         };
-        settings::check(plugin, settings.as_ref(), &spec.place, &spec.policy.limits, self.problems)
+        settings::check(plugin, settings.as_ref(), place, &spec.policy.limits, self.problems)
     }
 
     fn settings_file(&mut self, said: &Said<PathBuf>) -> Option<Settings> {

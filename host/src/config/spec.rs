@@ -54,6 +54,16 @@ pub(crate) struct MountSpec {
     pub(crate) policy: Policy,
     /// Whom it writes as; none: the host.
     pub(crate) impersonate: Option<ServiceAccount>,
+    pub(crate) shadow: Option<ShadowSpec>,
+}
+
+/// What a configuration says of the shadow of a mount.
+#[derive(Clone, Debug)]
+pub(crate) struct ShadowSpec {
+    pub(crate) place: Place,
+    pub(crate) plugin: Said<PathBuf>,
+    /// [`SettingsFrom::Default`]: the mount's.
+    pub(crate) settings: SettingsFrom,
 }
 
 impl Configuration {
@@ -81,6 +91,7 @@ impl MountSpec {
             settings: SettingsFrom::Default,
             grants: GrantSpec::default(),
             impersonate: None,
+            shadow: None,
             policy,
         }
     }

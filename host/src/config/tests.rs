@@ -36,6 +36,8 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     }
     let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
+    let choosy = fs::read(gyre_artifacts::probes::CHOOSY).unwrap();
+    fs::write(directory.path().join("picky.wasm"), patch(&choosy, "Choosy", "Choose")).unwrap();
     fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
     for entry in fs::read_dir(cases).unwrap() {
@@ -85,15 +87,20 @@ fn describe(program: &Program) -> String {
         max_retries,
         quarantine_after,
         impersonate,
+        shadow,
     } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n  as {}\n",
+         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
         grants.adoption(),
         impersonate.as_ref().map_or("the host".to_owned(), ToString::to_string),
+        shadow
+            .iter()
+            .map(|shadow| format!("  shadow {}", describe(shadow).replace("\n", "\n  ").trim_end_matches(' ')))
+            .collect::<String>(),
     )
 }
 
@@ -143,7 +150,16 @@ fn the_schema_for_editors_knows_the_same_keys() {
         assert_eq!(validator.is_valid(&document.root.to_json()), expected, "{name}");
     };
     for name in
-        ["anchors.yaml", "directory.yaml", "everything.yaml", "host.yaml", "json.yaml", "least.yaml", "nothing-mounted.yaml"]
+        [
+            "anchors.yaml",
+            "directory.yaml",
+            "everything.yaml",
+            "host.yaml",
+            "json.yaml",
+            "least.yaml",
+            "nothing-mounted.yaml",
+            "shadow.yaml",
+        ]
     {
         check(name, true);
     }
@@ -153,6 +169,7 @@ fn the_schema_for_editors_knows_the_same_keys() {
         "no-mounts.yaml",
         "scalar.yaml",
         "settings-twice.yaml",
+        "shadows-that-are-wrong.yaml",
         "unknown-keys.yaml",
         "wrong-types.yaml",
     ] {
@@ -163,6 +180,7 @@ fn the_schema_for_editors_knows_the_same_keys() {
         ("/properties/defaults/properties", &file::POLICY),
         ("/properties/mounts/items/properties", &file::MOUNT),
         ("/properties/mounts/items/properties/grants/properties", &file::GRANTS),
+        ("/properties/mounts/items/properties/shadow/properties", &file::SHADOW),
         ("/$defs/limits/properties", &file::LIMITS),
     ] {
         check_keys(&schema, pointer, keys.iter().map(ToString::to_string).collect());

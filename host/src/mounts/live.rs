@@ -24,6 +24,7 @@ use crate::leadership::{Claims, Offers};
 use crate::mounts::inventory::Inventory;
 use crate::mounts::mount::Mount;
 use crate::program::Program;
+use crate::reconcile::call::Caller;
 use crate::reconcile::probation::Probation;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
@@ -32,6 +33,7 @@ use crate::writes::client;
 /// What all mounts share to see and change the cluster.
 pub(crate) struct Ground {
     pub(crate) client: Client,
+    pub(crate) caller: Arc<Caller>,
     pub(crate) claims: Claims,
     pub(crate) offers: Offers,
     pub(crate) informers: Informers,

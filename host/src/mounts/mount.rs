@@ -18,6 +18,7 @@ use crate::mounts::release::release;
 use crate::program::Program;
 use crate::reconcile::memory::Memory;
 use crate::reconcile::running::Running;
+use crate::shadow::{self, Shadow};
 use crate::work::{MountName, WorkQueue};
 use crate::writes::own_writes::OwnWrites;
 
@@ -30,6 +31,8 @@ pub struct Mount {
     lead: Mutex<Lead>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     readers: Mutex<Readers<ObjectKey>>,
+    /// What its plugin is compared with.
+    shadow: RwLock<Option<Arc<Shadow>>>,
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
     pub(crate) running: Running,
@@ -88,6 +91,7 @@ impl Mount {
             lead: Mutex::default(),
             memories: Mutex::default(),
             readers: Mutex::default(),
+            shadow: RwLock::default(),
             own_writes: OwnWrites::default(),
             running: Running::default(),
             in_flight: Arc::default(),
@@ -118,13 +122,16 @@ impl Mount {
                     Ok(()) => continue,
                     Err(_) => return,
                 },
-                () = self.take_up(program, &ground) => {}
+                () = self.take_up(Arc::clone(&program), &ground) => {}
             }
             let changed = tokio::select! {
                 biased;
                 changed = programs.changed() => changed,
-                () = self.leave_behind(&ground) => programs.changed().await,
+                ((), ()) = async { tokio::join!(self.leave_behind(&ground), shadow::follow(&self, &program, &ground)) } => {
+                    programs.changed().await
+                }
             };
+            self.set_shadow(None);
             if changed.is_err() {
                 return;
             }
@@ -143,6 +150,10 @@ impl Mount {
     /// Makes a program live.
     async fn take_up(self: &Arc<Self>, program: Arc<Program>, ground: &Arc<Ground>) {
         let old = self.live();
+        // What only its shadow would do otherwise is no reason to begin anew.
+        if old.as_ref().is_some_and(|old| old.program.does_the_same(&program)) {
+            return;
+        }
         let parents = self.find_parents(&program, ground).await;
         let former = ground
             .inventory
@@ -269,10 +280,23 @@ impl Mount {
         }
     }
 
+    /// What its plugin is compared with; none: with nothing.
+    pub(crate) fn shadow(&self) -> Option<Arc<Shadow>> {
+        self.shadow.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on its plugin is compared with that.
+    pub(crate) fn set_shadow(&self, shadow: Option<Arc<Shadow>>) {
+        *self.shadow.write().unwrap_or_else(PoisonError::into_inner) = shadow;
+    }
+
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
+        if let Some(shadow) = self.shadow() {
+            shadow.forget(key);
+        }
         self.own_writes.forget(key);
     }
 

@@ -11,11 +11,12 @@ use gyre_core::response::{Response, Teardown};
 use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, call};
 use tracing::{error, info};
 
+use crate::clock::Clock;
 use crate::cluster::object::SharedObject;
 use crate::host::Calls;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
-use crate::reconcile::threads;
+use crate::reconcile::threads::{self, Threads};
 use crate::reconcile::world::CallWorld;
 use crate::reconcile::{Context, Sight};
 use crate::record::{Answer, CallRecord};
@@ -39,6 +40,31 @@ pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits
             Call { result: result.map(undone), usage, world }
         }
         Ask::Finalize => plugin.finalize(input, limits, world),
+    }
+}
+
+/// Where plugins are called, and at what time of day.
+pub(crate) struct Caller {
+    pub(crate) clock: Clock,
+    pub(crate) calls: Calls,
+    pub(crate) threads: Arc<Threads>,
+}
+
+impl Caller {
+    /// Does what calls plugins.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Threads::run`].
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        priority: threads::Priority,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, threads::Error> {
+        match self.calls {
+            Calls::OnThreads => self.threads.run(priority, work).await,
+            Calls::Inline => Ok(work()),
+        }
     }
 }
 
@@ -85,6 +111,9 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
         mount.share_workers(live, &context.queue);
     }
     mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
+    if let Some(shadow) = mount.shadow() {
+        shadow.add(&sight.parent.key());
+    }
     Called { result: result.map_err(problem), clock: usage.clock, answers }
 }
 
@@ -97,17 +126,14 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     if context.recordings.wants(&mount.name) {
         world.note_down();
     }
-    let now = context.clock.now().into();
+    let now = context.caller.clock.now().into();
     let running = mount.running.clone();
     let work = move || {
         let _call = running.begin(program.limits.deadline);
         let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         make(&program.plugin, ask, &input, &program.limits, world)
     };
-    let called = match context.calls {
-        Calls::OnThreads => context.threads.run(priority(live.probation.share()), work).await,
-        Calls::Inline => Ok(work()),
-    };
+    let called = context.caller.run(priority(live.probation.share()), work).await;
     let Call { result, usage, world } = match called {
         Ok(call) => call,
         Err(error) => {
@@ -144,7 +170,8 @@ fn priority(share: Share) -> threads::Priority {
     }
 }
 
-fn problem(error: call::Error) -> Problem {
+/// What it makes of a reconcile that a call ended so.
+pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
         gyre_sandbox::Fault::Host => Fault::Host,

@@ -16,11 +16,20 @@ use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 
+/// Who is told of what a call reads and says.
+enum Audience {
+    /// The mount: a change of what was read concerns the parent. Lines go into the span.
+    Mount(Arc<Mount>, Span),
+    /// The log alone.
+    Log(Span),
+    /// Nobody.
+    None,
+}
+
 /// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
 /// that, and the span that log lines go into.
 pub(crate) struct CallWorld {
-    span: Span,
-    mount: Arc<Mount>,
+    audience: Audience,
     live: Arc<Live>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
@@ -39,13 +48,33 @@ impl CallWorld {
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
     ) -> Self {
+        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
+    }
+
+    /// Of a call that changes nothing of when the parent is reconciled; what it says goes into that span, or nowhere.
+    pub(crate) fn apart<'a>(
+        span: Option<Span>,
+        live: &Arc<Live>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
+        Self::before(span.map_or(Audience::None, Audience::Log), live, parent, children, served)
+    }
+
+    fn before<'a>(
+        audience: Audience,
+        live: &Arc<Live>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
         let mut by_kind: BTreeMap<GroupVersionKind, Vec<SharedObject>> = BTreeMap::new();
         for (kind, child) in children {
             by_kind.entry(kind.clone()).or_default().push(child.clone());
         }
         Self {
-            span: Span::current(),
-            mount: Arc::clone(mount),
+            audience,
             live: Arc::clone(live),
             parent,
             children: by_kind,
@@ -73,10 +102,12 @@ impl CallWorld {
     }
 
     fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
-        let (mount, live, parent) = (&self.mount, &self.live, &self.parent);
+        let (audience, live, parent) = (&self.audience, &self.live, &self.parent);
         let answer = self.answers.entry(question).or_insert_with_key(|question| {
             // Before the look, so that no change falls in between.
-            mount.reads(parent, question);
+            if let Audience::Mount(mount, _) = audience {
+                mount.reads(parent, question);
+            }
             live.lookup.answer(question, parent.namespace.as_deref())
         });
         match answer {
@@ -140,12 +171,13 @@ impl World for CallWorld {
         if let Some(transcript) = &mut self.transcript {
             transcript.log.push(line.clone());
         }
+        let (Audience::Mount(_, span) | Audience::Log(span)) = &self.audience else { return };
         let LogLine { level, message, fields, .. } = line;
         // What a plugin says stays in its line, and is none of another's.
         let message = without_control(&message);
         let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
         let fields = fields.collect::<Vec<_>>().join(" ");
-        let _entered = self.span.enter();
+        let _entered = span.enter();
         // A level is part of a call site, so each has its own.
         macro_rules! line {
             ($level:expr) => {

@@ -2,23 +2,18 @@
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal as _, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::Context as _;
 use clap::Args;
-use http::{Request, Uri};
-use http_body::Body as _;
 use kube::client::Body;
-use kube::{Client, Config};
 
 use super::format::{Because, End, Line};
 use super::serve;
+use crate::admin::client::{self, HostArguments, chunk};
 use crate::cli::{threads, told_to_stop};
-use crate::cluster::kinds::error_chain;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -37,18 +32,10 @@ to those. --secrets keeps the values, if the host was started with --record-secr
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     /// The mount whose calls are recorded; not needed if there is only one.
-    #[arg(value_name = "MOUNT", value_parser = mount)]
+    #[arg(value_name = "MOUNT", value_parser = client::mount)]
     mount: Option<String>,
-    /// Where the host serves /debug/record [default: this machine, and the port of --metrics-port].
-    #[arg(long, value_name = "URL")]
-    from: Option<Uri>,
-    /// The port on this machine, where --from does not say; in the host's own container it is known.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
-    metrics_port: u16,
-    /// Whether the host serves over TLS, where --from does not say.
-    #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
-        default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
-    metrics_secure: bool,
+    #[command(flatten)]
+    host: HostArguments,
     /// The file to write, which must not exist [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -67,11 +54,6 @@ pub(crate) struct RecordArguments {
     /// Keep values of Secrets as they are.
     #[arg(long)]
     secrets: bool,
-}
-
-fn mount(text: &str) -> Result<String, String> {
-    let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
-    if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -108,18 +90,6 @@ pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
 }
 
 async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
-    let scheme = if arguments.metrics_secure { "https" } else { "http" };
-    let local =
-        || Uri::try_from(format!("{scheme}://127.0.0.1:{}", arguments.metrics_port)).context("cannot address this machine");
-    let from = arguments.from.clone().map_or_else(local, Ok)?;
-    if !matches!(from.scheme_str(), Some("http" | "https")) {
-        bail!("cannot record from {from}: expected the address of a host such as http://127.0.0.1:2112");
-    }
-    let mut configuration = Config::new(from.clone());
-    // The host answers its own machine only, so whoever answers here could as well read what it sends.
-    configuration.accept_invalid_certs = is_this_machine(&from);
-    configuration.default_retry = false;
-    let client = Client::try_from(configuration).context("cannot set up the client")?;
     let mut query = format!(
         "calls={}&seconds={}&bytes={}&again={}&secrets={}",
         arguments.calls,
@@ -131,53 +101,7 @@ async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
     if let Some(mount) = &arguments.mount {
         query += &format!("&mount={mount}");
     }
-    let request = Request::get(format!("{}?{query}", serve::PATH)).body(Body::empty()).context("cannot ask for it")?;
-    let response = client.send(request).await.map_err(|error| {
-        anyhow!(
-            "no host answers at {from}; say with --from where it listens, and in a cluster forward its port with kubectl port-forward: {}",
-            error_chain(&error)
-        )
-    })?;
-    let status = response.status();
-    let mut body = response.into_body();
-    if status.is_success() {
-        return Ok(body);
-    }
-    let mut text = Vec::new();
-    while let Some(chunk) = chunk(&mut body).await? {
-        text.extend_from_slice(chunk.get(..chunk.len().min(LONGEST_REFUSAL)).unwrap_or_default());
-        if text.len() > LONGEST_REFUSAL {
-            break;
-        }
-    }
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    match status.as_u16() {
-        404 if text.is_empty() => bail!("what answers at {from} is no gyre that records"),
-        _ if text.is_empty() => bail!("the host at {from} answers {status}"),
-        _ => bail!("{text}"),
-    }
-}
-
-fn is_this_machine(uri: &Uri) -> bool {
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// A host gives its reasons in a sentence.
-const LONGEST_REFUSAL: usize = 4096;
-
-async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
-    loop {
-        match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
-            None => return Ok(None),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-            Some(Err(error)) => return Err(anyhow!("the host ended amid the recording: {error}")),
-        }
-    }
+    arguments.host.get(&format!("{}?{query}", serve::PATH)).await
 }
 
 async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {

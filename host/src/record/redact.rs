@@ -24,6 +24,8 @@ use gyre_sandbox::{Bytes, Digest};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::program::Program;
+
 use super::strings::{self, NotJson, Path, Step};
 use super::{Given, Question, Reply};
 
@@ -236,6 +238,42 @@ impl Redactor {
             None => Search::of(&self.known)?,
         };
         Ok(self.search.insert(made))
+    }
+}
+
+/// Keeps values of Secrets, and settings that a schema calls secret, out of what people are shown of objects: as far as they are there as
+/// they are, or in base64.
+pub(crate) struct Redaction(Redactor);
+
+impl Redaction {
+    /// Of what these objects hold that are Secrets, and of these programs' settings; none: it is more than can be looked for.
+    pub(crate) fn new<'a>(objects: impl Iterator<Item = &'a [u8]>, programs: &[&Program]) -> Option<Self> {
+        let mut redactor = Redactor::new(Key::random());
+        for object in objects {
+            match redactor.learn(object) {
+                Ok(()) | Err(Error::NotJson(_)) => {}
+                Err(Error::TooMany) => return None,
+            }
+        }
+        for program in programs {
+            redactor.learn_settings(program.manifest().settings_schema.as_ref(), &program.settings).ok()?;
+        }
+        redactor.search().ok()?;
+        Some(Self(redactor))
+    }
+
+    /// The object without them; null, if it cannot be read.
+    pub(crate) fn object(&mut self, object: &Value) -> Value {
+        let mut text = Bytes::from(object.to_string().into_bytes());
+        match self.0.redact_object(&mut text) {
+            Ok(_) => serde_json::from_slice(&text).unwrap_or_default(),
+            Err(_) => Value::Null,
+        }
+    }
+
+    /// The sentence without them.
+    pub(crate) fn sentence(&mut self, text: &str) -> String {
+        self.0.search().map_or_else(|_| String::new(), |search| search.replace(text).unwrap_or_else(|| text.to_owned()))
     }
 }
 

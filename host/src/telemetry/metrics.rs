@@ -74,6 +74,9 @@ pub struct Metrics {
     instances: Family<PluginState, Gauge>,
     memo_hits: Family<Plugin, Counter>,
     recorded: Family<PluginOutcome, Counter>,
+    shadowed: Family<PluginOutcome, Counter>,
+    shadowed_parents: Family<PluginState, Gauge>,
+    shadowed_changes: Family<PluginWrite, Gauge>,
     problems: Family<PluginReason, Counter>,
     quarantined: Family<Plugin, Gauge>,
     parked: Family<Plugin, Gauge>,
@@ -113,6 +116,9 @@ impl Default for Metrics {
             instances: Family::default(),
             memo_hits: Family::default(),
             recorded: Family::default(),
+            shadowed: Family::default(),
+            shadowed_parents: Family::default(),
+            shadowed_changes: Family::default(),
             problems: Family::default(),
             quarantined: Family::default(),
             parked: Family::default(),
@@ -193,6 +199,13 @@ impl Metrics {
         );
         registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
         registry.register("recorded_calls", "Calls that were to be recorded, by what became of them", self.recorded.clone());
+        registry.register("shadow_calls", "Comparisons with a shadow, by how they came out", self.shadowed.clone());
+        registry.register(
+            "shadow_parents",
+            "Parents that were compared with a shadow, of these those that differ, and those that wait for it",
+            self.shadowed_parents.clone(),
+        );
+        registry.register("shadow_changes", "What a shadow would do otherwise, by verb", self.shadowed_changes.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
         registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
         registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
@@ -351,6 +364,25 @@ impl Metrics {
         self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
     }
 
+    /// A plugin was compared with its mount's shadow, and it came out like that.
+    pub fn shadowed(&self, plugin: &str, outcome: &'static str) {
+        self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    }
+
+    /// How the shadows are at this moment. Those that are gone are no longer shown.
+    pub fn shadows<'a>(&self, shadows: impl Iterator<Item = (&'a str, Shadowed)>) {
+        self.shadowed_parents.clear();
+        self.shadowed_changes.clear();
+        for (mount, Shadowed { compared, waiting, diverging, changes }) in shadows {
+            for (state, count) in [("compared", compared), ("diverging", diverging), ("waiting", waiting)] {
+                self.shadowed_parents.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+            }
+            for (verb, count) in changes {
+                self.shadowed_changes.get_or_create(&PluginWrite { plugin: mount.to_owned(), verb }).set(count as i64);
+            }
+        }
+    }
+
     /// Something that a plugin wanted was refused, or a reconcile failed.
     pub fn problem(&self, plugin: &str, reason: &'static str) {
         self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc();
@@ -456,6 +488,19 @@ pub struct Moment {
     pub idle: usize,
     /// What is worked on.
     pub in_progress: InProgress,
+}
+
+/// How a shadow is at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shadowed {
+    /// So many parents were compared,
+    pub compared: usize,
+    /// and so many wait, for the first time or once more.
+    pub waiting: usize,
+    /// Of those that were compared so many differ.
+    pub diverging: usize,
+    /// What would be done otherwise, by verb.
+    pub changes: Vec<(&'static str, usize)>,
 }
 
 fn queue_priority(mount: &str, priority: Priority) -> QueuePriority {

@@ -1,7 +1,8 @@
 //! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
 
 use gyre_core::response::Response;
-use gyre_core::status::{StatusInput, Verdict, desired_status};
+use gyre_core::status::{Room, StatusInput, Verdict, desired_status};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
@@ -39,17 +40,9 @@ pub(crate) async fn write(
     settled: &mut Option<(u64, u64)>,
 ) -> Result<Written, kube::Error> {
     let live = status_of(parent);
-    let now = format!("{:.0}", clock.now());
-    let input = StatusInput {
-        live: live.as_ref(),
-        generation: (parent.generation() > 0).then_some(parent.generation()),
-        status: response.status.as_ref(),
-        conditions: &response.conditions,
-        verdict,
-        now: &now,
-        room: writer.live.room,
+    let Some(desired) = decide(live.as_ref(), parent, response, verdict, writer.live.room, clock.now()) else {
+        return Ok(Written::No);
     };
-    let Some(desired) = desired_status(&input) else { return Ok(Written::No) };
     let live = live.as_ref().and_then(Value::as_object);
     let without_times = without_transition_times(&desired);
     let attempt = (status_hash(Some(&without_times)), status_hash(live));
@@ -68,7 +61,28 @@ pub(crate) async fn write(
     })
 }
 
-fn status_of(object: &Object) -> Option<Value> {
+/// The status that is to be written; none: it says all that already.
+pub(crate) fn decide(
+    live: Option<&Value>,
+    parent: &Object,
+    response: &Response,
+    verdict: Verdict<'_>,
+    room: Room,
+    now: Timestamp,
+) -> Option<Map<String, Value>> {
+    desired_status(&StatusInput {
+        live,
+        generation: (parent.generation() > 0).then_some(parent.generation()),
+        status: response.status.as_ref(),
+        conditions: &response.conditions,
+        verdict,
+        now: &format!("{now:.0}"),
+        room,
+    })
+}
+
+/// What an object says of its status; none: nothing.
+pub(crate) fn status_of(object: &Object) -> Option<Value> {
     #[derive(serde::Deserialize)]
     struct WithStatus {
         status: Option<Value>,

@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::parallel;
-use super::render::{rendered, to_yaml};
+use super::render::rendered;
 use crate::cluster::kinds::error_chain;
 use crate::commands::dev;
 use crate::config::Source;
+use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 use crate::program::Program;
 use crate::replay::diff::unified;

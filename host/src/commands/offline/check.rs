@@ -38,9 +38,9 @@ use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw};
 use super::parallel;
 use super::plan::Subject;
-use super::render::to_yaml;
 use crate::commands::dev;
 use crate::config::Source;
+use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 
 pub(crate) const CHECK_EXAMPLES: &str = "\

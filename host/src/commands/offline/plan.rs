@@ -6,6 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::journal::Sent;
+pub(super) use crate::difference::{Subject, Verb};
 
 /// One thing that a host did, or tried to.
 #[derive(Clone, Debug)]
@@ -21,72 +22,16 @@ pub(super) struct Action {
     pub(super) refusal: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verb {
-    Create,
-    Update,
-    Delete,
-    /// The status of a parent.
-    Status,
-    /// A parent gets the plugin's finalizer, or loses it.
-    Finalizers,
-    Event,
-}
-
-/// Names an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Subject {
-    pub(super) api_version: String,
-    pub(super) kind: String,
-    pub(super) namespace: Option<String>,
-    pub(super) name: String,
-}
-
-impl Subject {
-    pub(super) fn of(object: &Value) -> Self {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        Self {
-            api_version: text("/apiVersion").unwrap_or_default(),
-            kind: text("/kind").unwrap_or_default(),
-            namespace: text("/metadata/namespace"),
-            name: text("/metadata/name").unwrap_or_default(),
-        }
-    }
-
-    /// Of an event.
-    fn involved(event: &Value) -> Self {
-        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let about = if event.get("regarding").is_some() { "regarding" } else { "involvedObject" };
-        let field = |name: &str| text(&format!("/{about}/{name}"));
-        Self {
-            api_version: field("apiVersion").unwrap_or_default(),
-            kind: field("kind").unwrap_or_default(),
-            namespace: field("namespace"),
-            name: field("name").unwrap_or_default(),
-        }
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ", self.kind)?;
-        if let Some(namespace) = &self.namespace {
-            write!(formatter, "{namespace}/")?;
-        }
-        write!(formatter, "{}", self.name)
-    }
-}
-
-impl Verb {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Status => "status",
-            Self::Finalizers => "finalizers",
-            Self::Event => "event",
-        }
+/// What an event is about.
+fn involved(event: &Value) -> Subject {
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let about = if event.get("regarding").is_some() { "regarding" } else { "involvedObject" };
+    let field = |name: &str| text(&format!("/{about}/{name}"));
+    Subject {
+        api_version: field("apiVersion").unwrap_or_default(),
+        kind: field("kind").unwrap_or_default(),
+        namespace: field("namespace"),
+        name: field("name").unwrap_or_default(),
     }
 }
 
@@ -106,7 +51,7 @@ impl Action {
         let is_event = sent.path.ends_with("/events");
         let (verb, subject, object) = match sent.method {
             Method::DELETE => (Verb::Delete, Subject::of(&sent.before), sent.before.clone()),
-            Method::POST if is_event => (Verb::Event, Subject::involved(&sent.body), sent.body.clone()),
+            Method::POST if is_event => (Verb::Event, involved(&sent.body), sent.body.clone()),
             Method::POST => (Verb::Create, Subject::of(answered), sent.body.clone()),
             Method::PATCH if sent.path.ends_with("/status") => (Verb::Status, Subject::of(answered), sent.body.clone()),
             Method::PATCH if sent.content_type.contains("apply-patch") => {

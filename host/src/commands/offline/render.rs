@@ -13,6 +13,7 @@ use super::plan::{Action, Verb};
 use super::scene::{Done, End, Scene, simulate};
 use crate::commands::dev;
 use crate::config::Source;
+use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 use crate::program::Program;
 
@@ -169,12 +170,4 @@ impl Rendered {
         }
         Ok(text)
     }
-}
-
-pub(super) fn to_yaml(value: &Value) -> anyhow::Result<String> {
-    let mut text = serde_saphyr::to_string(value).context("cannot write YAML")?;
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    Ok(text)
 }

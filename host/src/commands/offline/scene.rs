@@ -200,7 +200,7 @@ impl Scene {
         let stopped = async {
             let _ = stopped.await;
         };
-        let mut host = std::pin::pin!(host::run(client, host::fixed(programs.to_vec()), options, stopped));
+        let mut host = std::pin::pin!(host::run(client, host::fixed(without_shadows(programs)), options, stopped));
         let happened = tokio::select! {
             biased;
             ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
@@ -229,6 +229,11 @@ impl Scene {
         }
         End::Restless
     }
+}
+
+/// What a shadow wants is not done.
+fn without_shadows(programs: &[Program]) -> Vec<Program> {
+    programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }
 
 /// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as

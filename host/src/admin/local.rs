@@ -1,0 +1,116 @@
+//! What is shown to those on the host's own machine, and what they ask about.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::connect_info::Connected;
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+use axum::http::uri::Authority;
+use axum::serve::IncomingStream;
+use tokio::net::TcpListener;
+
+use super::Secure;
+use crate::mounts::mount::Mount;
+
+/// Both ends of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    peer: IpAddr,
+    /// None: it cannot be told.
+    own: Option<IpAddr>,
+}
+
+impl Connected<IncomingStream<'_, Secure>> for Ends {
+    fn connect_info(stream: IncomingStream<'_, Secure>) -> Self {
+        let own = stream.io().get_ref().0.local_addr().ok();
+        Self { peer: stream.remote_addr().ip(), own: own.map(|address| address.ip()) }
+    }
+}
+
+impl Connected<IncomingStream<'_, TcpListener>> for Ends {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        let own = stream.io().local_addr().ok();
+        Self { peer: stream.remote_addr().ip(), own: own.map(|address: SocketAddr| address.ip()) }
+    }
+}
+
+impl Ends {
+    /// Both have to be: a proxy beside the host may pass on from a loopback address what comes from elsewhere.
+    fn are_local(self) -> bool {
+        let is_local = |address: IpAddr| address.to_canonical().is_loopback();
+        is_local(self.peer) && self.own.is_some_and(is_local)
+    }
+}
+
+/// Whether a request names the host by its address. A page in a browser on the machine may have a name of its own come to mean that, and
+/// is to read nothing.
+fn is_by_address(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    host.is_some_and(|host| {
+        let name = host.host().trim_matches(['[', ']']);
+        name == "localhost" || name.parse::<IpAddr>().is_ok()
+    })
+}
+
+/// Whether a request is one of somebody on the host's own machine.
+pub(crate) fn is_local(ends: Ends, headers: &HeaderMap) -> bool {
+    ends.are_local() && is_by_address(headers)
+}
+
+/// The mount of that name; without one, the only one there is. `none` says that there are none, and `verb` what is to be done with one.
+///
+/// # Errors
+///
+/// Which there are.
+pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb: &str) -> Result<Arc<Mount>, String> {
+    let names = || mounts.iter().map(|mount| &*mount.name).collect::<Vec<_>>().join(", ");
+    match (name, mounts.as_slice()) {
+        (None, [only]) => Ok(Arc::clone(only)),
+        (_, []) => Err(none.to_owned()),
+        (None, _) => Err(format!("say which mount to {verb}: {}", names())),
+        (Some(name), _) => {
+            let found = mounts.iter().find(|mount| *mount.name == *name);
+            found.cloned().ok_or_else(|| format!("there is no mount {name}; there are: {}", names()))
+        }
+    }
+}
+
+/// That this host does not work for a mount.
+pub(crate) fn follows(mount: &Mount) -> String {
+    format!("this replica does not work for {}; ask the one that does: its Lease names the pod", mount.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_begins_and_ends_on_the_machine_is_local() {
+        let ends =
+            |peer: &str, own: Option<&str>| Ends { peer: peer.parse().unwrap(), own: own.map(|own| own.parse().unwrap()) };
+        for (peer, own) in [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::ffff:127.0.0.1", "::ffff:127.0.0.1")] {
+            assert!(ends(peer, Some(own)).are_local(), "{peer} {own}");
+        }
+        for (peer, own) in [("10.0.0.7", "10.0.0.8"), ("127.0.0.6", "10.0.0.8"), ("::ffff:10.0.0.7", "::1")] {
+            assert!(!ends(peer, Some(own)).are_local(), "{peer} {own}");
+        }
+        assert!(!ends("127.0.0.1", None).are_local());
+    }
+
+    #[test]
+    fn a_host_that_is_called_by_another_name_answers_nobody() {
+        for (host, expected) in [
+            ("127.0.0.1:2112", true),
+            ("[::1]:2112", true),
+            ("localhost:8080", true),
+            ("localhost", true),
+            ("evil.example:2112", false),
+            ("127.0.0.1.evil.example", false),
+            ("", false),
+        ] {
+            assert_eq!(is_by_address(&HeaderMap::from_iter([(HOST, host.parse().unwrap())])), expected, "{host}");
+        }
+        assert!(!is_by_address(&HeaderMap::new()));
+    }
+}

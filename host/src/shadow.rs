@@ -1,0 +1,198 @@
+//! Shadows: another version of a mount's plugin that is called beside it, and of what it wants nothing is done.
+//!
+//! ```text
+//!   the plugin was called about a parent ─┐
+//!   all parents, once the shadow is ready ┴▶ tally (who waits) ──▶ compare: both plugins, the same world and time, two plans
+//!                                              ▲                       │ what the shadow would do otherwise
+//!   /debug/shadow, metrics ◀───────────────────┴───────────────────────┘
+//! ```
+//!
+//! A shadow is made live like any program ([`Live`]), but follows nothing: it looks at caches, and no change of what it reads has a parent
+//! reconciled. It has a client and never uses it.
+//!
+//! What waits is the name of a parent, once, however often it changes: both plugins are called anew when its turn comes. A call is a pure
+//! function, so the mount's plugin answers as it did; and no answer has to be kept meanwhile, nor one to be skipped for want of room. One
+//! comparison runs at a time, on a thread that takes only what nobody else needs.
+
+mod command;
+mod compare;
+
+mod report;
+mod serve;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use gyre_core::object::ObjectKey;
+use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
+use gyre_core::quarantine::{Admission, Change, End};
+use gyre_core::queue::Options;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tracing::{error, info, info_span, warn};
+
+pub(crate) use self::command::{EXAMPLES, ShadowArguments, run};
+use self::compare::{Comparison, Pair, Side};
+pub(crate) use self::serve::{PATH, answer};
+use self::tally::Tally;
+use crate::cluster::kinds;
+use crate::mounts::live::{Ground, Live};
+use crate::mounts::mount::{Lead, Mount};
+use crate::program::Program;
+use crate::reconcile::Sight;
+use crate::reconcile::call::Ask;
+use crate::reconcile::threads::Priority;
+use crate::telemetry::metrics::Shadowed;
+use crate::writes::finalizers;
+
+/// What the machine was too busy for is tried again so much later.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
+pub(crate) struct Shadow {
+    mounted: Arc<Live>,
+    program: Arc<Program>,
+    /// Set once its caches are filled.
+    live: OnceLock<Arc<Live>>,
+    since: Timestamp,
+    tally: Mutex<Tally>,
+    added: Notify,
+}
+
+impl Shadow {
+    fn new(mounted: Arc<Live>, program: Arc<Program>, since: Timestamp) -> Self {
+        Self { mounted, program, live: OnceLock::new(), since, tally: Mutex::default(), added: Notify::new() }
+    }
+
+    /// The mount's plugin was called about a parent: it is compared when its turn comes.
+    pub(crate) fn add(&self, parent: &ObjectKey) {
+        self.tally().add(parent);
+        self.added.notify_one();
+    }
+
+    /// A parent is gone.
+    pub(crate) fn forget(&self, parent: &ObjectKey) {
+        self.tally().forget(parent);
+    }
+
+    /// How many parents differ, and the like.
+    pub(crate) fn moment(&self) -> Shadowed {
+        self.tally().moment()
+    }
+
+    async fn next(&self) -> ObjectKey {
+        loop {
+            if let Some(next) = self.tally().next() {
+                return next;
+            }
+            self.added.notified().await;
+        }
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares what the programs want for one parent.
+    async fn compare(&self, live: &Arc<Live>, key: ObjectKey, mount: &Mount, ground: &Ground) {
+        let admission = self.admitted(live, ground).await;
+        let Some(pair) = self.pair(live, &key, mount, ground) else {
+            live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
+            return self.forget(&key);
+        };
+        let compared = ground.caller.run(Priority::Idle, move || pair.compare()).await;
+        let Comparison { end, outcome } = match compared {
+            Ok(Some(comparison)) => comparison,
+            undone => {
+                live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
+                if let Err(error) = undone {
+                    // A defect of the host, which would be there the next time, too.
+                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow did not end: {error}");
+                }
+                sleep(AGAIN_AFTER).await;
+                return self.add(&key);
+            }
+        };
+        ground.metrics.shadowed(&mount.name, outcome.word());
+        self.tally().record(&key, outcome);
+        match live.probation.ended(&key, admission, end, ground.queue.now()) {
+            Change::None => {}
+            Change::Quarantined => {
+                warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
+            }
+            Change::Recovered => info!(plugin = %mount.name, "the shadow answers again"),
+        }
+    }
+
+    /// Waits until the shadow may be called.
+    async fn admitted(&self, live: &Live, ground: &Ground) -> Admission {
+        loop {
+            let now = ground.queue.now();
+            match live.probation.admit(now) {
+                Admission::Held { until } => sleep(until.saturating_since(now)).await,
+                admission => return admission,
+            }
+        }
+    }
+
+    /// What both sides see of a parent; none: it is not the mount's, or nobody is called about it.
+    fn pair(&self, live: &Arc<Live>, key: &ObjectKey, mount: &Mount, ground: &Ground) -> Option<Pair> {
+        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent))?;
+        let is_held = finalizers::is_held(&parent, &self.mounted.program.manifest().name);
+        let ask = match parent.is_deleting() {
+            false => Ask::Reconcile,
+            true if is_held && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
+            true => return None,
+        };
+        let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
+        let shadowed = if is_same_version { Arc::clone(&parent) } else { live.parents.get(key)? };
+        let memory = mount.memory(key);
+        let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
+        let retries = mount.retries(&Options::default());
+        Some(Pair {
+            ask,
+            is_held,
+            now: ground.caller.clock.now(),
+            retries,
+            memory,
+            mounted: Side { sight: Sight::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
+            shadow: Side {
+                sight: Sight::of(live, shadowed),
+                live: Arc::clone(live),
+                span: Some(info_span!("shadow", plugin = %mount.name, object = %key)),
+            },
+        })
+    }
+}
+
+/// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
+pub(crate) async fn follow(mount: &Mount, program: &Program, ground: &Ground) {
+    let Some(wanted) = &program.shadow else { return };
+    let Some(mounted) = mount.live().filter(|live| live.program.does_the_same(program)) else { return };
+    let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), ground.caller.clock.now()));
+    mount.set_shadow(Some(Arc::clone(&shadow)));
+    let parents = kinds::wait_for(&ground.client, &wanted.manifest().parent, &mount.name).await;
+    // It would take over what the program before it has made.
+    let former: BTreeSet<_> = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
+    let live = match Live::prepare(Arc::clone(wanted), ground, parents, &former).await {
+        Ok(live) => Arc::new(live),
+        Err(reason) => {
+            error!(plugin = %mount.name, "no shadow: {reason}");
+            return;
+        }
+    };
+    let manifest = wanted.manifest();
+    info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+    let _ = shadow.live.set(Arc::clone(&live));
+    // Where another replica leads, the plugin is called about each once that has changed.
+    if mount.leads() == Lead::Yes {
+        mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).for_each(|parent| shadow.add(&parent.key()));
+    }
+    loop {
+        let key = shadow.next().await;
+        shadow.compare(&live, key, mount, ground).await;
+    }
+}

@@ -1,0 +1,343 @@
+//! What a shadow would do otherwise: both plugins are asked about the same parent in the same world at the same time, and what would be
+//! done for each is decided by the code that decides it for a mount.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_core::object::{GroupVersionKind, ObjectKey, ObjectRef};
+use gyre_core::outcome::Problem;
+use gyre_core::plan::{self, DIGEST_ANNOTATION, Desired, Leaving, Plan, Refusal, Step};
+use gyre_core::quarantine::End;
+use gyre_core::queue::Options;
+use gyre_core::response::{Response, Teardown};
+use gyre_sandbox::{Call, Input, Limits, call};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tracing::Span;
+
+use super::tally::Outcome;
+use crate::cluster::object::Object;
+use crate::difference::{Change, Subject, Verb, without_bookkeeping};
+use crate::mounts::live::Live;
+use crate::reconcile::call::{Ask, make, problem};
+use crate::reconcile::memory::Memory;
+use crate::reconcile::progress::Progress;
+use crate::reconcile::world::CallWorld;
+use crate::reconcile::{Basis, Sight};
+use crate::writes::status::{decide, status_of};
+
+/// Such a call may take so many times as long as one of the mount's: its thread gets what nobody else needs, and on a busy machine the
+/// deadline would be that of the machine.
+const PATIENCE: u32 = 10;
+
+/// A program, and what it sees of one parent.
+pub(super) struct Side {
+    pub(super) live: Arc<Live>,
+    pub(super) sight: Sight,
+    /// Where its plugin's lines go; none: nowhere.
+    pub(super) span: Option<Span>,
+}
+
+/// All that a comparison depends on.
+pub(super) struct Pair {
+    pub(super) ask: Ask,
+    /// Whether the parent carries the finalizer.
+    pub(super) is_held: bool,
+    pub(super) now: Timestamp,
+    pub(super) retries: Options,
+    pub(super) memory: Memory,
+    pub(super) mounted: Side,
+    pub(super) shadow: Side,
+}
+
+/// How it came out, and how the call of the shadow ended.
+pub(super) struct Comparison {
+    pub(super) end: End,
+    pub(super) outcome: Outcome,
+}
+
+impl Pair {
+    /// Blocks, for as long as both plugins run. None: the host could not call one of them.
+    pub(super) fn compare(self) -> Option<Comparison> {
+        let intent = |side: &Side| {
+            let asked = self.asked(side);
+            let end = match &asked {
+                None | Some(Ok(_) | Err(call::Error::Failed(_))) => End::Answered,
+                Some(Err(error)) if error.fault() == gyre_sandbox::Fault::Host => End::HostFault,
+                Some(Err(error)) => End::PluginFault { reason: error.reason() },
+            };
+            (self.intent(side, asked.map(|asked| asked.map_err(problem))), end)
+        };
+        let (mounted, mounted_end) = intent(&self.mounted);
+        let (shadow, end) = intent(&self.shadow);
+        if mounted_end == End::HostFault || end == End::HostFault {
+            return None;
+        }
+        let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| &side.sight.children);
+        let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
+        let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.sight.parent));
+        Some(Comparison { end, outcome: Outcome::of(&changes(&parent, &observed, &mounted, &shadow)) })
+    }
+
+    /// What the plugin answers; none: it has nothing to say to that.
+    fn asked(&self, side: &Side) -> Option<Result<Teardown, call::Error>> {
+        let Side { live, sight, span } = side;
+        let program = &live.program;
+        if self.ask == Ask::Finalize && !program.manifest().finalizes {
+            return None;
+        }
+        let parent = &sight.parent;
+        let world = CallWorld::apart(span.clone(), live, parent.key(), &sight.children, sight.views.keys());
+        let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
+        let now = self.now.into();
+        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        let Call { result, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
+        Some(result)
+    }
+
+    /// What would be done about an answer.
+    fn intent(&self, side: &Side, answer: Option<Result<Teardown, Problem>>) -> Intent {
+        let Side { live, sight, .. } = side;
+        let basis = Basis::of(live, sight, &self.memory);
+        let observed = basis.observed();
+        let finalizes = live.program.manifest().finalizes;
+        let (teardown, failure) = match answer {
+            Some(Ok(teardown)) => (Some(teardown), None),
+            Some(Err(problem)) => (None, Some(problem)),
+            None => (None, None),
+        };
+        let children = teardown.as_ref().and_then(|teardown| teardown.response.children.as_deref());
+        let input = basis.input(live, children, &observed);
+        let (plan, is_held) = match self.ask {
+            Ask::Reconcile => {
+                let plan = plan::plan(&input);
+                let needs = plan::needs_finalizer(&input, &plan, finalizes);
+                // Without an answer nothing is let go.
+                let is_held = needs || self.is_held && children.is_none();
+                (plan, is_held)
+            }
+            Ask::Finalize if failure.is_some() => (Plan::default(), true),
+            Ask::Finalize => {
+                let Leaving { plan, end } = plan::leave(&input, teardown.as_ref());
+                let is_held = end != plan::End::Release || !plan.steps.is_empty();
+                (plan, is_held)
+            }
+        };
+        let nothing = Response { children: None, ..Response::default() };
+        let response = teardown.as_ref().map_or(&nothing, |teardown| &teardown.response);
+        let status = self.status(side, response, &plan, failure.as_ref());
+        let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
+        Intent { desired, plan, status, is_held, failure }
+    }
+
+    /// What the status would say then.
+    fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
+        let mut progress = Progress::new(0);
+        progress.refusals.clone_from(&plan.refusals);
+        if let Some(child) = plan.waiting.first() {
+            progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        }
+        if let Some(problem) = failure {
+            progress.fail(problem.clone());
+        }
+        let (parent, live) = (&side.sight.parent, status_of(&side.sight.parent));
+        let verdict = progress.verdict(&self.retries);
+        let decided = decide(live.as_ref(), parent, response, verdict, side.live.room, self.now);
+        decided.map(Value::Object).or(live).unwrap_or_default()
+    }
+}
+
+/// What would be done for one parent.
+struct Intent {
+    /// What the plugin wants written, whether or not it has to be.
+    desired: BTreeMap<Identity, Desired>,
+    plan: Plan,
+    /// What the status says in the end.
+    status: Value,
+    /// Whether the parent carries the finalizer in the end.
+    is_held: bool,
+    failure: Option<Problem>,
+}
+
+/// Names an object whatever the version.
+type Identity = (String, String, ObjectKey);
+
+fn identity(kind: &GroupVersionKind, key: &ObjectKey) -> Identity {
+    (kind.group.clone(), kind.kind.clone(), key.clone())
+}
+
+fn identity_of(child: &ObjectRef) -> Identity {
+    identity(&child.kind, &child.key)
+}
+
+/// An object with what items of lists do not carry.
+fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
+    let mut object: Value = serde_json::from_str(object.json()).unwrap_or_default();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
+        fields.insert("kind".to_owned(), Value::from(kind.kind.as_str()));
+    }
+    object
+}
+
+/// What becomes of a child.
+#[derive(Clone, Copy)]
+enum Fate<'a> {
+    /// It is not there.
+    Absent,
+    /// It stays as it is.
+    AsIs,
+    Written(&'a Desired),
+    /// It is deleted, and made anew.
+    Replaced(&'a Desired),
+}
+
+impl Intent {
+    /// The children that something becomes of.
+    fn fates(&self) -> BTreeMap<Identity, Fate<'_>> {
+        let steps = self.plan.steps.iter().filter_map(|step| Some((identity_of(step.child()), Fate::after(step)?)));
+        // What goes comes back.
+        let waiting = self.plan.waiting.iter().map(identity_of);
+        let waiting = waiting.filter_map(|child| {
+            let desired = self.desired.get(&child)?;
+            Some((child, Fate::Written(desired)))
+        });
+        let leaving = self.plan.leaving.iter().map(|child| (identity_of(child), Fate::Absent));
+        steps.chain(waiting).chain(leaving).collect()
+    }
+}
+
+impl<'a> Fate<'a> {
+    /// None: nothing that the plugin has a say in.
+    fn after(step: &'a Step) -> Option<Self> {
+        match step {
+            Step::Create { desired } | Step::Apply { desired, .. } => Some(Self::Written(desired)),
+            Step::Replace { desired, .. } => Some(Self::Replaced(desired)),
+            Step::Delete { .. } => Some(Self::Absent),
+            Step::Label { .. } => None,
+        }
+    }
+
+    fn exists(self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::AsIs, Self::AsIs) | (Self::Absent, Self::Absent) => true,
+            (Self::Written(one), Self::Written(other)) | (Self::Replaced(one), Self::Replaced(other)) => {
+                one.digest == other.digest
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What the shadow would do otherwise than the mount: from what there is once that one has had its way.
+fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Intent, shadow: &Intent) -> Vec<Change> {
+    let (own, fates) = (mounted.fates(), shadow.fates());
+    let children: BTreeSet<&Identity> = observed.keys().chain(own.keys()).chain(fates.keys()).collect();
+    let mut changes = Vec::new();
+    let change = |verb, subject, before, after| Change {
+        verb,
+        subject,
+        refusal: None,
+        message: None,
+        parent: Some(parent.to_string()),
+        before,
+        after,
+    };
+    for child in children {
+        let otherwise = if observed.contains_key(child) { Fate::AsIs } else { Fate::Absent };
+        let [own, fate] = [&own, &fates].map(|fates| fates.get(child).copied().unwrap_or(otherwise));
+        if own.is_same(fate) {
+            continue;
+        }
+        let before = state(own, child, observed, mounted, &Value::Null);
+        let after = state(fate, child, observed, shadow, &before);
+        let subject = Subject::of(if own.exists() { &before } else { &after });
+        match (own.exists(), fate) {
+            (false, Fate::Absent) => {}
+            (true, Fate::Absent) => changes.push(change(Verb::Delete, subject, before, Value::Null)),
+            (false, _) => changes.push(change(Verb::Create, subject, Value::Null, after)),
+            (true, Fate::Replaced(_)) => {
+                changes.push(change(Verb::Delete, subject.clone(), before, Value::Null));
+                changes.push(change(Verb::Create, subject, Value::Null, after));
+            }
+            (true, _) => changes.push(change(Verb::Update, subject, before, after)),
+        }
+    }
+    if mounted.is_held != shadow.is_held {
+        changes.push(change(Verb::Finalizers, parent.clone(), json!(mounted.is_held), json!(shadow.is_held)));
+    }
+    if mounted.status != shadow.status {
+        let [before, after] = [mounted, shadow].map(|intent| json!({ "status": intent.status }));
+        changes.push(change(Verb::Status, parent.clone(), before, after));
+    }
+    let known = |refusal: &&Refusal| !mounted.plan.refusals.contains(refusal);
+    for Refusal { child, message, .. } in shadow.plan.refusals.iter().filter(known) {
+        let subject = child.as_ref().map_or_else(|| parent.clone(), subject_of);
+        let refused = change(Verb::Create, subject, Value::Null, Value::Null);
+        changes.push(Change { refusal: Some(message.clone()), ..refused });
+    }
+    if let Some(problem) = shadow.failure.as_ref().filter(|problem| mounted.failure.as_ref() != Some(problem)) {
+        let failed = change(Verb::Fail, parent.clone(), Value::Null, Value::Null);
+        changes.push(Change { message: Some(format!("{}: {problem}", problem.reason())), ..failed });
+    }
+    changes
+}
+
+fn subject_of(child: &ObjectRef) -> Subject {
+    let ObjectRef { kind, key } = child;
+    Subject {
+        api_version: kind.api_version(),
+        kind: kind.kind.clone(),
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+    }
+}
+
+/// A child, as far as its plugin says what it is; else as it is observed. What is over `before` has its other fields, too, where that was
+/// observed: the API server's defaults are no difference.
+fn state(fate: Fate<'_>, child: &Identity, observed: &BTreeMap<Identity, Value>, intent: &Intent, before: &Value) -> Value {
+    let there = observed.get(child).unwrap_or(&Value::Null);
+    let desired = match fate {
+        Fate::Absent => return Value::Null,
+        Fate::Written(desired) | Fate::Replaced(desired) => Some(desired),
+        Fate::AsIs => intent.desired.get(child).filter(|desired| digest_of(there) == Some(&*desired.digest)),
+    };
+    let Some(desired) = desired else { return plain(there.clone()) };
+    let object = plain(Value::Object(desired.object.clone()));
+    let was_observed = before.get("metadata").is_some_and(|metadata| metadata.get("creationTimestamp").is_some());
+    if was_observed { over(before, &object) } else { object }
+}
+
+fn digest_of(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/annotations")?.get(DIGEST_ANNOTATION)?.as_str()
+}
+
+/// Without what tells nothing about what a plugin wants.
+fn plain(object: Value) -> Value {
+    let mut object = without_bookkeeping(object);
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("uid");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(DIGEST_ANNOTATION);
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+    }
+    object
+}
+
+/// `object`, with fields of `base` that it does not have.
+fn over(base: &Value, object: &Value) -> Value {
+    let (Value::Object(base), Value::Object(fields)) = (base, object) else { return object.clone() };
+    let mut merged = base.clone();
+    for (field, value) in fields {
+        let value = base.get(field).map_or_else(|| value.clone(), |base| over(base, value));
+        merged.insert(field.clone(), value);
+    }
+    Value::Object(merged)
+}

@@ -1,0 +1,152 @@
+//! What is reported of a shadow.
+
+use gyre_sandbox::Bytes;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Shadow;
+use crate::difference::{Change, Difference};
+use crate::program::Program;
+use crate::record::Redaction;
+
+/// See the module's documentation.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Report {
+    pub(super) mount: String,
+    /// The mount's plugin.
+    pub(super) plugin: Version,
+    /// What it is compared with.
+    pub(super) shadow: Version,
+    /// When the comparison began.
+    pub(super) since: Timestamp,
+    /// How many parents were compared at least once.
+    pub(super) compared: usize,
+    /// How many wait to be compared, for the first time or once more.
+    pub(super) waiting: usize,
+    /// Why the shadow is hardly called; none: it is.
+    pub(super) quarantine: Option<String>,
+    #[serde(flatten)]
+    pub(super) difference: Difference,
+}
+
+/// Which version of a plugin.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Version {
+    pub(super) version: String,
+    pub(super) digest: String,
+}
+
+impl Version {
+    pub(super) fn of(program: &Program) -> Self {
+        Self { version: program.manifest().version.clone(), digest: program.plugin.digest().to_string() }
+    }
+}
+
+impl Report {
+    /// As it stands, without values of Secrets.
+    pub(super) fn of(mount: &str, shadow: &Shadow) -> Self {
+        let Shadow { mounted, program, live, since, .. } = shadow;
+        let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
+        let tally = shadow.tally();
+        let moment = tally.moment();
+        let counts = tally.counts().clone();
+        let details: Vec<String> = tally.details().map(str::to_owned).collect();
+        drop(tally);
+        let kept = details.len();
+        let (changes, is_redacted) = changes(&details, shadow);
+        let quarantine = live.get().and_then(|live| live.probation.quarantined());
+        let mut remarks = Vec::new();
+        if live.get().is_none() {
+            remarks.push("the caches of the shadow are still filled".to_owned());
+        }
+        if moment.compared < parents {
+            remarks.push(format!("{} of {parents} were compared", moment.compared));
+        } else if moment.waiting > 0 {
+            remarks.push(format!("{} wait to be compared once more", moment.waiting));
+        }
+        if let Some(held) = &quarantine {
+            remarks.push(format!("the shadow is quarantined, since its calls keep ending in {}", held.reason));
+        }
+        if !is_redacted {
+            remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
+        } else if kept < moment.diverging {
+            remarks.push(format!("the changes of {kept} are kept"));
+        }
+        Self {
+            mount: mount.to_owned(),
+            plugin: Version::of(&mounted.program),
+            shadow: Version::of(program),
+            since: *since,
+            compared: moment.compared,
+            waiting: moment.waiting,
+            quarantine: quarantine.map(|held| held.reason.to_owned()),
+            difference: Difference { parents, changing: moment.diverging, counts, remarks, changes },
+        }
+    }
+
+    /// Whether all parents were compared.
+    pub(super) fn is_complete(&self) -> bool {
+        self.compared >= self.difference.parents && self.waiting == 0
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut json = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert("summary".to_owned(), Value::from(self.difference.summary()));
+        }
+        json
+    }
+}
+
+impl Shadow {
+    /// For `/debug/state`.
+    pub(crate) fn state(&self) -> Value {
+        let moment = self.tally().moment();
+        let Version { version, digest } = Version::of(&self.program);
+        json!({
+            "version": version,
+            "digest": digest,
+            "isReady": self.live.get().is_some(),
+            "compared": moment.compared,
+            "waiting": moment.waiting,
+            "diverging": moment.diverging,
+        })
+    }
+}
+
+/// Without values of Secrets; without objects, if these cannot all be looked for. The second says which.
+fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
+    let changes: Vec<Change> =
+        details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
+    let lives = [Some(&shadow.mounted), shadow.live.get()];
+    let seen = lives.into_iter().flatten().flat_map(|live| live.secrets());
+    // A Secret that is only wanted is in no cache.
+    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
+    let wanted = wanted.map(|object| Bytes::from(object.to_string().into_bytes()));
+    let secrets: Vec<Bytes> = seen.chain(wanted).collect();
+    let programs = [&*shadow.mounted.program, &*shadow.program];
+    let redaction = Redaction::new(secrets.iter().map(|secret| &**secret), &programs);
+    let is_redacted = redaction.is_some();
+    (without_secrets(changes, redaction), is_redacted)
+}
+
+fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
+    let shown = |change: Change| match &mut redaction {
+        Some(redaction) => Change {
+            message: change.message.map(|message| redaction.sentence(&message)),
+            refusal: change.refusal.map(|refusal| redaction.sentence(&refusal)),
+            before: redaction.object(&change.before),
+            after: redaction.object(&change.after),
+            ..change
+        },
+        None => Change {
+            message: None,
+            refusal: change.refusal.map(|_| "not shown".to_owned()),
+            before: Value::Null,
+            after: Value::Null,
+            ..change
+        },
+    };
+    changes.into_iter().map(shown).collect()
+}

@@ -1,0 +1,51 @@
+//! `/debug/shadow`: how a shadow differs from its mount's plugin, as JSON. Shown to whoever is on the host's own machine, as recordings are:
+//! it tells of objects.
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+
+use super::report::Report;
+use crate::admin::local::{self, Ends};
+use crate::mounts::Mounts;
+use crate::mounts::mount::Lead;
+
+/// Where it is.
+pub(crate) const PATH: &str = "/debug/shadow";
+
+/// Answers a request.
+pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, mounts: &Mounts) -> Response {
+    if !local::is_local(ends, headers) {
+        let text = "what a shadow would do is told to those on the host's own machine only; in a cluster, use kubectl port-forward, or \
+                    kubectl exec and gyre shadow\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
+    }
+    match report(query, mounts) {
+        Ok(report) => ([(CONTENT_TYPE, "application/json")], format!("{:#}\n", report.json())).into_response(),
+        Err((status, text)) => (status, text + "\n").into_response(),
+    }
+}
+
+fn report(query: &str, mounts: &Mounts) -> Result<Report, (StatusCode, String)> {
+    let mut name = None;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("mount", value)) => name = Some(value),
+            _ => return Err((StatusCode::BAD_REQUEST, format!("{pair:?} means nothing here; there is mount"))),
+        }
+    }
+    let all = || mounts.all().into_iter().map(|(mount, _)| mount);
+    // A mount without one is named as such.
+    let candidates = all().filter(|mount| mount.shadow().is_some() || name == Some(&*mount.name)).collect();
+    let none = "no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}";
+    let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;
+    let shadow = mount.shadow().ok_or_else(|| {
+        let text =
+            format!("the mount {} has no shadow; the configuration file gives it one: shadow: {{plugin: FILE}}", mount.name);
+        (StatusCode::NOT_FOUND, text)
+    })?;
+    if mount.leads() == Lead::No {
+        return Err((StatusCode::CONFLICT, local::follows(&mount)));
+    }
+    Ok(Report::of(&mount.name, &shadow))
+}

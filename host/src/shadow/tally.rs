@@ -1,0 +1,218 @@
+//! What is known of each parent: whether it waits to be compared, and how the last comparison came out.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use gyre_core::object::ObjectKey;
+
+use crate::difference::{Change, Counts, Verb};
+use crate::telemetry::metrics::Shadowed;
+
+/// The changes of so many parents are kept; more is read by nobody. All are counted.
+const MOST_PARENTS: usize = 1_000;
+/// As much JSON as is kept of all changes together,
+const MOST_BYTES: usize = 16 << 20;
+/// and of those of one parent: a few objects as large as people write them.
+const MOST_BYTES_OF_ONE: usize = 256 << 10;
+
+/// How the comparison of one parent came out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    /// Of what the shadow would do otherwise.
+    pub(super) counts: Counts,
+    /// The JSON of the changes; none: there are none, or they take too much room.
+    pub(super) details: Option<Box<str>>,
+}
+
+impl Outcome {
+    pub(super) fn of(changes: &[Change]) -> Self {
+        let counts = Counts::of(changes);
+        let details = (!changes.is_empty()).then(|| serde_json::to_string(changes).ok()).flatten();
+        Self { counts, details: details.filter(|details| details.len() <= MOST_BYTES_OF_ONE).map(String::into_boxed_str) }
+    }
+
+    /// One word for metrics.
+    pub(super) fn word(&self) -> &'static str {
+        match (self.counts.is_empty(), self.counts.get(Verb::Fail)) {
+            (true, _) => "same",
+            (false, 0) => "different",
+            (false, _) => "failed",
+        }
+    }
+}
+
+/// See the module's documentation. What is kept of a parent is small, but for the changes, which are bounded.
+#[derive(Default)]
+pub(super) struct Tally {
+    waiting: VecDeque<ObjectKey>,
+    /// Those in the queue.
+    waits: HashSet<ObjectKey>,
+    /// The one that is compared; none also if it went meanwhile.
+    current: Option<ObjectKey>,
+    /// None: nothing differs.
+    compared: HashMap<ObjectKey, Option<Box<Counts>>>,
+    diverging: usize,
+    counts: Counts,
+    details: BTreeMap<ObjectKey, Box<str>>,
+    details_bytes: usize,
+}
+
+impl Tally {
+    /// A parent waits from now on, unless it does already.
+    pub(super) fn add(&mut self, parent: &ObjectKey) {
+        if self.waits.insert(parent.clone()) {
+            self.waiting.push_back(parent.clone());
+        }
+    }
+
+    /// The parent whose turn it is. From now on it may be added again.
+    pub(super) fn next(&mut self) -> Option<ObjectKey> {
+        self.current = self.waiting.pop_front();
+        if let Some(current) = &self.current {
+            self.waits.remove(current);
+        }
+        self.current.clone()
+    }
+
+    /// How the comparison of the parent came out whose turn it was. It says nothing of one that is gone.
+    pub(super) fn record(&mut self, parent: &ObjectKey, outcome: Outcome) {
+        if self.current.take_if(|current| current == parent).is_none() {
+            return;
+        }
+        self.forget_outcome(parent);
+        let Outcome { counts, details } = outcome;
+        let is_same = counts.is_empty();
+        if !is_same {
+            self.diverging += 1;
+            self.counts.add(&counts);
+        }
+        self.compared.insert(parent.clone(), (!is_same).then(|| Box::new(counts)));
+        let has_room = |details: &str| self.details.len() < MOST_PARENTS && self.details_bytes + details.len() <= MOST_BYTES;
+        if let Some(details) = details.filter(|details| has_room(details)) {
+            self.details_bytes += details.len();
+            self.details.insert(parent.clone(), details);
+        }
+    }
+
+    /// A parent is gone.
+    pub(super) fn forget(&mut self, parent: &ObjectKey) {
+        self.forget_outcome(parent);
+        self.compared.remove(parent);
+        self.current.take_if(|current| current == parent);
+        if self.waits.remove(parent) {
+            self.waiting.retain(|waiting| waiting != parent);
+        }
+    }
+
+    fn forget_outcome(&mut self, parent: &ObjectKey) {
+        if let Some(Some(counts)) = self.compared.get(parent) {
+            self.counts.subtract(counts);
+            self.diverging -= 1;
+        }
+        if let Some(details) = self.details.remove(parent) {
+            self.details_bytes -= details.len();
+        }
+    }
+
+    pub(super) fn moment(&self) -> Shadowed {
+        Shadowed {
+            compared: self.compared.len(),
+            waiting: self.waits.len() + usize::from(self.current.is_some()),
+            diverging: self.diverging,
+            changes: self.counts.by_verb.iter().map(|(verb, count)| (verb.name(), *count)).collect(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The changes that are kept, by parent.
+    pub(super) fn details(&self) -> impl Iterator<Item = &str> {
+        self.details.values().map(|details| &**details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::difference::Subject;
+
+    fn key(number: usize) -> ObjectKey {
+        ObjectKey::new(Some("default"), format!("it-{number}"))
+    }
+
+    fn outcome(verb: Verb, size: usize) -> Outcome {
+        let subject = Subject::of(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "it" } }));
+        let after = Value::from("x".repeat(size));
+        Outcome::of(&[Change { verb, subject, refusal: None, message: None, parent: None, before: Value::Null, after }])
+    }
+
+    fn compared(tally: &mut Tally, number: usize, outcome: Outcome) {
+        tally.add(&key(number));
+        assert_eq!(tally.next(), Some(key(number)));
+        tally.record(&key(number), outcome);
+    }
+
+    #[test]
+    fn the_last_comparison_counts_and_a_parent_that_agrees_leaves() {
+        let mut tally = Tally::default();
+        compared(&mut tally, 1, outcome(Verb::Create, 1));
+        compared(&mut tally, 2, outcome(Verb::Delete, 1));
+        compared(&mut tally, 1, outcome(Verb::Update, 1));
+        let moment = tally.moment();
+        assert_eq!((moment.compared, moment.diverging, moment.changes), (2, 2, vec![("update", 1), ("delete", 1)]));
+        compared(&mut tally, 1, Outcome::default());
+        let moment = tally.moment();
+        assert_eq!((moment.compared, moment.diverging, moment.changes), (2, 1, vec![("delete", 1)]));
+        assert_eq!(tally.details().count(), 1);
+        tally.forget(&key(2));
+        assert_eq!((tally.moment().compared, tally.moment().diverging, tally.details().count()), (1, 0, 0));
+        assert!(tally.counts().is_empty());
+        assert_eq!(tally.details_bytes, 0);
+    }
+
+    #[test]
+    fn a_parent_waits_once_and_not_any_more_when_it_is_gone() {
+        let mut tally = Tally::default();
+        for number in [1, 2, 1, 3, 2, 1] {
+            tally.add(&key(number));
+        }
+        assert_eq!(tally.moment().waiting, 3);
+        tally.forget(&key(2));
+        assert_eq!(tally.next(), Some(key(1)));
+        tally.add(&key(1));
+        assert_eq!([tally.next(), tally.next(), tally.next()], [Some(key(3)), Some(key(1)), None]);
+        assert_eq!(tally.moment().waiting, 0);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_all_is_counted() {
+        let mut tally = Tally::default();
+        for number in 0..3 * MOST_PARENTS {
+            compared(&mut tally, number, outcome(Verb::Create, 1));
+        }
+        assert_eq!((tally.moment().diverging, tally.details().count()), (3 * MOST_PARENTS, MOST_PARENTS));
+        let mut tally = Tally::default();
+        for number in 0..MOST_PARENTS {
+            compared(&mut tally, number, outcome(Verb::Create, MOST_BYTES_OF_ONE / 2));
+            assert!(tally.details_bytes <= MOST_BYTES);
+        }
+        assert!(tally.details().count() > 100);
+        compared(&mut tally, 0, outcome(Verb::Create, MOST_BYTES_OF_ONE));
+        assert_eq!(tally.moment().diverging, MOST_PARENTS);
+    }
+
+    #[test]
+    fn a_parent_that_goes_while_it_is_compared_is_forgotten() {
+        let mut tally = Tally::default();
+        tally.add(&key(1));
+        assert_eq!(tally.next(), Some(key(1)));
+        assert_eq!(tally.moment().waiting, 1);
+        tally.forget(&key(1));
+        tally.record(&key(1), outcome(Verb::Create, 1));
+        let moment = tally.moment();
+        assert_eq!((moment.compared, moment.waiting, moment.diverging, tally.details().count()), (0, 0, 0, 0));
+    }
+}
