@@ -22,6 +22,7 @@
 //! | [`leadership`] | whether this host may write |
 //! | [`admin`], [`health`], [`telemetry`] | what people and probes see |
 //! | [`record`], [`replay`] | calls, kept and made again |
+//! | `shadow`, `difference` | another version beside a mount's, and what would change |
 //! | [`cli`], `commands`, [`clock`] | how it is started, the commands for plugin authors, and the time |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.

@@ -174,6 +174,7 @@ pub(crate) async fn follow(mount: &Mount, program: &Program, ground: &Ground) {
     let Some(mounted) = mount.live().filter(|live| live.program.does_the_same(program)) else { return };
     let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), ground.caller.clock.now()));
     mount.set_shadow(Some(Arc::clone(&shadow)));
+    ground.metrics.has_shadow(&mount.name);
     let parents = kinds::wait_for(&ground.client, &wanted.manifest().parent, &mount.name).await;
     // It would take over what the program before it has made.
     let former: BTreeSet<_> = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();

@@ -34,6 +34,7 @@ mod reads;
 mod record;
 mod scale;
 mod scheduled_echo;
+mod shadow;
 mod signals;
 mod state;
 mod status;

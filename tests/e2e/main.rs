@@ -42,6 +42,7 @@ mod replicas;
 mod scale;
 mod scheduled_echo;
 mod secure;
+mod shadow;
 mod shares;
 mod signals;
 mod state;

@@ -15,7 +15,7 @@ const KNOWN: &str = include_str!("../chart/metrics.txt");
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
 
-fn echos(namespace: &str, numbers: std::ops::Range<usize>) -> Vec<Value> {
+pub(crate) fn echos(namespace: &str, numbers: std::ops::Range<usize>) -> Vec<Value> {
     let echo = |number| {
         json!({
             "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
@@ -33,7 +33,7 @@ fn series(host: &Host) -> BTreeSet<String> {
 }
 
 /// What Prometheus' own parser and linter have against metrics in the text format; none where there is no Go to build them.
-fn problems(metrics: &str) -> Option<String> {
+pub(crate) fn problems(metrics: &str) -> Option<String> {
     let mut command = tools::go_in_module();
     command.args(["run", "./promlint"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut lint = match command.spawn() {

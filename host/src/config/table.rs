@@ -10,12 +10,12 @@ use crate::program::Program;
 
 const HEADINGS: [&str; 9] = ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WORKERS", "DEADLINE", "MEMORY"];
 
-/// A line for each mount.
+/// A line for each mount, and for its shadow.
 pub(crate) struct Table<'a>(pub(crate) &'a Source);
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 9]> = self.0.programs.iter().map(row).collect();
+        let rows: Vec<[String; 9]> = self.0.programs.iter().flat_map(rows).collect();
         let headings = HEADINGS.map(str::to_owned);
         let lines = || std::iter::once(&headings).chain(&rows);
         for line in lines() {
@@ -31,11 +31,16 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-fn row(program: &Program) -> [String; 9] {
+fn rows(program: &Program) -> impl Iterator<Item = [String; 9]> {
+    let shadow = program.shadow.as_deref().map(|shadow| row(shadow, &format!("{} (shadow)", program.name)));
+    std::iter::once(row(program, &program.name)).chain(shadow)
+}
+
+fn row(program: &Program, name: &str) -> [String; 9] {
     let manifest = program.manifest();
     let digest = program.plugin.digest().to_string();
     [
-        program.name.to_string(),
+        name.to_owned(),
         manifest.name.clone(),
         manifest.version.clone(),
         digest.get(..12).unwrap_or_default().to_owned(),

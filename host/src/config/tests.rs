@@ -36,8 +36,8 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     }
     let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\": \"boolean\"", "\"$ref\": \"#/x\"    ");
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
-    let choosy = fs::read(gyre_artifacts::probes::CHOOSY).unwrap();
-    fs::write(directory.path().join("picky.wasm"), patch(&choosy, "Choosy", "Choose")).unwrap();
+    let elsewhere = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "mmontes.io/v1alpha1", "mmontes.no/v1alpha1");
+    fs::write(directory.path().join("elsewhere.wasm"), elsewhere).unwrap();
     fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
     for entry in fs::read_dir(cases).unwrap() {

@@ -341,3 +341,6 @@ fn over(base: &Value, object: &Value) -> Value {
     }
     Value::Object(merged)
 }
+
+#[cfg(test)]
+mod tests;

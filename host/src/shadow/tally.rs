@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use gyre_core::object::ObjectKey;
 
 use crate::difference::{Change, Counts, Verb};
-use crate::telemetry::metrics::Shadowed;
+use crate::telemetry::metrics::{DIFFERENT, FAILED, SAME, Shadowed};
 
 /// The changes of so many parents are kept; more is read by nobody. All are counted.
 const MOST_PARENTS: usize = 1_000;
@@ -33,9 +33,9 @@ impl Outcome {
     /// One word for metrics.
     pub(super) fn word(&self) -> &'static str {
         match (self.counts.is_empty(), self.counts.get(Verb::Fail)) {
-            (true, _) => "same",
-            (false, 0) => "different",
-            (false, _) => "failed",
+            (true, _) => SAME,
+            (false, 0) => DIFFERENT,
+            (false, _) => FAILED,
         }
     }
 }

@@ -364,7 +364,14 @@ impl Metrics {
         self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
     }
 
-    /// A plugin was compared with its mount's shadow, and it came out like that.
+    /// A mount has a shadow: its counters are shown from the beginning.
+    pub fn has_shadow(&self, plugin: &str) {
+        for outcome in [SAME, DIFFERENT, FAILED] {
+            drop(self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }));
+        }
+    }
+
+    /// A plugin was compared with its mount's shadow, and it came out like that: [`SAME`], [`DIFFERENT`] or [`FAILED`].
     pub fn shadowed(&self, plugin: &str, outcome: &'static str) {
         self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
     }
@@ -473,6 +480,13 @@ pub enum End {
 
 /// How a call ends that has an answer.
 pub const ANSWERED: &str = "Success";
+
+/// A shadow does what the mount's plugin does.
+pub const SAME: &str = "same";
+/// It does otherwise.
+pub const DIFFERENT: &str = "different";
+/// It does not answer.
+pub const FAILED: &str = "failed";
 
 const TAKEN: &str = "taken";
 const REFUSED: &str = "refused";

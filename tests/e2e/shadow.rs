@@ -1,0 +1,316 @@
+//! A shadow says what `gyre diff` says, writes nothing, and does its mount no harm.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use gyre_artifacts::probes::PROTEAN;
+use gyre_controlplane::{AuditEvent, Mark};
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, GYRE, Host, config_map, guest};
+use crate::metrics::{echos, problems};
+
+const CONFIG: &str = "gyre.yaml";
+const SECRET: &str = "correct horse battery staple";
+
+/// What a command says, and its exit code.
+fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), said)
+}
+
+fn report(host: &Host) -> Value {
+    let (_, said) = gyre(&["shadow", "--from", &host.url(), "-o", "json"]);
+    serde_json::from_str(&said).unwrap_or_else(|_| json!({ "said": said }))
+}
+
+/// The report, once the shadow with this digest, or any, has been compared about that many parents, and nobody waits.
+fn compared(cluster: &Cluster, host: &Host, parents: usize, is_expected: impl Fn(&Value) -> bool) -> Value {
+    let mut last = Value::Null;
+    cluster.eventually("all parents to be compared", || {
+        last = report(host);
+        eprintln!("{}", last.get("summary").unwrap_or(&last));
+        let is_done = last["parents"] == parents && last["compared"] == parents && last["waiting"] == 0;
+        (is_done && is_expected(&last)).then(|| last.clone())
+    })
+}
+
+fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
+    let path = folder.put(CONFIG, config);
+    cluster.host_with(&[], &[], &["--config", &path])
+}
+
+/// What a diff says of a mount with this configuration.
+fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
+    let path = folder.put("after.yaml", config);
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    let (_, said) = gyre(&["diff", "--config", &path, "--kubeconfig", &kubeconfig, "-o", "json"]);
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+/// Verb, object and parent of each change.
+fn changes(said: &Value) -> BTreeSet<[String; 4]> {
+    let changes = said["changes"].as_array().unwrap_or_else(|| panic!("{said}"));
+    let text = |change: &Value, field: &str| change[field].as_str().unwrap_or_default().to_owned();
+    changes.iter().map(|change| ["verb", "kind", "name", "parent"].map(|field| text(change, field))).collect()
+}
+
+/// That a report and a diff say the same, as the metrics do.
+fn agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
+    for field in ["parents", "changing", "counts"] {
+        assert_eq!(report[field], diff[field], "{field}: {} and {}", report["summary"], diff["summary"]);
+    }
+    assert_eq!(changes(report), changes(diff));
+    let shadow = format!("plugin=\"{shadow}\"");
+    let parents = |state: &str| host.metric("gyre_shadow_parents", &[&shadow, &format!("state=\"{state}\"")]);
+    assert_eq!(json!(parents("diverging") as usize), report["changing"]);
+    assert_eq!(json!(parents("compared") as usize), report["parents"]);
+    for (verb, count) in report["counts"]["by_verb"].as_object().expect("counts") {
+        let measured = host.metric("gyre_shadow_changes", &[&shadow, &format!("verb=\"{verb}\"")]);
+        assert_eq!(json!(measured as usize), *count, "{verb}");
+    }
+    assert_eq!(host.metric("gyre_shadow_changes", &[&shadow]), changes(report).len() as f64);
+}
+
+fn writes(cluster: &Cluster, since: Mark) -> Vec<String> {
+    let requests = cluster.requests(since);
+    let say = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.name);
+    requests.iter().filter(|event| event.is_write()).map(say).collect()
+}
+
+#[test]
+fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
+    const ECHOS: usize = 1000;
+    const EDITED: usize = 10;
+    let namespace = "shadow-echo";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let mount = format!("mounts:\n- plugin: {}\n  namespaces: [{namespace}]\n", gyre_artifacts::ECHO);
+    let host = host(&cluster, &folder, &mount);
+    cluster.apply_all(&echos(namespace, 0..ECHOS));
+    cluster.all_ready(namespace, "echo", ECHOS);
+    // Of these the Job is for an earlier message, about which the versions say the same.
+    let mut edited = echos(namespace, 0..EDITED);
+    edited.iter_mut().for_each(|echo| echo["spec"]["message"] = json!("another"));
+    cluster.apply_all(&edited);
+    for number in 0..EDITED {
+        cluster.reason(namespace, "echo", &format!("echo-{number}"), "Ready", "JobOutdated");
+    }
+    cluster.settled(&host);
+    let calls = host.calls("echo");
+
+    let new = std::fs::read(gyre_artifacts::ECHO).unwrap();
+    let (from, to) = (b" runs the message", b" says the message");
+    let at = new.windows(from.len()).position(|window| window == from).expect("what it says of a Job");
+    let new = [&new[..at], to, &new[at + to.len()..]].concat();
+    let new = folder.put("new.wasm", new);
+    let Some(mark) = cluster.audit_mark() else { return };
+    folder.put(CONFIG, format!("{mount}  shadow: {{plugin: {new}}}\n"));
+    let shadowed = compared(&cluster, &host, ECHOS, |_| true);
+    assert_eq!(shadowed["summary"], format!("990 of {ECHOS} parents change: 990 statuses written"));
+    agree(&host, "echo", &shadowed, &diff(&cluster, &folder, &mount.replace(gyre_artifacts::ECHO, &new)));
+    assert_eq!(host.metric("gyre_shadow_calls_total", &["different"]), (ECHOS - EDITED) as f64);
+    assert_eq!(host.metric("gyre_shadow_calls_total", &["same"]), EDITED as f64);
+    let state = host.state_of("echo");
+    assert_eq!((&state["shadow"]["compared"], &state["shadow"]["diverging"]), (&json!(ECHOS), &json!(990)));
+    assert_eq!(host.calls("echo"), calls, "the mount goes on as if there were none");
+
+    let (code, said) = gyre(&["shadow", "echo", "--from", &host.url()]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("status     Echo shadow-echo/echo-10\n"), "{}", &said[..1000]);
+    assert!(
+        said.contains("-    message: Job echo-10 runs the message\n  +    message: Job echo-10 says the message\n"),
+        "{said}"
+    );
+    let (_, metrics) = host.http("/metrics");
+    if let Some(problems) = problems(&metrics) {
+        assert_eq!(problems, "exit status: 0", "{metrics}");
+    }
+    assert_eq!(writes(&cluster, mark), Vec::<String>::new());
+
+    // Live traffic: an Echo that is edited is one of those about which they agree.
+    let mut edited = echos(namespace, 20..21);
+    edited[0]["spec"]["message"] = json!("another");
+    cluster.apply_all(&edited);
+    let shadowed = compared(&cluster, &host, ECHOS, |report| report["changing"] == 989);
+    assert!(changes(&shadowed).iter().all(|[_, _, name, _]| name != "echo-20"));
+    // One that goes is none of theirs.
+    cluster.delete(namespace, "echo", "echo-21");
+    compared(&cluster, &host, ECHOS - 1, |report| report["changing"] == 988);
+    // As is all that is asked once there is no shadow.
+    folder.put(CONFIG, &mount);
+    cluster.eventually("the shadow to go", || host.state_of("echo")["shadow"].is_null().then_some(()));
+    let (code, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}"), "{said}");
+    assert_eq!(host.metric("gyre_shadow_parents", &[]), 0.0);
+}
+
+/// A mount of the probe, with these settings, and another with these for its shadow.
+fn protean(namespace: &str, more: &str, settings: &Value, shadow: Option<&Value>) -> String {
+    let mount = format!("mounts:\n- plugin: {PROTEAN}\n  namespaces: [{namespace}]\n{more}  settings: {settings}\n");
+    shadow.map_or(mount.clone(), |shadow| format!("{mount}  shadow: {{plugin: {PROTEAN}, settings: {shadow}}}\n"))
+}
+
+fn parents(namespace: &str, count: usize) -> Vec<Value> {
+    (0..count).map(|number| guest("Protean", namespace, &format!("it-{number:02}"), json!({}))).collect()
+}
+
+#[test]
+fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
+    const PARENTS: usize = 30;
+    let namespace = "shadow-children";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let settings = json!({ "text": "old", "secret": SECRET });
+    let host = host(&cluster, &folder, &protean(namespace, "", &settings, None));
+    cluster.apply_all(&parents(namespace, PARENTS));
+    cluster.all_ready(namespace, "protean", PARENTS);
+    cluster.settled(&host);
+
+    let Some(mark) = cluster.audit_mark() else { return };
+    let other = json!({ "text": "new", "secret": format!("{SECRET}, changed"), "children": ["one", "three"] });
+    folder.put(CONFIG, protean(namespace, "", &settings, Some(&other)));
+    let shadowed = compared(&cluster, &host, PARENTS, |_| true);
+    let expected = format!("{PARENTS} of {PARENTS} parents change: 30 children created, 60 changed, 30 deleted");
+    assert_eq!(shadowed["summary"], expected);
+    agree(&host, "protean", &shadowed, &diff(&cluster, &folder, &protean(namespace, "", &other, None)));
+    let (code, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert_eq!(code, Some(1), "{said}");
+    for line in [
+        "update     ConfigMap shadow-children/it-00-one, of Protean shadow-children/it-00\n",
+        "  -  text: old\n  +  text: new\n",
+        "delete     ConfigMap shadow-children/it-29-two, of Protean shadow-children/it-29\n",
+        "create     ConfigMap shadow-children/it-07-three, of Protean shadow-children/it-07\n",
+        "update     Secret shadow-children/it-00-secret, of Protean shadow-children/it-00\n",
+    ] {
+        assert!(said.contains(line), "{line:?} in:\n{said}");
+    }
+    for form in ["correct horse", "Y29ycmVjdCBob3JzZ"] {
+        assert!(!said.contains(form) && !shadowed.to_string().contains(form), "{form} in:\n{said}");
+    }
+    let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
+    assert_eq!((code, said), (Some(1), format!("{expected}\n")));
+
+    // With a shadow that does the same it is compared anew.
+    folder.put(CONFIG, protean(namespace, "", &settings, Some(&settings)));
+    let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 0);
+    assert_eq!(shadowed["changes"], json!([]));
+    let (code, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert_eq!((code, said), (Some(0), format!("0 of {PARENTS} parents change\n")));
+    assert_eq!(writes(&cluster, mark), Vec::<String>::new());
+}
+
+#[test]
+fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_calls_nobody() {
+    let namespace = "shadow-granted";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let (settings, other) = (json!({}), json!({ "secret": SECRET, "read": "settings" }));
+    cluster.apply(&config_map(namespace, "settings", json!({ "text": "first" })).to_string());
+    let narrow = "  grants: {children: [ConfigMap.v1], reads: []}\n";
+    let host = host(&cluster, &folder, &protean(namespace, narrow, &settings, Some(&other)));
+    cluster.apply_all(&parents(namespace, 3));
+    cluster.all_ready(namespace, "protean", 3);
+    let shadowed = compared(&cluster, &host, 3, |_| true);
+    assert_eq!(
+        shadowed["summary"], "3 of 3 parents change: 6 changed, 3 statuses written; 3 changes would be refused",
+        "{shadowed}"
+    );
+    let (_, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert!(said.contains("create     Secret shadow-granted/it-00-secret (refused: "), "{said}");
+    assert!(said.contains("  +  text: NotGranted\n"), "{said}");
+
+    folder.put(CONFIG, protean(namespace, "", &settings, Some(&other)));
+    let is = |text: &'static str| move |report: &Value| report.to_string().contains(&format!("\"text\":\"{text}\""));
+    compared(&cluster, &host, 3, is("first"));
+    cluster.settled(&host);
+    let (calls, hits) = (host.calls("protean"), host.memo_hits("protean"));
+    cluster.apply(&config_map(namespace, "settings", json!({ "text": "second" })).to_string());
+    cluster.settled(&host);
+    assert_eq!((host.calls("protean"), host.memo_hits("protean")), (calls, hits));
+    // The next call of the mount's plugin has the shadow look again.
+    for number in 0..3 {
+        cluster.touch(namespace, "protean", &format!("it-{number:02}"), "yes");
+    }
+    compared(&cluster, &host, 3, is("second"));
+}
+
+#[test]
+fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
+    const PARENTS: usize = 12;
+    let namespace = "shadow-harm";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let config = |shadow: Value| protean(namespace, "  limits: {deadline: 50ms}\n", &json!({}), Some(&shadow));
+    let host = host(&cluster, &folder, &config(json!({ "end": "fail" })));
+    cluster.apply_all(&parents(namespace, PARENTS));
+    cluster.all_ready(namespace, "protean", PARENTS);
+    let shadowed = compared(&cluster, &host, PARENTS, |_| true);
+    assert_eq!(shadowed["summary"], "12 of 12 parents change: 12 statuses written, 12 calls fail");
+    let (_, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert!(said.contains("fail       Protean shadow-harm/it-00: PluginTerminal: it fails, as its settings say\n"), "{said}");
+
+    // One object that it cannot bear.
+    folder.put(CONFIG, config(json!({ "end": "panic", "of": "it-03" })));
+    let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 1);
+    assert_eq!(shadowed["summary"], "1 of 12 parents change: 1 statuses written, 1 calls fail");
+    assert!(shadowed["changes"].to_string().contains("Trapped: "), "{shadowed}");
+
+    for (end, reason) in [("panic", "Trapped"), ("spin", "DeadlineExceeded")] {
+        folder.put(CONFIG, config(json!({ "end": end })));
+        let shadowed = cluster.eventually("the quarantine of the shadow", || {
+            let report = report(&host);
+            eprintln!("{}", report["summary"]);
+            (report["quarantine"] == reason).then_some(report)
+        });
+        assert!(shadowed["changing"].as_u64() >= Some(5), "{shadowed}");
+        let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(&format!("the shadow is quarantined, since its calls keep ending in {reason}")), "{said}");
+        // The mount works on.
+        let name = format!("during-{end}");
+        cluster.apply(&guest("Protean", namespace, &name, json!({})).to_string());
+        cluster.ready(namespace, "protean", &name);
+        assert_eq!(host.metric("gyre_plugin_quarantined", &["protean"]), 0.0);
+    }
+    let calls = |parts: &[&str]| host.metric("gyre_plugin_calls_total", parts);
+    assert_eq!(calls(&[]), calls(&["\"Success\""]));
+    assert_eq!(host.metric("gyre_plugin_problems_total", &[]), host.metric("gyre_plugin_problems_total", &["\"Stale\""]));
+    assert!(host.state_of("protean")["quarantine"].is_null());
+    assert_eq!(host.http("/healthz").1, "ok\n");
+}
+
+#[test]
+fn a_shadow_is_permitted_to_look_and_nothing_else() {
+    let folder = Folder::new();
+    let other = String::from_utf8_lossy(b"ConfigMap");
+    let component = std::fs::read(PROTEAN).unwrap();
+    // Kinds of the same length.
+    let mut changed = component.clone();
+    let places: Vec<usize> = component
+        .windows(other.len())
+        .enumerate()
+        .filter(|(_, window)| *window == other.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        changed[at..at + other.len()].copy_from_slice(b"Endpoints");
+    }
+    let shadow = folder.put("other.wasm", changed);
+    let rules = |more: &str| {
+        let path = folder.put(CONFIG, format!("mounts:\n- plugin: {PROTEAN}\n  namespaces: [a]\n{more}"));
+        let (code, said) = gyre(&["rbac", "--config", &path]);
+        assert_eq!(code, Some(0), "{said}");
+        said
+    };
+    let (without, with) = (rules(""), rules(&format!("  shadow: {{plugin: {shadow}}}\n")));
+    let added: Vec<&str> = with.lines().filter(|line| !without.lines().any(|known| known == *line)).map(str::trim).collect();
+    assert_eq!(added, ["- endpoints"], "{with}");
+    let rule = with.split("- apiGroups:").find(|rule| rule.contains("- endpoints")).unwrap();
+    let verbs: Vec<&str> =
+        rule.split("verbs:").nth(1).unwrap().split_whitespace().filter(|word| word.len() > 1).take(2).collect();
+    assert_eq!(verbs, ["list", "watch"], "{rule}");
+}

@@ -1,0 +1,104 @@
+//! Does what its settings say, so that two programs of it, such as a mount and its shadow, do otherwise for the same parents.
+//!
+//! - `children`: the ends of the names of its ConfigMaps, `<name>-<end>`; without them it has `one` and `two`.
+//! - `text`: is in each of them.
+//! - `secret`: is in the Secret `<name>-secret`, and as `copy` in each ConfigMap; without it there is no Secret.
+//! - `read`: a ConfigMap of the parent's namespace whose `data.text` takes the place of `text`; or why it cannot be read.
+//! - `end`: how a call ends about the parents whose names begin with `of` (all, without it): `panic`, `spin` or `fail`.
+
+use gyre_guests::{CONFIG_MAP, SECRET, config_map, read_error};
+use gyre_sdk::{Cluster, Failure, Manifest, NoStatus, Object, ReadKind, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default = "two")]
+    children: Vec<String>,
+    #[serde(default)]
+    text: String,
+    secret: Option<String>,
+    read: Option<String>,
+    end: Option<End>,
+    #[serde(default)]
+    of: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum End {
+    Panic,
+    Spin,
+    Fail,
+}
+
+fn two() -> Vec<String> {
+    vec!["one".to_owned(), "two".to_owned()]
+}
+
+#[derive(Deserialize)]
+struct Text {
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    text: String,
+}
+
+struct Protean;
+
+impl Reconciler for Protean {
+    type Parent = Object<gyre_guests::Parent, NoStatus>;
+    type Settings = Settings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe("Protean")
+            .child(CONFIG_MAP, Strategy::Apply)
+            .child(SECRET, Strategy::Apply)
+            .read(ReadKind::new(CONFIG_MAP))
+            .settings_schema(json!({"type": "object"}).to_string())
+    }
+
+    fn reconcile(parent: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+        let name = &parent.metadata.name;
+        if name.starts_with(&settings.of) {
+            match settings.end {
+                Some(End::Panic) => give_up(),
+                Some(End::Spin) => loop {
+                    std::hint::spin_loop();
+                },
+                Some(End::Fail) => return Err(Failure::terminal("it fails, as its settings say")),
+                None => {}
+            }
+        }
+        let text = match &settings.read {
+            None => settings.text.clone(),
+            Some(read) => match cluster.get::<Text>(CONFIG_MAP, None, read) {
+                Ok(found) => found.map_or_else(|| "absent".to_owned(), |found| found.data.text),
+                Err(error) => read_error(&error),
+            },
+        };
+        let mut data = json!({"text": text});
+        let mut response = Response::new();
+        if let Some(secret) = &settings.secret {
+            data["copy"] = json!(secret);
+            let metadata = json!({"name": format!("{name}-secret")});
+            response = response.apply(&json!({
+                "apiVersion": SECRET.api_version, "kind": SECRET.kind, "metadata": metadata, "stringData": {"value": secret},
+            }))?;
+        }
+        for end in &settings.children {
+            response = response.apply(&config_map(&format!("{name}-{end}"), data.clone()))?;
+        }
+        Ok(response)
+    }
+}
+
+#[expect(clippy::panic, reason = "what the settings say")]
+fn give_up() -> ! {
+    panic!("it panics, as its settings say")
+}
+
+gyre_sdk::export!(Protean);
