@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gyre_core::object::ObjectKey;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
 use gyre_core::quarantine::{Admission, Change, End};
 use gyre_core::queue::Options;
@@ -39,7 +39,7 @@ use self::compare::{Comparison, Pair, Side};
 pub(crate) use self::serve::{PATH, answer};
 use self::tally::Tally;
 use crate::cluster::kinds;
-use crate::mounts::live::{Ground, Live};
+use crate::mounts::live::{self, Ground, Live};
 use crate::mounts::mount::{Lead, Mount};
 use crate::program::Program;
 use crate::reconcile::Sight;
@@ -60,6 +60,15 @@ pub(crate) struct Shadow {
     since: Timestamp,
     tally: Mutex<Tally>,
     added: Notify,
+}
+
+/// What there is to compare.
+enum Found {
+    Pair(Box<Pair>),
+    /// Not all of it can be seen yet.
+    Later,
+    /// The parent is not the mount's, or nobody is called about it.
+    Nothing,
 }
 
 impl Shadow {
@@ -83,6 +92,19 @@ impl Shadow {
         self.tally().moment()
     }
 
+    /// Compares one parent after the other, all of them once at first. Never ends.
+    async fn follow(&self, live: &Arc<Live>, mount: &Mount, ground: &Ground) {
+        // Where another replica leads, nobody is called; the one that comes to lead calls its plugin about each.
+        if mount.leads() == Lead::Yes {
+            let parents = self.mounted.parents.list(None);
+            parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
+        }
+        loop {
+            let key = self.next().await;
+            self.compare(live, key, mount, ground).await;
+        }
+    }
+
     async fn next(&self) -> ObjectKey {
         loop {
             if let Some(next) = self.tally().next() {
@@ -99,11 +121,14 @@ impl Shadow {
     /// Compares what the programs want for one parent.
     async fn compare(&self, live: &Arc<Live>, key: ObjectKey, mount: &Mount, ground: &Ground) {
         let admission = self.admitted(live, ground).await;
-        let Some(pair) = self.pair(live, &key, mount, ground) else {
-            live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
-            return self.forget(&key);
+        let compared = match self.pair(live, &key, mount, ground) {
+            Found::Pair(pair) => ground.caller.run(Priority::Idle, move || pair.compare()).await,
+            Found::Later => Ok(None),
+            Found::Nothing => {
+                live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
+                return self.forget(&key);
+            }
         };
-        let compared = ground.caller.run(Priority::Idle, move || pair.compare()).await;
         let Comparison { end, outcome } = match compared {
             Ok(Some(comparison)) => comparison,
             undone => {
@@ -138,21 +163,24 @@ impl Shadow {
         }
     }
 
-    /// What both sides see of a parent; none: it is not the mount's, or nobody is called about it.
-    fn pair(&self, live: &Arc<Live>, key: &ObjectKey, mount: &Mount, ground: &Ground) -> Option<Pair> {
-        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent))?;
+    /// What both sides see of a parent.
+    fn pair(&self, live: &Arc<Live>, key: &ObjectKey, mount: &Mount, ground: &Ground) -> Found {
+        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
+        let Some(parent) = parent else { return Found::Nothing };
         let is_held = finalizers::is_held(&parent, &self.mounted.program.manifest().name);
         let ask = match parent.is_deleting() {
             false => Ask::Reconcile,
             true if is_held && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
-            true => return None,
+            true => return Found::Nothing,
         };
         let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
-        let shadowed = if is_same_version { Arc::clone(&parent) } else { live.parents.get(key)? };
+        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
+        // The cache of the one version may be ahead of that of the other.
+        let Some(shadowed) = shadowed else { return Found::Later };
         let memory = mount.memory(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
-        Some(Pair {
+        Found::Pair(Box::new(Pair {
             ask,
             is_held,
             now: ground.caller.clock.now(),
@@ -164,7 +192,7 @@ impl Shadow {
                 live: Arc::clone(live),
                 span: Some(info_span!("shadow", plugin = %mount.name, object = %key)),
             },
-        })
+        }))
     }
 }
 
@@ -172,28 +200,38 @@ impl Shadow {
 pub(crate) async fn follow(mount: &Mount, program: &Program, ground: &Ground) {
     let Some(wanted) = &program.shadow else { return };
     let Some(mounted) = mount.live().filter(|live| live.program.does_the_same(program)) else { return };
-    let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), ground.caller.clock.now()));
-    mount.set_shadow(Some(Arc::clone(&shadow)));
     ground.metrics.has_shadow(&mount.name);
+    loop {
+        let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), ground.caller.clock.now()));
+        mount.set_shadow(Some(Arc::clone(&shadow)));
+        let live = match prepare(wanted, &mounted, mount, ground).await {
+            Ok(live) => Arc::new(live),
+            Err(reason) => return error!(plugin = %mount.name, "no shadow: {reason}"),
+        };
+        let _ = shadow.live.set(Arc::clone(&live));
+        let manifest = wanted.manifest();
+        info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+        tokio::select! {
+            () = shadow.follow(&live, mount, ground) => {}
+            // Much that was refused can be done then.
+            () = one_served(live.unserved_kinds(), mount, ground) => {}
+        }
+    }
+}
+
+async fn prepare(wanted: &Arc<Program>, mounted: &Live, mount: &Mount, ground: &Ground) -> Result<Live, live::Error> {
     let parents = kinds::wait_for(&ground.client, &wanted.manifest().parent, &mount.name).await;
     // It would take over what the program before it has made.
-    let former: BTreeSet<_> = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
-    let live = match Live::prepare(Arc::clone(wanted), ground, parents, &former).await {
-        Ok(live) => Arc::new(live),
-        Err(reason) => {
-            error!(plugin = %mount.name, "no shadow: {reason}");
-            return;
-        }
-    };
-    let manifest = wanted.manifest();
-    info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
-    let _ = shadow.live.set(Arc::clone(&live));
-    // Where another replica leads, the plugin is called about each once that has changed.
-    if mount.leads() == Lead::Yes {
-        mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).for_each(|parent| shadow.add(&parent.key()));
+    let former = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
+    Live::prepare(Arc::clone(wanted), ground, parents, &former).await
+}
+
+/// Ends once the API server serves one of the kinds. Without any, never.
+async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, ground: &Ground) {
+    let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&ground.client, kind, &mount.name)));
+    let waiting: Vec<_> = waiting.collect();
+    if waiting.is_empty() {
+        std::future::pending::<()>().await;
     }
-    loop {
-        let key = shadow.next().await;
-        shadow.compare(&live, key, mount, ground).await;
-    }
+    futures::future::select_all(waiting).await;
 }

@@ -175,15 +175,19 @@ impl Live {
 
     /// Waits for the kinds that are not served, and takes them in as they come.
     pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, ground: &Arc<Ground>) {
-        let children = self.children();
-        let missing = self.declared_children().into_iter().filter(|kind| !children.contains_key(kind));
-        let unread = self.lookup.kinds().into_iter().filter(|kind| self.lookup.served(kind).is_none());
-        let missing: BTreeSet<_> = missing.chain(unread).collect();
-        for kind in missing {
+        for kind in self.unserved_kinds() {
             let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(ground), kind.clone());
             let task = tokio::spawn(waiting).abort_handle();
             self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
         }
+    }
+
+    /// Of children and of what is read, as far as it can be seen.
+    pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
+        let children = self.children();
+        let missing = self.declared_children().into_iter().filter(|kind| !children.contains_key(kind));
+        let unread = self.lookup.kinds().into_iter().filter(|kind| self.lookup.served(kind).is_none());
+        missing.chain(unread).collect()
     }
 
     /// All kinds but the parents', each once.

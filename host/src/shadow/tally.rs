@@ -14,6 +14,9 @@ const MOST_BYTES: usize = 16 << 20;
 /// and of those of one parent: a few objects as large as people write them.
 const MOST_BYTES_OF_ONE: usize = 256 << 10;
 
+/// Those that have gone stay in the queue while they are few.
+const SLACK: usize = 64;
+
 /// How the comparison of one parent came out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
@@ -43,8 +46,9 @@ impl Outcome {
 /// See the module's documentation. What is kept of a parent is small, but for the changes, which are bounded.
 #[derive(Default)]
 pub(super) struct Tally {
+    /// In turn; also some that have gone meanwhile.
     waiting: VecDeque<ObjectKey>,
-    /// Those in the queue.
+    /// Those that have not.
     waits: HashSet<ObjectKey>,
     /// The one that is compared; none also if it went meanwhile.
     current: Option<ObjectKey>,
@@ -59,6 +63,9 @@ pub(super) struct Tally {
 impl Tally {
     /// A parent waits from now on, unless it does already.
     pub(super) fn add(&mut self, parent: &ObjectKey) {
+        if self.waiting.len() > 2 * self.waits.len() + SLACK {
+            self.tidy();
+        }
         if self.waits.insert(parent.clone()) {
             self.waiting.push_back(parent.clone());
         }
@@ -66,11 +73,19 @@ impl Tally {
 
     /// The parent whose turn it is. From now on it may be added again.
     pub(super) fn next(&mut self) -> Option<ObjectKey> {
-        self.current = self.waiting.pop_front();
-        if let Some(current) = &self.current {
-            self.waits.remove(current);
-        }
+        self.current = loop {
+            match self.waiting.pop_front() {
+                Some(next) if !self.waits.remove(&next) => {}
+                next => break next,
+            }
+        };
         self.current.clone()
+    }
+
+    /// Leaves out those that have gone, and the later turns of those that came back.
+    fn tidy(&mut self) {
+        let mut kept = HashSet::new();
+        self.waiting.retain(|parent| self.waits.contains(parent) && kept.insert(parent.clone()));
     }
 
     /// How the comparison of the parent came out whose turn it was. It says nothing of one that is gone.
@@ -98,9 +113,7 @@ impl Tally {
         self.forget_outcome(parent);
         self.compared.remove(parent);
         self.current.take_if(|current| current == parent);
-        if self.waits.remove(parent) {
-            self.waiting.retain(|waiting| waiting != parent);
-        }
+        self.waits.remove(parent);
     }
 
     fn forget_outcome(&mut self, parent: &ObjectKey) {
@@ -202,6 +215,19 @@ mod tests {
         assert!(tally.details().count() > 100);
         compared(&mut tally, 0, outcome(Verb::Create, MOST_BYTES_OF_ONE));
         assert_eq!(tally.moment().diverging, MOST_PARENTS);
+    }
+
+    #[test]
+    fn those_that_come_and_go_take_no_room_without_end() {
+        let mut tally = Tally::default();
+        tally.add(&key(0));
+        for number in 1..10_000 {
+            tally.add(&key(number % 7 + 1));
+            tally.forget(&key(number % 7 + 1));
+            assert!(tally.waiting.len() < 100);
+        }
+        tally.add(&key(8));
+        assert_eq!([tally.next(), tally.next(), tally.next()], [Some(key(0)), Some(key(8)), None]);
     }
 
     #[test]
