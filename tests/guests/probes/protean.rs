@@ -80,10 +80,12 @@ impl Reconciler for Protean {
                 Err(error) => read_error(&error),
             },
         };
-        let mut data = json!({"text": text});
+        let data = match &settings.secret {
+            Some(secret) => json!({"text": text, "copy": secret}),
+            None => json!({"text": text}),
+        };
         let mut response = Response::new();
         if let Some(secret) = &settings.secret {
-            data["copy"] = json!(secret);
             let metadata = json!({"name": format!("{name}-secret")});
             response = response.apply(&json!({
                 "apiVersion": SECRET.api_version, "kind": SECRET.kind, "metadata": metadata, "stringData": {"value": secret},
