@@ -149,18 +149,16 @@ fn the_schema_for_editors_knows_the_same_keys() {
         let document = Document::parse(DocumentSource::File(name.into()), &text).unwrap();
         assert_eq!(validator.is_valid(&document.root.to_json()), expected, "{name}");
     };
-    for name in
-        [
-            "anchors.yaml",
-            "directory.yaml",
-            "everything.yaml",
-            "host.yaml",
-            "json.yaml",
-            "least.yaml",
-            "nothing-mounted.yaml",
-            "shadow.yaml",
-        ]
-    {
+    for name in [
+        "anchors.yaml",
+        "directory.yaml",
+        "everything.yaml",
+        "host.yaml",
+        "json.yaml",
+        "least.yaml",
+        "nothing-mounted.yaml",
+        "shadow.yaml",
+    ] {
         check(name, true);
     }
     for name in [
