@@ -116,6 +116,7 @@ impl Change {
 
 /// How many changes there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Counts {
     /// Of those that are not refused.
     pub(crate) by_verb: BTreeMap<Verb, usize>,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A shadow is made live like any program ([`Live`]), but follows nothing: it looks at caches, and no change of what it reads has a parent
-//! reconciled. It has a client and never uses it.
+//! reconciled. Its client is fenced by a claim that is never held, and nobody uses it.
 //!
 //! What waits is the name of a parent, once, however often it changes: both plugins are called anew when its turn comes. A call is a pure
 //! function, so the mount's plugin answers as it did; and no answer has to be kept meanwhile, nor one to be skipped for want of room. One
@@ -22,9 +22,11 @@ mod serve;
 mod tally;
 
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
 use gyre_core::quarantine::{Admission, Change, End};
@@ -39,6 +41,7 @@ use self::compare::{Comparison, Pair, Side};
 pub(crate) use self::serve::{PATH, answer};
 use self::tally::Tally;
 use crate::cluster::kinds;
+use crate::leadership::claim::Claim;
 use crate::mounts::live::{self, Ground, Live};
 use crate::mounts::mount::{Lead, Mount};
 use crate::program::Program;
@@ -198,6 +201,14 @@ impl Shadow {
 
 /// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
 pub(crate) async fn follow(mount: &Mount, program: &Program, ground: &Ground) {
+    // A defect of the host in here is none of the mount's.
+    if AssertUnwindSafe(compare_all(mount, program, ground)).catch_unwind().await.is_err() {
+        error!(plugin = %mount.name, "the host panicked: there is no shadow any more. This is a defect of gyre; its log says where");
+        mount.set_shadow(None);
+    }
+}
+
+async fn compare_all(mount: &Mount, program: &Program, ground: &Ground) {
     let Some(wanted) = &program.shadow else { return };
     let Some(mounted) = mount.live().filter(|live| live.program.does_the_same(program)) else { return };
     ground.metrics.has_shadow(&mount.name);
@@ -223,7 +234,7 @@ async fn prepare(wanted: &Arc<Program>, mounted: &Live, mount: &Mount, ground: &
     let parents = kinds::wait_for(&ground.client, &wanted.manifest().parent, &mount.name).await;
     // It would take over what the program before it has made.
     let former = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
-    Live::prepare(Arc::clone(wanted), ground, parents, &former).await
+    Live::prepare(Arc::clone(wanted), ground, parents, &former, &Claim::never()).await
 }
 
 /// Ends once the API server serves one of the kinds. Without any, never.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use gyre_artifacts::probes::PROTEAN;
+use gyre_artifacts::probes::{FINALIZING, HOPEFUL, PROTEAN};
 use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, Host, config_map, guest};
+use crate::harness::{Cluster, Folder, GYRE, Host, config_map, finalizers, guest};
 use crate::metrics::{echos, problems};
 
 const CONFIG: &str = "gyre.yaml";
@@ -66,7 +66,7 @@ fn agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
     let parents = |state: &str| host.metric("gyre_shadow_parents", &[&shadow, &format!("state=\"{state}\"")]);
     assert_eq!(json!(parents("diverging") as usize), report["changing"]);
     assert_eq!(json!(parents("compared") as usize), report["parents"]);
-    for (verb, count) in report["counts"]["by_verb"].as_object().expect("counts") {
+    for (verb, count) in report["counts"]["byVerb"].as_object().expect("counts") {
         let measured = host.metric("gyre_shadow_changes", &[&shadow, &format!("verb=\"{verb}\"")]);
         assert_eq!(json!(measured as usize), *count, "{verb}");
     }
@@ -101,10 +101,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     let calls = host.calls("echo");
 
     let new = std::fs::read(gyre_artifacts::ECHO).unwrap();
-    let (from, to) = (b" runs the message", b" says the message");
-    let at = new.windows(from.len()).position(|window| window == from).expect("what it says of a Job");
-    let new = [&new[..at], to, &new[at + to.len()..]].concat();
-    let new = folder.put("new.wasm", &new);
+    let new = folder.put("new.wasm", patched(&new, " runs the message", " says the message"));
     let Some(mark) = cluster.audit_mark() else { return };
     folder.put(CONFIG, format!("{mount}  shadow: {{plugin: {new}}}\n"));
     let shadowed = compared(&cluster, &host, ECHOS, |_| true);
@@ -283,6 +280,77 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     assert_eq!(host.metric("gyre_plugin_problems_total", &[]), host.metric("gyre_plugin_problems_total", &["\"Stale\""]));
     assert!(host.state_of("protean")["quarantine"].is_null());
     assert_eq!(host.http("/healthz").1, "ok\n");
+}
+
+/// A component with another text in place of one, which is as long and there once.
+fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let places: Vec<usize> = (0..component.len()).filter(|at| component[*at..].starts_with(from.as_bytes())).collect();
+    let [at] = places[..] else { panic!("{from} is there {} times", places.len()) };
+    assert_eq!(from.len(), to.len());
+    [&component[..at], to.as_bytes(), &component[at + to.len()..]].concat()
+}
+
+#[test]
+fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
+    let namespace = "shadow-served";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    // Hopes are another test's.
+    let mounted = patched(&std::fs::read(HOPEFUL).unwrap(), "v1Hopeabsent", "v1Hypeabsent");
+    let shadow = folder.put("shadow.wasm", patched(&mounted, "v1Hypeabsent", "v1Hypevacant"));
+    let mounted = folder.put("mounted.wasm", mounted);
+    let config = format!("mounts:\n- {{plugin: {mounted}, namespaces: [{namespace}], shadow: {{plugin: {shadow}}}}}\n");
+    let host = host(&cluster, &folder, &config);
+    cluster.apply(&guest("Hopeful", namespace, "it", json!({ "hope": "spring" })).to_string());
+    cluster.ready(namespace, "hopeful", "it");
+    compared(&cluster, &host, 1, |report| report["changing"] == 0);
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    cluster.apply(
+        &json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "hypes.guests.gyre.dev" },
+            "spec": {
+                "group": "guests.gyre.dev", "scope": "Namespaced",
+                "names": { "kind": "Hype", "listKind": "HypeList", "singular": "hype", "plural": "hypes" },
+                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+            },
+        })
+        .to_string(),
+    );
+    let shadowed = compared(&cluster, &host, 1, |report| report["changing"] == 1);
+    let data = |state: &str| shadowed["changes"][0][state]["data"]["hope"].clone();
+    assert_eq!((data("before"), data("after")), (json!("absent"), json!("vacant")), "{shadowed}");
+}
+
+/// It is asked about those, too; and it keeps none from going, nor does it let one go.
+#[test]
+fn parents_that_go_are_compared_by_how_they_go() {
+    let namespace = "shadow-finalize";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let component = std::fs::read(FINALIZING).unwrap();
+    // It fails in other words.
+    let shadow = folder.put("shadow.wasm", patched(&component, "spec.finalize says so", "spec.finalize said so"));
+    let config = format!("mounts:\n- {{plugin: {FINALIZING}, namespaces: [{namespace}], shadow: {{plugin: {shadow}}}}}\n");
+    let host = host(&cluster, &folder, &config);
+    let parent = |name: &str, how: &str| guest("Finalizing", namespace, name, json!({ "finalize": how }));
+    cluster.apply_all(&[parent("stays", "fail"), parent("goes", "now"), parent("lives", "now")]);
+    cluster.all_ready(namespace, "finalizing", 3);
+    compared(&cluster, &host, 3, |report| report["changing"] == 0);
+
+    for name in ["stays", "goes"] {
+        cluster.delete(namespace, "finalizing", name);
+    }
+    cluster.gone(namespace, "finalizing", &["goes"]);
+    let shadowed = compared(&cluster, &host, 2, |report| report["changing"] == 1);
+    let expected =
+        ["fail", "status"].map(|verb| [verb, "Finalizing", "stays", "Finalizing shadow-finalize/stays"].map(str::to_owned));
+    assert_eq!(changes(&shadowed), expected.into());
+    assert!(shadowed["changes"].to_string().contains("PluginTransient: spec.finalize said so"), "{shadowed}");
+    assert_eq!(finalizers(&cluster.get(namespace, "finalizing", "stays").unwrap()), ["gyre.dev/finalizing"]);
+    cluster.kubectl(&["annotate", "-n", namespace, "finalizing", "stays", "gyre.dev/release=true"]);
+    cluster.gone(namespace, "finalizing", &["stays"]);
+    compared(&cluster, &host, 1, |report| report["changing"] == 0);
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
     let elsewhere = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "mmontes.io/v1alpha1", "mmontes.no/v1alpha1");
     fs::write(directory.path().join("elsewhere.wasm"), elsewhere).unwrap();
+    let gateway = patch(&fs::read(gyre_artifacts::GATEWAY).unwrap(), "gateway0.1.0", "website0.1.0");
+    fs::write(directory.path().join("gateway-called-website.wasm"), gateway).unwrap();
     fs::write(directory.path().join("module.wasm"), b"\0asm\x01\0\0\0").unwrap();
     fs::write(directory.path().join("text.wasm"), "not a component").unwrap();
     for entry in fs::read_dir(cases).unwrap() {

@@ -67,6 +67,12 @@ impl Claim {
         Self(None)
     }
 
+    /// Of what is never to write: never held.
+    pub fn never() -> Self {
+        // Its holder is gone.
+        Holder::new().1
+    }
+
     /// Whether it is held at this moment.
     ///
     /// # Errors

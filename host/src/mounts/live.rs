@@ -20,6 +20,7 @@ use crate::cluster::kinds::{self, Resource, StatusSubresource};
 use crate::cluster::lookup::{Lookup, Served};
 use crate::cluster::object::Object;
 use crate::cluster::view::View;
+use crate::leadership::claim::Claim;
 use crate::leadership::{Claims, Offers};
 use crate::mounts::inventory::Inventory;
 use crate::mounts::mount::Mount;
@@ -81,12 +82,13 @@ pub(crate) enum Error {
 
 impl Live {
     /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
-    /// later, by [`Live::await_kinds`].
+    /// later, by [`Live::await_kinds`]. It writes while that claim is held.
     pub(crate) async fn prepare(
         program: Arc<Program>,
         ground: &Ground,
         parents: Resource,
         former_kinds: &BTreeSet<GroupVersionKind>,
+        claim: &Claim,
     ) -> Result<Self, Error> {
         if matches!(program.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
             return Err(Error::Confined(parents.kind()));
@@ -95,7 +97,7 @@ impl Live {
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
-            client: client::for_program(&ground.client, &ground.claims.of(&program.name), &program),
+            client: client::for_program(&ground.client, claim, &program),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
             lookup: Lookup::new(Arc::clone(&program)),
             probation: Probation::new(program.quarantine_after),

@@ -161,7 +161,7 @@ impl Mount {
             .into_iter()
             .chain(old.iter().flat_map(|old| old.children().into_keys()))
             .collect();
-        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former).await {
+        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former, &ground.claims.of(&self.name)).await {
             Ok(live) => Arc::new(live),
             Err(reason) => {
                 error!(plugin = %self.name, "not mounted: {reason}");
