@@ -58,7 +58,7 @@ impl Report {
         let quarantine = live.get().and_then(|live| live.probation.quarantined());
         let mut remarks = Vec::new();
         if live.get().is_none() {
-            remarks.push("the caches of the shadow are still filled".to_owned());
+            remarks.push("the caches of the shadow are not filled yet".to_owned());
         }
         if moment.compared < parents {
             remarks.push(format!("{} of {parents} were compared", moment.compared));

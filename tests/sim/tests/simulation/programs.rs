@@ -39,11 +39,34 @@ fn a_plugin_that_is_replaced_under_load_leaves_no_parent_behind() {
     try_seeds("hot swaps", 40, |seed| {
         // Half of the seeds without faults: then it is known when there is rest.
         let plan = if seed % 2 == 0 { Plan::default() } else { Plan::everything(PROBABILITY) };
-        simulate(swaps(&versions, seed, plan))
+        simulate(swaps(&versions, seed, plan, Shadows::None))
     });
 }
 
-async fn swaps(versions: &[Plugins], seed: u64, plan: Plan) -> Tried {
+/// What a shadow wants is of no version that is mounted: if it were written, it would be found out.
+#[test]
+fn a_shadow_that_comes_and_goes_makes_no_difference() {
+    let versions: Vec<Plugins> = (0..VERSIONS).map(Plugins::versioned).collect();
+    try_seeds("shadows", 20, |seed| {
+        let plan = if seed % 2 == 0 { Plan::default() } else { Plan::everything(PROBABILITY) };
+        simulate(swaps(&versions, seed, plan, Shadows::Some))
+    });
+}
+
+/// Whether mounts have shadows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shadows {
+    Some,
+    None,
+}
+
+/// What a host runs of a plugin, with a shadow.
+fn shadowed(mounted: &Plugins, shadow: Option<&Plugins>) -> Arc<[Program]> {
+    let shadow = shadow.map(|shadow| Arc::new(shadow.programs()[0].clone()));
+    mounted.programs().iter().map(|program| Program { shadow: shadow.clone(), ..program.clone() }).collect()
+}
+
+async fn swaps(versions: &[Plugins], seed: u64, plan: Plan, shadows: Shadows) -> Tried {
     let is_calm = plan.rules.is_empty();
     let world = World::new(&versions[0], seed, plan).await;
     world.people.act(&Action::CreateNamespace("team-a")).await;
@@ -51,7 +74,7 @@ async fn swaps(versions: &[Plugins], seed: u64, plan: Plan) -> Tried {
     let programs: Sender = watch::Sender::new(versions[0].programs());
     let mut host = start(&world, &programs);
     let mut wrongs = Vec::new();
-    let (mut newest, mut rests) = (0, 0);
+    let (mut newest, mut rests, mut shadow) = (0, 0, None);
     let mut history = vec![0];
     for _ in 0..ACTIONS {
         let namespace = if random.below(2) == 0 { "default" } else { "team-a" };
@@ -76,10 +99,16 @@ async fn swaps(versions: &[Plugins], seed: u64, plan: Plan) -> Tried {
             }
             // Forwards, and now and then one that is already out of date when the host looks.
             _ => {
-                newest = (newest + 1 + random.below(2)) % VERSIONS;
-                let index = usize::try_from(newest).expect("an index");
-                programs.send_replace(versions[index].programs());
-                history.push(index);
+                if shadows == Shadows::Some {
+                    let index = usize::try_from(random.below(VERSIONS + 2)).expect("an index");
+                    shadow = versions.get(index);
+                }
+                if shadows == Shadows::None || random.below(2) == 0 {
+                    newest = (newest + 1 + random.below(2)) % VERSIONS;
+                    history.push(usize::try_from(newest).expect("an index"));
+                }
+                let mounted = history.last().map(|index| &versions[*index]).expect("one is mounted");
+                programs.send_replace(shadowed(mounted, shadow));
             }
         }
         if random.below(3) > 0 {
