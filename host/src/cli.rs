@@ -274,7 +274,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     }
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
-        let configuration = configuration(arguments.kubeconfig.as_deref()).await?;
+        let configuration = configuration(arguments.kubeconfig.as_deref(), None).await?;
         let api_server = configuration.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);
@@ -385,14 +385,22 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
     print_documents(&crds)
 }
 
-pub(crate) async fn configuration(kubeconfig: Option<&Path>) -> anyhow::Result<Config> {
-    let mut configuration = match kubeconfig {
-        Some(path) => {
-            let read = Kubeconfig::read_from(path)
-                .map_err(|error| anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(&error)))?;
-            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default())
-                .await
-                .map_err(|error| anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(&error)))?
+/// How to reach the cluster that a kubeconfig leads to; without one, as kubectl finds it or a pod does. A context is one of the kubeconfig.
+pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+    let named = |error: &kube::config::KubeconfigError| match kubeconfig {
+        Some(path) => anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(error)),
+        None => anyhow!("cannot use the kubeconfig: {}", error_chain(error)),
+    };
+    let read = match (kubeconfig, context) {
+        (Some(path), _) => Some(Kubeconfig::read_from(path)),
+        (None, Some(_)) => Some(Kubeconfig::read()),
+        (None, None) => None,
+    };
+    let mut configuration = match read {
+        Some(read) => {
+            let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+            let read = read.map_err(|error| named(&error))?;
+            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| named(&error))?
         }
         None => Config::infer().await.map_err(|error| {
             anyhow!(

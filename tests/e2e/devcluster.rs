@@ -32,6 +32,7 @@ mod pod_log;
 mod probes;
 mod reads;
 mod record;
+mod render;
 mod scale;
 mod scheduled_echo;
 mod shadow;

@@ -38,6 +38,7 @@ mod pod_log;
 mod probes;
 mod reads;
 mod record;
+mod render;
 mod replicas;
 mod scale;
 mod scheduled_echo;

@@ -12,6 +12,7 @@
 mod cases;
 mod check;
 mod diff;
+mod foretold;
 mod journal;
 mod live;
 mod parallel;

@@ -9,12 +9,12 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use gyre_core::plan::OWNER_UID_LABEL;
 use jiff::Timestamp;
-use kube::Client;
 use serde_json::Value;
 
-use super::live;
+use super::foretold::{Foretold, foretold};
+use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
-use super::scene::{End, Scene, simulate};
+use super::scene::End;
 use crate::cli;
 use crate::config::Source;
 use crate::difference::{Change, Counts, Difference, without_bookkeeping};
@@ -37,9 +37,8 @@ pub(crate) struct DiffArguments {
     /// The plugin; more come with --plugin.
     #[arg(value_name = "PLUGIN")]
     plugin: Option<PathBuf>,
-    /// The kubeconfig to connect with [default: as of `gyre run`].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: LiveArguments,
     /// Only say how many.
     #[arg(long)]
     summary: bool,
@@ -58,18 +57,13 @@ enum Format {
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, kubeconfig, summary, output, mut mount } = arguments;
+    let DiffArguments { plugin, cluster, summary, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
-    let objects = cli::threads()?.block_on(async {
-        let configuration = cli::configuration(kubeconfig.as_deref()).await?;
-        let client = Client::try_from(configuration).context("cannot set up the client")?;
-        live::objects(&client, &programs).await
-    })?;
-    let difference = simulate(difference(&programs, objects))??;
+    let difference = difference(&programs, foretold(&cluster, &programs, &[], Timestamp::now())?);
     let text = match output {
         Format::Text => difference.text(summary)?,
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
@@ -78,36 +72,32 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a host would do with copies of these objects.
-async fn difference(programs: &[Program], objects: Vec<(String, Value)>) -> anyhow::Result<Difference> {
-    let scene = Scene::new(programs, Timestamp::now())?;
+/// What a host would do, by the parents that it is done for.
+fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     let kinds: BTreeSet<(String, String)> = programs
         .iter()
         .map(|program| (program.manifest().parent.api_version(), program.manifest().parent.kind.clone()))
         .collect();
     let mut parents = BTreeMap::new();
-    for (_, object) in &objects {
+    for (_, object) in &foretold.copied {
         let subject = Subject::of(object);
         if kinds.contains(&(subject.api_version.clone(), subject.kind.clone())) {
             parents.insert(uid(object).to_owned(), subject);
         }
     }
-    scene.copy_all(objects)?;
-    // The definitions that plugins bring are new with them.
-    scene.put_definitions(programs)?;
-    let done = scene.run(programs).await?;
+    let done = foretold.done;
     // Events follow from the others.
     let actions = done.actions.into_iter().filter(|action| action.verb != Verb::Event);
     let changes: Vec<Change> = actions.map(|action| change(action, &parents)).collect();
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
     let remark = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
-    Ok(Difference {
+    Difference {
         parents: parents.len(),
         changing: changing.len(),
         counts: Counts::of(&changes),
         remarks: remark.into_iter().collect(),
         changes,
-    })
+    }
 }
 
 /// `parents` are those that there are, by UID.

@@ -1,8 +1,11 @@
 //! What a live cluster has for some programs, read and not touched.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
+use clap::Args;
+use futures::{StreamExt as _, TryStreamExt as _};
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::PLUGIN_LABEL;
@@ -10,14 +13,49 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::Value;
 
+use super::plan::Subject;
+use crate::cli;
 use crate::cluster::kinds::{self, Resource, answered};
 use crate::program::Program;
 
 /// How many objects are asked for at once.
 const PAGE: u32 = 500;
+/// How many requests wait for their answers at once.
+const AT_ONCE: usize = 16;
+/// Where copies come from, as files have names.
+const COPIED: &str = "the cluster";
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// Copies of the definitions of kinds, the parents, their children, and what the programs read, each with where it comes from.
+/// Which cluster is looked at.
+#[derive(Debug, Args)]
+pub(super) struct LiveArguments {
+    /// The kubeconfig to connect with [default: as of `gyre run`].
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: the current one].
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl LiveArguments {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.kubeconfig.is_none() && self.context.is_none()
+    }
+
+    /// A client, and the namespace of objects that do not say theirs. Within a runtime.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kubeconfig or context.
+    pub(super) async fn connect(&self) -> anyhow::Result<(Client, String)> {
+        let configuration = cli::configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
+        let namespace = configuration.default_namespace.clone();
+        Ok((Client::try_from(configuration).context("cannot set up the client")?, namespace))
+    }
+}
+
+/// Copies of the namespaces, the definitions of kinds, the parents, their children, and what the programs read, each with where it comes
+/// from.
 ///
 /// # Errors
 ///
@@ -25,6 +63,10 @@ const DEFINITION: &str = "CustomResourceDefinition";
 pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     let mut seen = BTreeSet::new();
+    for namespace in all_namespaces(client).await? {
+        seen.insert(uid(&namespace));
+        objects.push((COPIED.to_owned(), namespace));
+    }
     for program in programs {
         let manifest = program.manifest();
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
@@ -40,15 +82,58 @@ pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Re
             }
             for namespace in namespaces(&resource, namespace, &program.namespaces) {
                 for object in list(client, &resource, namespace, ListParams::default().labels(&selector)).await? {
-                    let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    if seen.insert(uid) {
-                        objects.push(("the cluster".to_owned(), object));
+                    if seen.insert(uid(&object)) {
+                        objects.push((COPIED.to_owned(), object));
                     }
                 }
             }
         }
     }
     Ok(objects)
+}
+
+/// The objects that bear these names, as [`objects`] has them.
+///
+/// # Errors
+///
+/// As of [`objects`].
+pub(super) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyhow::Result<Vec<(String, Value)>> {
+    let mut resources = BTreeMap::new();
+    for subject in subjects {
+        let kind = (subject.api_version.as_str(), subject.kind.as_str());
+        if !resources.contains_key(&kind)
+            && let Some(resource) = find(client, &GroupVersionKind::from_api_version(kind.0, kind.1)).await?
+        {
+            resources.insert(kind, resource);
+        }
+    }
+    let look = subjects.iter().filter_map(|subject| {
+        let resource = resources.get(&(subject.api_version.as_str(), subject.kind.as_str()))?;
+        Some(async move {
+            let api: Api<DynamicObject> = resource.api(client, subject.namespace.as_deref());
+            let found = answered(api.get_opt(&subject.name)).await.with_context(|| format!("cannot read {subject}"))?;
+            found.map(|object| value(object, resource)).transpose()
+        })
+    });
+    let found: Vec<Option<Value>> = futures::stream::iter(look).buffered(AT_ONCE).try_collect().await?;
+    Ok(found.into_iter().flatten().map(|object| (COPIED.to_owned(), object)).collect())
+}
+
+/// Who may not list them has those that objects are in.
+async fn all_namespaces(client: &Client) -> anyhow::Result<Vec<Value>> {
+    let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else { return Ok(Vec::new()) };
+    match list(client, &namespaces, None, ListParams::default()).await {
+        Err(error) if is_forbidden(&error) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 403)
+}
+
+fn uid(object: &Value) -> String {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 async fn find(client: &Client, kind: &GroupVersionKind) -> anyhow::Result<Option<Resource>> {

@@ -9,6 +9,8 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::foretold::{Foretold, foretold};
+use super::live::LiveArguments;
 use super::plan::{Action, Verb};
 use super::scene::{Done, End, Scene, simulate};
 use crate::commands::dev;
@@ -23,9 +25,12 @@ Examples:
   gyre render echo.wasm -f echo.yaml | kubectl diff -f -
   gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what comes after its Job
   gyre render website.wasm -f site.yaml -f template.yaml --time 2026-01-01T09:00:00Z -o json
+  gyre render echo.wasm --from-cluster --namespace team-a             # what it would do there now
+  gyre render echo.wasm --from-cluster -f new-echo.yaml               # and if there were this one, too
 
 The files hold the plugin's parents and everything else that it reads. Objects keep the UIDs, owners and statuses that they have there;
-an owner may be named without its UID. The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the
+an owner may be named without its UID. With --from-cluster, what the plugin would look at is copied from the cluster, which is only read (get,
+list), and the files are applied to the copy. The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the
 host would do until it rests, events, and the status of the parents.
 Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments are wrong.";
 
@@ -35,8 +40,13 @@ pub(crate) struct RenderArguments {
     #[arg(value_name = "PLUGIN")]
     plugin: Option<PathBuf>,
     /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
+    /// Begin with what a live cluster holds, which is only read; the files go over it.
+    #[arg(long)]
+    from_cluster: bool,
+    #[command(flatten)]
+    cluster: LiveArguments,
     /// The time of day [default: now].
     #[arg(long, value_name = "TIME")]
     time: Option<Timestamp>,
@@ -62,14 +72,23 @@ pub(super) struct Rendered {
 
 /// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
-    let RenderArguments { plugin, files, time, output, mut mount } = arguments;
+    let RenderArguments { plugin, files, from_cluster, cluster, time, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
         crate::cli::missing("<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
+    if !from_cluster && !cluster.is_empty() {
+        crate::cli::missing("--from-cluster");
+    }
     let programs = Source::open(&mount)?.programs();
     let objects = dev::read(&files)?;
-    let rendered = rendered(&programs, objects, time.unwrap_or_else(Timestamp::now))?;
+    let time = time.unwrap_or_else(Timestamp::now);
+    let rendered = if from_cluster {
+        let Foretold { done, parents, .. } = foretold(&cluster, &programs, &objects, time)?;
+        Rendered { done, parents }
+    } else {
+        rendered(&programs, objects, time)?
+    };
     let text = match output {
         Format::Yaml => rendered.yaml()?,
         Format::Json => serde_json::to_string_pretty(&rendered.json()).context("cannot write JSON")? + "\n",
@@ -142,7 +161,7 @@ impl Rendered {
     }
 
     fn json(&self) -> Value {
-        let plan: Vec<Value> = self.done.actions.iter().map(Action::json).collect();
+        let plan: Vec<Value> = self.done.actions.iter().map(step).collect();
         let rests = self.done.end == End::Rests;
         json!({ "plan": plan, "children": self.children(), "parents": self.parents, "rests": rests })
     }
@@ -170,4 +189,13 @@ impl Rendered {
         }
         Ok(text)
     }
+}
+
+/// With what is sent; a deletion sends nothing of the object.
+fn step(action: &Action) -> Value {
+    let mut step = action.json();
+    if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {
+        fields.insert("object".to_owned(), action.object.clone());
+    }
+    step
 }

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
 use gyre_devcluster::{Cluster, Controllers, Server, Service};
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
-use serde_json::Value;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, ValidationDirective};
+use serde_json::{Value, json};
 
 use super::journal::Journal;
 use super::live;
 use super::plan::{Action, Subject};
 use crate::clock::Clock;
-use crate::cluster::kinds;
+use crate::cluster::kinds::{self, StatusSubresource};
 use crate::host::{self, Calls, Options};
 use crate::program::Program;
 use crate::record::Recordings;
@@ -24,6 +25,9 @@ use crate::record::Recordings;
 const QUIET: Duration = Duration::from_secs(2);
 /// A host that does not rest by then never does.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Who applies the files that go over what is there.
+const FIELD_MANAGER: &str = "kubectl";
 
 /// See the module's documentation.
 pub(super) struct Scene {
@@ -114,17 +118,55 @@ impl Scene {
         self.restore_all(Origin::Stored, objects)
     }
 
+    /// As [`Self::put_all`], over what is there: as `kubectl apply --server-side` has it, and then with the statuses that the files have. Who
+    /// does not say its namespace is in that one.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::put`], after the name of the file.
+    pub(super) async fn put_over(&self, objects: Vec<(String, Value)>, namespace: &str) -> anyhow::Result<()> {
+        for (file, object) in in_order(objects) {
+            self.put_one_over(object, namespace).await.context(file)?;
+        }
+        Ok(())
+    }
+
+    async fn put_one_over(&self, mut object: Value, namespace: &str) -> anyhow::Result<()> {
+        let client = self.client();
+        let subject = Subject::of(&object);
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let Some(resource) = kinds::find(&client, &kind).await? else { return self.put(object) };
+        if resource.scope == Scope::Namespaced
+            && subject.namespace.is_none()
+            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("namespace".to_owned(), Value::from(namespace));
+        }
+        let subject = Subject::of(&object);
+        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        if subject.name.is_empty() || api.get_opt(&subject.name).await?.is_none() {
+            return self.put(object);
+        }
+        let status = object.as_object_mut().and_then(|fields| fields.remove("status"));
+        as_applied(&mut object);
+        let refused = |error: kube::Error| anyhow!("{subject}: {}", kinds::error_chain(&error));
+        let parameters =
+            PatchParams { field_validation: Some(ValidationDirective::Strict), ..PatchParams::apply(FIELD_MANAGER).force() };
+        api.patch(&subject.name, &parameters, &Patch::Apply(&object)).await.map_err(refused)?;
+        if let Some(status) = status {
+            let patch = Patch::Merge(json!({ "status": status }));
+            let parameters = PatchParams::default();
+            match resource.status {
+                StatusSubresource::Served => api.patch_status(&subject.name, &parameters, &patch).await,
+                StatusSubresource::Absent => api.patch(&subject.name, &parameters, &patch).await,
+            }
+            .map_err(refused)?;
+        }
+        Ok(())
+    }
+
     fn restore_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
-        let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
-        // What defines kinds comes first of all.
-        let rank = |object: &Value| match object.get("kind").and_then(Value::as_str) {
-            Some("CustomResourceDefinition") => 0,
-            _ if is_owned(object) => 2,
-            _ => 1,
-        };
-        let mut objects = objects;
-        objects.sort_by_key(|(_, object)| rank(object));
-        for (file, object) in objects {
+        for (file, object) in in_order(objects) {
             self.restore(origin, object).context(file)?;
         }
         Ok(())
@@ -234,6 +276,29 @@ impl Scene {
 /// What a shadow wants is not done.
 fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
+}
+
+/// Owners before what they own, and what defines kinds first of all.
+fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
+    objects.sort_by_key(|(_, object)| match object.get("kind").and_then(Value::as_str) {
+        Some("CustomResourceDefinition") => 0,
+        _ if is_owned(object) => 2,
+        _ => 1,
+    });
+    objects
+}
+
+/// Leaves out of an object that was printed what cannot be applied, or is out of date. Owners without UIDs are those that it has.
+fn as_applied(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
+        metadata.remove(field);
+    }
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    if owners.is_some_and(|owners| owners.iter().any(|owner| owner.get("uid").is_none())) {
+        metadata.remove("ownerReferences");
+    }
 }
 
 /// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as

@@ -1,0 +1,92 @@
+//! What a host would do to what a live cluster holds: in a copy of it.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::live::{self, LiveArguments};
+use super::plan::{Subject, Verb};
+use super::scene::{Done, Scene, simulate};
+use crate::cli;
+use crate::program::Program;
+
+/// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
+/// again with it; by then others may be created. A plugin that has taken so many names in vain goes on for ever.
+const MOST_COPIES: usize = 10;
+
+/// A copy, and what was done in it.
+pub(super) struct Foretold {
+    /// What the live cluster holds of what the programs look at.
+    pub(super) copied: Vec<(String, Value)>,
+    pub(super) done: Done,
+    /// The parents, as they are afterwards.
+    pub(super) parents: Vec<Value>,
+}
+
+/// Copies what a live cluster holds for some programs, puts the objects of files over it, and has a host do what the programs want.
+///
+/// # Guarantees
+///
+/// The live cluster is only read.
+///
+/// # Errors
+///
+/// When the cluster cannot be asked; what is wrong with an object, after the name of its file.
+pub(super) fn foretold(
+    cluster: &LiveArguments,
+    programs: &[Program],
+    files: &[(String, Value)],
+    time: Timestamp,
+) -> anyhow::Result<Foretold> {
+    let threads = cli::threads()?;
+    let (client, mut namespace) = threads.block_on(cluster.connect())?;
+    if let Some(only) = only_namespace(programs) {
+        namespace = only;
+    }
+    let mut copied = threads.block_on(live::objects(&client, programs))?;
+    let mut looked_for = BTreeSet::new();
+    for _ in 0..MOST_COPIES {
+        let (done, parents) = simulate(acted(programs, &copied, files, &namespace, time))??;
+        let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
+        let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);
+        let created = done.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
+        let created: BTreeSet<Subject> = created.filter(is_new).collect();
+        let taken = threads.block_on(live::named(&client, &created))?;
+        if taken.is_empty() {
+            return Ok(Foretold { copied, done, parents });
+        }
+        looked_for.extend(created);
+        copied.extend(taken);
+    }
+    bail!("what the plugin does cannot be said: names that it wants are taken, and it wants others, again and again")
+}
+
+/// What a host does in a copy, and the parents as they are afterwards.
+async fn acted(
+    programs: &[Program],
+    copied: &[(String, Value)],
+    files: &[(String, Value)],
+    namespace: &str,
+    time: Timestamp,
+) -> anyhow::Result<(Done, Vec<Value>)> {
+    let scene = Scene::new(programs, time)?;
+    scene.copy_all(copied.to_vec())?;
+    // The definitions that plugins bring are new with them.
+    scene.put_definitions(programs)?;
+    scene.put_over(files.to_vec(), namespace).await?;
+    let done = scene.run(programs).await?;
+    let parents = scene.parents(programs).await?;
+    Ok((done, parents))
+}
+
+/// The namespace that all programs are confined to.
+fn only_namespace(programs: &[Program]) -> Option<String> {
+    let mut namespaces = programs.iter().map(|program| match &program.namespaces {
+        gyre_core::grants::Namespaces::Only(names) if names.len() == 1 => names.iter().next(),
+        _ => None,
+    });
+    let first = namespaces.next()??;
+    namespaces.all(|other| other == Some(first)).then(|| first.to_string())
+}

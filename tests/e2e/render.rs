@@ -1,0 +1,104 @@
+//! What `gyre render --from-cluster` says of a live cluster, which it only reads.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Folder, GYRE};
+
+const NAMESPACE: &str = "render";
+
+fn render(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(GYRE);
+    command.args(["render", gyre_artifacts::ECHO, "--from-cluster", "--namespace", NAMESPACE, "-o", "json"]);
+    let output = command.arg("--kubeconfig").arg(cluster.kubeconfig()).args(arguments).output().expect("gyre runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+/// The steps of a plan, but for events.
+fn plan(said: &str) -> Vec<String> {
+    let rendered: Value = serde_json::from_str(said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let text = |step: &Value, field: &str| step[field].as_str().unwrap_or_default().to_owned();
+    let step = |step: &Value| ["verb", "kind", "namespace", "name"].map(|field| text(step, field)).join(" ");
+    let mut plan: Vec<String> = rendered["plan"].as_array().unwrap().iter().map(step).collect();
+    plan.retain(|step| !step.starts_with("event "));
+    plan
+}
+
+fn child(said: &str, name: &str) -> Value {
+    let rendered: Value = serde_json::from_str(said).unwrap();
+    let children = rendered["children"].as_array().unwrap();
+    children.iter().find(|child| child["metadata"]["name"] == name).unwrap_or_else(|| panic!("{name}: {said}")).clone()
+}
+
+fn echo(name: &str, message: &str) -> Value {
+    json!({
+        "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": { "name": name }, "spec": { "message": message },
+    })
+}
+
+#[test]
+fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
+    let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
+    let mut first = echo("first", "one");
+    first["metadata"]["namespace"] = json!(NAMESPACE);
+    cluster.apply_all(&[first]);
+    let Some(mark) = cluster.audit_mark() else { return };
+
+    let (code, said) = render(&cluster, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let of_first = ["create Job render first", "status Echo render first"];
+    assert_eq!(plan(&said), of_first, "{said}");
+    let uid = cluster.get(NAMESPACE, "echo", "first").unwrap()["metadata"]["uid"].clone();
+    assert_eq!(child(&said, "first")["metadata"]["ownerReferences"][0]["uid"], uid, "{said}");
+
+    // Over the cluster: an Echo that is there has another message, and there is one more.
+    let folder = Folder::new();
+    let file = |name: &str, object: &Value| folder.put(name, object.to_string());
+    let changed = file("changed.json", &echo("first", "two"));
+    let new = file("new.json", &echo("second", "three"));
+    let (code, said) = render(&cluster, &["-f", &changed, "-f", &new]);
+    assert_eq!(code, Some(0), "{said}");
+    let steps = plan(&said);
+    let of_second = ["create Job render second", "status Echo render second"];
+    assert!(of_first.iter().chain(&of_second).all(|step| steps.iter().any(|other| other == step)), "{said}");
+    assert_eq!(steps.len(), 4, "{said}");
+    for (name, message) in [("first", "two"), ("second", "three")] {
+        let child = child(&said, name);
+        assert_eq!(child["spec"]["template"]["spec"]["containers"][0]["command"], json!(["echo", message]));
+    }
+    assert_eq!(child(&said, "first")["metadata"]["ownerReferences"][0]["uid"], uid, "{said}");
+    let unknown = file(
+        "unknown.json",
+        &json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": { "name": "first" }, "spec": { "massage": "x" } }),
+    );
+    let (code, said) = render(&cluster, &["-f", &unknown]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("unknown.json: Echo render/first: ") && said.contains("massage"), "{said}");
+
+    // Nothing of this was done.
+    let writes = |since| cluster.requests(since).into_iter().filter(gyre_controlplane::AuditEvent::is_write).count();
+    assert_eq!(writes(mark), 0);
+
+    // What nobody copies because it is none of the plugin's counts where it bears the name of a child.
+    let pod = json!({ "containers": [{ "name": "it", "image": "it" }], "restartPolicy": "Never" });
+    cluster.apply_all(&[json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "first", "namespace": NAMESPACE },
+        "spec": { "suspend": true, "template": { "spec": pod } },
+    })]);
+    let (code, said) = render(&cluster, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(plan(&said), of_first[1..], "{said}");
+    assert!(said.contains("Job.v1.batch render/first exists, and nobody says that it is a child"), "{said}");
+    assert!(!said.contains("\"refusal\""), "{said}");
+    assert_eq!(writes(mark), 0);
+}
+
+#[test]
+fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
+    let output =
+        Command::new(GYRE).args(["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--context", "it"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--from-cluster"), "{said}");
+}
