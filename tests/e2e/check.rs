@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use gyre_artifacts::{guests, probes};
 use serde_json::Value;
 
-use crate::harness::GYRE;
+use crate::harness::{GYRE, SHIPPED};
 
 fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(GYRE);
@@ -55,14 +55,7 @@ const BY_DESIGN: [(&str, &str); 2] = [
 
 #[test]
 fn nothing_is_found_in_the_shipped_plugins() {
-    for (plugin, name) in [
-        (gyre_artifacts::ECHO, "echo"),
-        (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
-        (gyre_artifacts::GATEWAY, "gateway"),
-        (gyre_artifacts::POD_LOG, "pod-log"),
-        (gyre_artifacts::WEBSITE, "website"),
-        (gyre_artifacts::XCA, "xca"),
-    ] {
+    for (plugin, name) in SHIPPED {
         let mut inputs = vec![(vec![plugins().join(name).join("samples")], "50")];
         let cases = fs::read_dir(plugins().join(name).join("cases")).unwrap().map(|case| case.unwrap().path());
         let cases = cases.filter(|case| !BY_DESIGN.iter().any(|(other, _)| case.ends_with(other)));

@@ -18,6 +18,16 @@ pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 /// How long anything may take to happen on a busy machine with two cores. Nothing is ever waited for this long when all is well.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Each plugin that ships, with its folder in `plugins/`.
+pub(crate) const SHIPPED: [(&str, &str); 6] = [
+    (gyre_artifacts::ECHO, "echo"),
+    (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
+    (gyre_artifacts::GATEWAY, "gateway"),
+    (gyre_artifacts::POD_LOG, "pod-log"),
+    (gyre_artifacts::WEBSITE, "website"),
+    (gyre_artifacts::XCA, "xca"),
+];
+
 /// A namespace of the shared cluster, with one user in it.
 pub(crate) struct Cluster {
     pub(crate) plane: Plane,
@@ -31,9 +41,8 @@ impl Cluster {
     /// The cluster for a test, or none after the test has been skipped loudly. Namespaces begin with the test's name.
     pub(crate) fn for_test(test: &str, namespaces: &[&str]) -> Option<Self> {
         let plane = Plane::shared(Server::of_this_target()).expect("a cluster")?;
-        let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let home = namespaces.first().unwrap_or(&"default").to_string();
-        let cluster = Self { plane, test: test.to_owned(), kubeconfig, home };
+        let cluster = Self::on(plane, test, home);
         cluster.install_common_crds();
         for namespace in namespaces {
             cluster.kubectl(&["create", "namespace", namespace]);
@@ -41,6 +50,17 @@ impl Cluster {
             cluster.eventually("the default service account", || cluster.get(namespace, "serviceaccount", "default"));
         }
         Some(cluster)
+    }
+
+    /// A cluster in which nobody else acts, without namespaces and CRDs; see [`Plane::quiet`].
+    pub(crate) fn quiet(test: &str) -> Option<Self> {
+        let plane = Plane::quiet(Server::of_this_target()).expect("a cluster")?;
+        Some(Self::on(plane, test, "default".to_owned()))
+    }
+
+    fn on(plane: Plane, test: &str, home: String) -> Self {
+        let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
+        Self { plane, test: test.to_owned(), kubeconfig, home }
     }
 
     /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute

@@ -20,6 +20,7 @@ mod echo;
 mod election;
 mod failures;
 mod finalize;
+mod foretold;
 mod gateway;
 mod harness;
 mod hostile;

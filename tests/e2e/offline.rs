@@ -7,17 +7,7 @@ use std::process::{Command, Output};
 use gyre_controlplane::skip;
 use serde_json::Value;
 
-use crate::harness::GYRE;
-
-/// Each shipped plugin, with its folder.
-const PLUGINS: [(&str, &str); 6] = [
-    (gyre_artifacts::ECHO, "echo"),
-    (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
-    (gyre_artifacts::GATEWAY, "gateway"),
-    (gyre_artifacts::POD_LOG, "pod-log"),
-    (gyre_artifacts::WEBSITE, "website"),
-    (gyre_artifacts::XCA, "xca"),
-];
+use crate::harness::{GYRE, SHIPPED};
 
 fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(GYRE).args(arguments).output().expect("gyre runs");
@@ -48,7 +38,7 @@ fn cases() -> tempfile::TempDir {
 
 #[test]
 fn shipped_plugins_do_what_their_cases_expect() {
-    for (plugin, name) in PLUGINS {
+    for (plugin, name) in SHIPPED {
         let (code, said) = gyre(&["test", plugin, text(&folder(name).join("cases"))]);
         assert_eq!(code, Some(0), "{name}: {said}");
     }
@@ -169,7 +159,7 @@ fn what_a_plugin_does_wrong_fails_a_rendering() {
 
 #[test]
 fn a_plugin_is_inspected() {
-    for (plugin, name) in PLUGINS {
+    for (plugin, name) in SHIPPED {
         let (code, said) = gyre(&["inspect", plugin]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use gyre_controlplane::{AuditReader, ControlPlane, Guarded, Janitor, Mark, Tools, shared_or_skip, tools_or_skip};
+use gyre_controlplane::{
+    AuditLevel, AuditReader, ControlPlane, Controllers, Guarded, Janitor, Mark, Options, Tools, shared_or_skip, start_or_skip,
+    tools_or_skip,
+};
 
 use crate::harness::GYRE;
 
@@ -61,6 +64,24 @@ impl Plane {
         }
     }
 
+    /// A cluster beside the shared one, in which nobody but the test and its hosts acts. The audit log of a control plane has the bodies of
+    /// requests, too, that of a devcluster has not. None after a test has been skipped loudly.
+    pub(crate) fn quiet(server: Server) -> anyhow::Result<Option<Self>> {
+        static REAL: OnceLock<anyhow::Result<Option<ControlPlane>>> = OnceLock::new();
+        static DEV: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();
+        match server {
+            Server::ControlPlane => {
+                let options =
+                    Options { audit_level: AuditLevel::Request, controllers: Controllers::Absent, ..Options::default() };
+                Ok(started(&REAL, || start_or_skip(options))?.map(Self::Real))
+            }
+            Server::Devcluster => {
+                let start = |tools| Devcluster::start(tools, &["--no-controllers"]);
+                Ok(started(&DEV, || tools_or_skip()?.map(start).transpose())?.map(Self::Dev))
+            }
+        }
+    }
+
     /// A folder that goes with the cluster.
     pub(crate) fn folder(&self) -> &Path {
         match self {
@@ -97,6 +118,11 @@ impl Plane {
         }
     }
 
+    /// Whether its audit log has the bodies of requests.
+    pub(crate) fn has_bodies(&self) -> bool {
+        matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
+    }
+
     /// The audit log, once everything that was answered is in it.
     pub(crate) fn audit_barrier(&self) -> anyhow::Result<Mark> {
         match self {
@@ -114,23 +140,31 @@ impl Plane {
     }
 }
 
+/// What is started once, by whoever comes first.
+fn started<T>(
+    once: &'static OnceLock<anyhow::Result<Option<T>>>,
+    start: impl FnOnce() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<Option<&'static T>> {
+    match once.get_or_init(start) {
+        Ok(started) => Ok(started.as_ref()),
+        Err(error) => bail!("{error:#}"),
+    }
+}
+
 impl Devcluster {
     fn shared() -> anyhow::Result<Option<&'static Self>> {
         static SHARED: OnceLock<anyhow::Result<Option<Devcluster>>> = OnceLock::new();
-        match SHARED.get_or_init(|| tools_or_skip()?.map(Self::start).transpose()) {
-            Ok(cluster) => Ok(cluster.as_ref()),
-            Err(error) => bail!("{error:#}"),
-        }
+        started(&SHARED, || tools_or_skip()?.map(|tools| Self::start(tools, &[])).transpose())
     }
 
-    fn start(tools: Tools) -> anyhow::Result<Self> {
+    fn start(tools: Tools, arguments: &[&str]) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("gyre-devcluster-").tempdir().context("no temporary folder")?;
         let mut janitor = Janitor::of(folder.path(), PATIENCE)?;
         let folder = folder.keep();
         let kubeconfig = folder.join("admin.kubeconfig");
         let mut command = Command::new(GYRE);
         command.args(["dev", "--cluster-only", "--pods-run", "never", "--kubeconfig"]).arg(&kubeconfig);
-        command.arg("--audit-log").arg(folder.join("audit.log"));
+        command.arg("--audit-log").arg(folder.join("audit.log")).args(arguments);
         let log = folder.join("devcluster.log");
         let mut process = Guarded::spawn("gyre dev", &command, &log, Duration::from_secs(5))?;
         janitor.wait_for(&process)?;

@@ -71,6 +71,9 @@ pub(crate) struct DevArguments {
     /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
     #[arg(long, value_name = "SECONDS", default_value = "1")]
     pods_run: PodsRun,
+    /// Nobody looks after namespaces, garbage, Jobs and CronJobs: only clients change anything.
+    #[arg(long)]
+    no_controllers: bool,
     /// Where to write an audit log of the API server, in the format of kube-apiserver.
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,

@@ -238,6 +238,11 @@ impl ControlPlane {
         Ok(command)
     }
 
+    /// What its audit log records.
+    pub fn audit_level(&self) -> AuditLevel {
+        self.options.audit_level
+    }
+
     /// The audit log. Errors: an existing cluster has none that we could read.
     pub fn audit_log(&self) -> anyhow::Result<PathBuf> {
         ensure!(self.servers.is_some(), "the audit log of an existing cluster cannot be read");

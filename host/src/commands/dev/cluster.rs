@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use gyre_devcluster::{Clock, Options, Service, audit, http, kubeconfig};
+use gyre_devcluster::{Clock, Controllers, Options, Service, audit, http, kubeconfig};
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -48,7 +48,8 @@ impl Cluster {
         }
         let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr().context("cannot tell the address")?;
-        let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, ..Options::default() };
+        let controllers = if arguments.no_controllers { Controllers::Absent } else { Controllers::Run };
+        let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, controllers, ..Options::default() };
         let mut service = Service::new(gyre_devcluster::Cluster::start(&options, Clock::System));
         if let Some(path) = &arguments.audit_log {
             let log = audit::Log::to_file(path).with_context(|| format!("cannot write the audit log {}", path.display()))?;

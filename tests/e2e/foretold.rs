@@ -1,0 +1,267 @@
+//! What `gyre render` foretells of a live cluster is what a host then does there: for each golden case and each sample of the plugins.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gyre_controlplane::{AuditEvent, Mark};
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, GYRE, SHIPPED};
+
+/// One thing that a host does, or did.
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    verb: String,
+    /// The plural of the kind, as the audit log has it.
+    resource: String,
+    /// Empty for events, which have names of their own.
+    name: String,
+    /// What is sent; none: it cannot be known, or is none.
+    body: Option<Value>,
+}
+
+impl Step {
+    /// Of the plan that `gyre render -o json` prints.
+    fn foretold(step: &Value) -> Self {
+        let text = |field: &str| step[field].as_str().unwrap_or_default().to_owned();
+        let verb = text("verb");
+        // The body says so, where there is one.
+        let verb = if verb == "finalizers" { "update".to_owned() } else { verb };
+        let is_event = verb == "event";
+        Self {
+            resource: if is_event { "events".to_owned() } else { plural(&text("kind")) },
+            name: if is_event { String::new() } else { text("name") },
+            body: step.get("object").cloned().map(comparable),
+            verb,
+        }
+    }
+
+    /// Of the audit log; none if nothing was changed, or it is the host's own business.
+    fn done(event: &AuditEvent) -> Option<Self> {
+        if !event.is_write() || !event.succeeded() || event.uri.contains("dryRun=") || event.resource == "leases" {
+            return None;
+        }
+        let is_event = event.resource == "events";
+        let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {
+            _ if is_event => "event",
+            ("delete", _, _) => "delete",
+            (_, "status", _) => "status",
+            (_, _, 201) => "create",
+            _ => "update",
+        };
+        Some(Self {
+            verb: verb.to_owned(),
+            resource: event.resource.clone(),
+            name: if is_event { String::new() } else { event.name.clone() },
+            body: event.request_object.clone().filter(|_| verb != "delete").map(comparable),
+        })
+    }
+
+    /// Without what not every audit log has.
+    fn without_body(&self) -> Self {
+        Self { body: None, ..self.clone() }
+    }
+}
+
+fn plural(kind: &str) -> String {
+    kind.to_lowercase() + "s"
+}
+
+/// Without what another moment or another process make different: when, which version of the parent was seen, and who says so.
+fn comparable(mut body: Value) -> Value {
+    fn mask(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    let is_different = ["lastTransitionTime", "eventTime", "resourceVersion", "reportingInstance"];
+                    if is_different.contains(&name.as_str()) && field.is_string() {
+                        *field = json!("another");
+                    } else {
+                        mask(field);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(mask),
+            _ => {}
+        }
+    }
+    mask(&mut body);
+    if body["kind"] == "Event" {
+        body["metadata"]["name"] = json!("another");
+        // The audit log has events with all fields of their type.
+        body.as_object_mut().expect("an object").retain(|name, _| !name.starts_with("deprecated"));
+    }
+    body
+}
+
+/// Whether an object holds all that was sent; lists may have been filled up by the API server, item by item.
+fn holds(object: &Value, sent: &Value) -> bool {
+    match (object, sent) {
+        (Value::Object(object), Value::Object(sent)) => {
+            sent.iter().all(|(name, field)| object.get(name).is_some_and(|value| holds(value, field)))
+        }
+        (Value::Array(items), Value::Array(sent)) => {
+            items.len() == sent.len() && items.iter().zip(sent).all(|(item, sent)| holds(item, sent))
+        }
+        _ => object == sent,
+    }
+}
+
+/// Objects that a plugin meets, and its settings.
+struct Input {
+    name: String,
+    files: Vec<PathBuf>,
+    settings: Option<Value>,
+}
+
+/// The golden cases of a plugin, and its samples.
+fn inputs(plugin: &str) -> Vec<Input> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins").join(plugin);
+    let entries = |folder: &Path| {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    };
+    let cases = entries(&folder.join("cases"));
+    assert!(!cases.is_empty(), "{plugin} has no case");
+    let folders = cases.into_iter().chain([folder.join("samples")]);
+    let input = |folder: PathBuf| {
+        assert!(!folder.join("time.txt").exists(), "{}: the API server's clock cannot be set", folder.display());
+        let settings = std::fs::read_to_string(folder.join("settings.yaml")).ok();
+        let is_of_objects = |path: &PathBuf| !path.ends_with("expected.yaml") && !path.ends_with("settings.yaml");
+        Input {
+            name: format!("{plugin}-{}", folder.file_name().unwrap().to_str().unwrap()),
+            files: entries(&folder).into_iter().filter(is_of_objects).collect(),
+            settings: settings.map(|text| serde_saphyr::from_str(&text).unwrap()),
+        }
+    };
+    folders.map(input).collect()
+}
+
+impl Input {
+    fn objects(&self) -> Vec<Value> {
+        let texts = self.files.iter().map(|file| std::fs::read_to_string(file).unwrap());
+        texts.flat_map(|text| serde_saphyr::from_multiple::<Value>(&text).unwrap()).filter(|object| !object.is_null()).collect()
+    }
+
+    /// Puts the objects into a namespace, with their owners and statuses.
+    fn put(&self, cluster: &Cluster, namespace: &str) {
+        let (owned, others): (Vec<_>, Vec<_>) =
+            self.objects().into_iter().partition(|object| object["metadata"].get("ownerReferences").is_some());
+        for mut object in others.into_iter().chain(owned) {
+            let owners = object["metadata"].get_mut("ownerReferences").and_then(Value::as_array_mut);
+            for owner in owners.into_iter().flatten() {
+                let [kind, name] = ["kind", "name"].map(|field| owner[field].as_str().unwrap().to_owned());
+                owner["uid"] = cluster.get(namespace, &kind, &name).expect("an owner")["metadata"]["uid"].clone();
+            }
+            let status = object.as_object_mut().unwrap().remove("status");
+            let file = tempfile::NamedTempFile::new_in(cluster.plane.folder()).expect("a file");
+            std::fs::write(file.path(), object.to_string()).expect("written");
+            let path = file.path().display().to_string();
+            cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", &path]);
+            if let Some(status) = status {
+                let [kind, name] = [&object["kind"], &object["metadata"]["name"]].map(|text| text.as_str().unwrap());
+                cluster.patch_status(namespace, kind, name, &status);
+            }
+        }
+    }
+}
+
+/// What `gyre render -o json` prints.
+fn render(plugin: &str, arguments: &[String]) -> Value {
+    let output = Command::new(GYRE).args(["render", plugin, "-o", "json"]).args(arguments).output().expect("gyre runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {arguments:?}: {stderr}"))
+}
+
+fn plan(rendered: &Value) -> Vec<Step> {
+    let steps = rendered["plan"].as_array().expect("a plan");
+    assert!(steps.iter().all(|step| step.get("refusal").is_none()), "{rendered}");
+    steps.iter().map(Step::foretold).collect()
+}
+
+fn written(cluster: &Cluster, since: Mark) -> Vec<Step> {
+    cluster.requests(since).iter().filter_map(Step::done).collect()
+}
+
+/// Has `gyre render` foretell what a host does to the objects, and has a host do it. Returns how many writes were compared.
+fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
+    let Input { name, settings, .. } = input;
+    let namespace = format!("{}-{name}", cluster.test);
+    cluster.kubectl(&["create", "namespace", &namespace]);
+    // Nobody else makes it, and Pods are not admitted without.
+    cluster.kubectl(&["create", "serviceaccount", "default", "-n", &namespace]);
+    input.put(cluster, &namespace);
+    let mut arguments: Vec<String> = Vec::new();
+    if let Some(settings) = settings {
+        arguments.extend(["--settings".to_owned(), format!("{}={settings}", mount(plugin))]);
+    }
+    // It reads what is in no namespace, which is granted to those only who are mounted for all.
+    let is_confined = plugin != gyre_artifacts::WEBSITE;
+    let confined_to = |namespace: &str| if is_confined { vec!["--namespace".to_owned(), namespace.to_owned()] } else { vec![] };
+    let mut of_files = [arguments.clone(), confined_to("default")].concat();
+    of_files.extend(input.files.iter().flat_map(|file| ["-f".to_owned(), file.display().to_string()]));
+    let of_files = plan(&render(plugin, &of_files));
+    arguments.extend(confined_to(&namespace));
+    let mut of_cluster = arguments.clone();
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    of_cluster.extend(["--from-cluster", "--kubeconfig", &kubeconfig].map(str::to_owned));
+    let rendered = render(plugin, &of_cluster);
+    let foretold = plan(&rendered);
+    let bare = |steps: &[Step]| steps.iter().map(Step::without_body).collect::<Vec<_>>();
+    assert_eq!(bare(&foretold), bare(&of_files), "{name}: of files, and of a cluster that holds them");
+
+    let mark = cluster.audit_mark().expect("an audit log");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let host = cluster.host_with(&[plugin], &[], &arguments);
+    cluster.eventually(&format!("{name}: as many writes as were foretold"), || {
+        (written(cluster, mark).len() >= foretold.len()).then_some(())
+    });
+    cluster.settled(&host);
+    let done = written(cluster, mark);
+    if cluster.plane.has_bodies() {
+        assert_eq!(done, foretold, "{name}");
+    } else {
+        assert_eq!(done, bare(&foretold), "{name}");
+    }
+    // What came of it is what is printed, too.
+    for parent in rendered["parents"].as_array().unwrap() {
+        let [kind, name] = [&parent["kind"], &parent["metadata"]["name"]].map(|text| text.as_str().unwrap());
+        let live = cluster.get(&namespace, kind, name).expect("a parent");
+        let state = |object: &Value| comparable(json!([object["spec"], object["status"], object["metadata"]["finalizers"]]));
+        assert_eq!(state(&live), state(parent), "{name}");
+    }
+    for child in rendered["children"].as_array().unwrap() {
+        let [kind, name] = [&child["kind"], &child["metadata"]["name"]].map(|text| text.as_str().unwrap());
+        let live = cluster.get(&namespace, kind, name).expect("a child");
+        assert!(holds(&live, child), "{name}: {live:#} does not hold {child:#}");
+    }
+    foretold.len()
+}
+
+/// What a plugin calls itself.
+fn mount(plugin: &str) -> String {
+    let output = Command::new(GYRE).args(["inspect", plugin, "--json"]).output().expect("gyre runs");
+    let inspected: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    inspected["manifest"]["name"].as_str().expect("a name").to_owned()
+}
+
+#[test]
+fn what_is_foretold_of_each_golden_case_and_sample_is_what_a_host_does_there() {
+    let Some(cluster) = Cluster::quiet("foretold") else { return };
+    if cluster.audit_mark().is_none() {
+        return;
+    }
+    let bringing: Vec<&str> =
+        SHIPPED.iter().map(|(plugin, _)| *plugin).filter(|plugin| *plugin != gyre_artifacts::POD_LOG).collect();
+    cluster.install_crds(&bringing);
+    let mut compared = Vec::new();
+    for (plugin, name) in SHIPPED {
+        for input in inputs(name) {
+            let writes = agrees(&cluster, plugin, &input);
+            assert!(writes > 0, "{}: nothing was foretold", input.name);
+            compared.push(format!("{} ({writes})", input.name));
+        }
+    }
+    println!("{} inputs, with the writes of each: {}", compared.len(), compared.join(", "));
+}
