@@ -65,14 +65,14 @@ enum Command {
     /// Says what a plugin is: what it reconciles, makes and reads, what it may touch, and what it weighs.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
-    /// Prints what a plugin makes of objects in files: its children, their plan, events and status. Needs no cluster.
+    /// Prints what a plugin makes of objects in files, or in a cluster that is only read: its children, their plan, events and status.
     #[command(after_help = offline::RENDER_EXAMPLES)]
     Render(Box<RenderArguments>),
     /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
     /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
-    #[command(after_help = offline::CHECK_EXAMPLES)]
+    #[command(after_help = offline::check_examples())]
     Check(Box<CheckArguments>),
     /// Says what a plugin would change in a cluster, and only reads that.
     #[command(after_help = offline::DIFF_EXAMPLES)]

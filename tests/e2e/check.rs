@@ -107,6 +107,20 @@ fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
 }
 
 #[test]
+fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
+    let finding = finds(probes::MODERN, "Modern", "{size: 1}", &["--cases", "20"], "old-version");
+    let case = finding["case"].as_str().unwrap();
+    assert!(case.contains("Modern default/it, stored as guests.gyre.dev/v1alpha1, is read as"), "{finding}");
+    assert!(finding["what"].as_str().unwrap().contains("missing field `size`"), "{finding}");
+}
+
+#[test]
+fn versions_in_which_the_same_means_another_thing_are_found() {
+    let finding = finds(probes::MOODY, "Moody", "{}", &[], "old-version");
+    assert!(finding["what"].as_str().unwrap().contains("data.size: \"3\" becomes \"1\""), "{finding}");
+}
+
+#[test]
 fn faults_have_names() {
     finds(guests::TRAP, "Trap", "{}", &[], "trap");
     finds(guests::PANICS, "Panics", "{}", &[], "trap");
@@ -115,6 +129,7 @@ fn faults_have_names() {
     finds(guests::DEEP_RECURSION, "DeepRecursion", "{}", &[], "stack");
     finds(guests::LOG_FLOOD, "LogFlood", "{}", &[], "log-flood");
     finds(guests::DEEP_OUTPUT, "DeepOutput", "{}", &[], "bad-answer");
+    finds(guests::ENDLESS_READS, "EndlessReads", "{}", &[], "too-many-reads");
 }
 
 #[test]
@@ -145,6 +160,38 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
         said.contains("too-slow: ")
     });
     assert!(is_found);
+}
+
+/// By which test a plugin that is broken so is caught.
+const CAUGHT: [(&str, fn()); 17] = [
+    ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
+    ("restless", what_is_written_anew_at_each_start_is_restless_and_the_field_is_named),
+    ("does-not-converge", a_child_that_is_not_made_again_does_not_converge),
+    ("spec-not-restored", what_remains_of_an_earlier_spec_is_not_restored),
+    ("teardown-does-not-end", a_finalizer_that_is_never_done_does_not_end),
+    ("old-version", what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found),
+    ("trap", faults_have_names),
+    ("deadline", faults_have_names),
+    ("memory", faults_have_names),
+    ("stack", faults_have_names),
+    ("log-flood", faults_have_names),
+    ("too-many-reads", faults_have_names),
+    ("bad-answer", faults_have_names),
+    ("outside-manifest", a_child_that_the_manifest_does_not_name_is_outside_of_it),
+    ("invalid-child", a_child_that_no_api_server_takes_is_invalid),
+    ("too-slow", a_call_that_takes_more_than_half_of_its_time_is_too_slow),
+    ("too-large", a_call_that_takes_more_than_half_of_its_memory_is_too_large),
+];
+
+#[test]
+fn each_kind_of_finding_has_a_plugin_that_is_broken_so() {
+    let output = Command::new(GYRE).args(["check", "--help"]).output().expect("gyre runs");
+    // As it comes, it is broken into lines.
+    let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, names) = help.split_once("A finding is one of:").unwrap_or_else(|| panic!("no names in {help}"));
+    let (names, _) = names.split_once('.').expect("an end");
+    let names: Vec<&str> = names.split(", ").map(str::trim).collect();
+    assert_eq!(names, CAUGHT.map(|(name, _)| name), "a finding without a test, or a test without a finding");
 }
 
 #[test]

@@ -21,6 +21,6 @@ mod render;
 mod scene;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
-pub(crate) use check::{CHECK_EXAMPLES, CheckArguments, check};
+pub(crate) use check::{CheckArguments, check, check_examples};
 pub(crate) use diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};

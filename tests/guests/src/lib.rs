@@ -44,6 +44,23 @@ pub fn probe(kind: &'static str) -> Manifest {
 ///
 /// All names are made from the kind when the plugin runs, not by the compiler: so a test may put another kind into the component's bytes.
 pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
+    probe_of(kind, |crd| change(&mut crd["spec"]["versions"][0]))
+}
+
+/// As [`probe`], with a CRD of two versions, of which the newer is the one that is read and stored. Each has one of these schemas.
+pub fn probe_with_older_version(kind: &'static str, older: (&str, Value), newer: Value) -> Manifest {
+    probe_of(kind, |crd| {
+        let versions = &mut crd["spec"]["versions"];
+        let mut version = versions[0].clone();
+        version["name"] = json!(older.0);
+        version["schema"] = older.1;
+        version["storage"] = json!(false);
+        versions[0]["schema"] = newer;
+        *versions = json!([versions[0], version]);
+    })
+}
+
+fn probe_of(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
     let kind = std::hint::black_box(kind);
     let mut name = String::new();
     for character in kind.chars() {
@@ -53,28 +70,29 @@ pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -
         name.push(character.to_ascii_lowercase());
     }
     let parent = Kind::new(API_VERSION, kind);
+    let mut crd = definition(parent.group(), parent.version(), kind);
+    change(&mut crd);
     Manifest::new(name, env!("CARGO_PKG_VERSION"), parent)
         .description("Does one thing, so that tests can see what becomes of it.")
-        .crd(crd_with_version(parent.group(), parent.version(), kind, change))
+        .crd(crd.to_string().into_bytes())
 }
 
 /// A CustomResourceDefinition, as JSON, of a namespaced kind that takes any fields and has a status.
 pub fn crd(group: &str, version: &str, kind: &str) -> Vec<u8> {
-    crd_with_version(group, version, kind, |_| {})
+    definition(group, version, kind).to_string().into_bytes()
 }
 
-fn crd_with_version(group: &str, version: &str, kind: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
+fn definition(group: &str, version: &str, kind: &str) -> Value {
     let singular = kind.to_lowercase();
     let plural = format!("{singular}s");
-    let mut version = json!({
+    let version = json!({
         "name": version,
         "served": true,
         "storage": true,
         "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
         "subresources": {"status": {}},
     });
-    change(&mut version);
-    let crd = json!({
+    json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.{group}")},
@@ -84,8 +102,7 @@ fn crd_with_version(group: &str, version: &str, kind: &str, change: impl FnOnce(
             "names": {"kind": kind, "listKind": format!("{kind}List"), "singular": singular, "plural": plural},
             "versions": [version],
         },
-    });
-    crd.to_string().into_bytes()
+    })
 }
 
 /// The `schema` of a CRD's version whose spec takes any fields, and whose status is given by its schema.
@@ -97,7 +114,11 @@ pub fn schema(status: Value) -> Value {
 /// The `schema` of a CRD's version whose spec has a `size` from `least` to 10.
 pub fn sized(least: i64) -> Value {
     let size = json!({"type": "integer", "minimum": least, "maximum": 10});
-    let spec = json!({"type": "object", "required": ["size"], "properties": {"size": size}});
+    of_spec(&json!({"type": "object", "required": ["size"], "properties": {"size": size}}))
+}
+
+/// The `schema` of a CRD's version whose spec has this schema.
+pub fn of_spec(spec: &Value) -> Value {
     let status = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
 }

@@ -189,6 +189,18 @@ impl Server {
         }
     }
 
+    /// Whether what is stored would be the same, too: not if it is in another version, or has what the version of the request lacks.
+    fn is_stored_so(&self, kind: &Kind, live: &Stored, value: &Value) -> bool {
+        match self.kinds.storage_version(kind) {
+            Some(storage) if matches!(kind.origin, Origin::Custom(_)) => {
+                let is_storage =
+                    storage.version == kind.version && object::text(&live.value, "apiVersion") == kind.api_version();
+                is_storage || fields::same_but_for_times(&live.value, &self.stored_form(kind, value.clone()))
+            }
+            _ => true,
+        }
+    }
+
     fn generate_name(&mut self, value: &mut Value) -> bool {
         let prefix = object::metadata(value, "generateName");
         if prefix.is_empty() || !object::name(value).is_empty() {
@@ -285,7 +297,7 @@ impl Server {
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
-        if fields::same_but_for_times(served, &value) {
+        if fields::same_but_for_times(served, &value) && self.is_stored_so(&kind, live, &value) {
             return Ok(Written::Stored(Arc::clone(live)));
         }
         let (resource, key) = (kind.storage(), call.key());

@@ -5,8 +5,8 @@
 //!                                                                          │
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
-//!   child removed,     spec A, B, A        parent deleted          specs drawn from the schema
-//!   changed, finished                                                      │
+//!   child removed,     spec A, B, A        parent deleted,         specs drawn from the schema
+//!   changed, finished                      stored otherwise                │
 //!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
 //!                                     ▼
 //!                      findings; every call made again
@@ -22,6 +22,7 @@ mod draw;
 mod drawn;
 mod experiment;
 mod finding;
+mod stored;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -43,7 +44,7 @@ use crate::config::Source;
 use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 
-pub(crate) const CHECK_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   gyre check echo.wasm -f samples/
   gyre check echo.wasm -f samples/ --cases 1000 --seed 7
@@ -51,10 +52,15 @@ Examples:
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
 The files hold parents and everything else that the plugin reads. Each call is made again, children are removed, changed and finished,
-specs changed and changed back, parents deleted, and others drawn from the schema of the CRD. Findings are called nondeterministic, restless,
-does-not-converge, spec-not-restored, teardown-does-not-end, trap, deadline, memory, stack, log-flood, too-many-reads, bad-answer,
-outside-manifest, invalid-child, too-slow and too-large.
-Exit codes: 0 nothing was found, 1 something was, 2 the arguments are wrong.";
+specs changed and changed back, parents deleted, stored as each other version that their CRD has (without a conversion webhook: the version's name
+changes, and what a schema lacks is gone), and others drawn from the schema of the CRD.";
+
+/// What the help of `gyre check` ends with.
+pub(crate) fn check_examples() -> String {
+    let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
+    let codes = "Exit codes: 0 nothing was found, 1 something was, 2 the arguments are wrong.";
+    format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
+}
 
 /// The time of day at which worlds begin, so that each run is like the others.
 const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -110,7 +116,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
         bail!("the files hold no {kind} for the plugin to reconcile: add one with -f");
     }
     // Other experiments begin with a world at rest.
-    let goes_on = !found.findings.iter().any(|finding| matches!(finding.flaw, Flaw::Fault(_) | Flaw::Restless));
+    let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
     if goes_on {
         let experiments = experiments(&ground, &rested, &arguments);
         let made = parallel::each(&experiments, |experiment| {
@@ -144,6 +150,7 @@ fn experiments(ground: &Ground, rested: &Rested, arguments: &CheckArguments) -> 
         experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
         experiments.push(Experiment::TornDown(subject));
     }
+    experiments.extend(stored::experiments(ground, rested, arguments.seed, arguments.cases as usize));
     experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize));
     experiments
 }
@@ -209,7 +216,9 @@ fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) ->
     let file = file.display();
     Ok(match finding.flaw {
         // One call is enough.
-        Flaw::Fault(_) | Flaw::OutsideManifest | Flaw::InvalidChild => format!("gyre render {plugin} -f {file}"),
+        flaw if flaw.is_fault() || matches!(flaw, Flaw::OutsideManifest | Flaw::InvalidChild) => {
+            format!("gyre render {plugin} -f {file}")
+        }
         _ => format!("gyre check {plugin} -f {file} --seed {}", arguments.seed),
     })
 }

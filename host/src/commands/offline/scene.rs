@@ -9,7 +9,7 @@ use gyre_devcluster::server::Origin;
 use gyre_devcluster::{Cluster, Controllers, Server, Service};
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, ValidationDirective};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
 use serde_json::{Value, json};
 
 use super::journal::Journal;
@@ -191,6 +191,26 @@ impl Scene {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
         live::list(&client, &resource, None, parameters).await
+    }
+
+    /// Creates an object, or replaces the one whose resource version it has, as somebody does who is told of unknown fields and goes on.
+    ///
+    /// # Errors
+    ///
+    /// What the API server has against it.
+    pub(super) async fn write(&self, object: Value) -> anyhow::Result<()> {
+        let client = self.client();
+        let subject = Subject::of(&object);
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let resource = kinds::find(&client, &kind).await?.with_context(|| format!("{} is not served", subject.kind))?;
+        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        let object: DynamicObject = serde_json::from_value(object).context("an object")?;
+        let parameters = PostParams::default();
+        match object.metadata.resource_version {
+            Some(_) => api.replace(&subject.name, &parameters, &object).await?,
+            None => api.create(&parameters, &object).await?,
+        };
+        Ok(())
     }
 
     /// Deletes an object, as somebody with kubectl does.

@@ -38,7 +38,7 @@ pub(super) fn remarks(plugin: &Plugin, calls: &[Arc<CallRecord>]) -> (Vec<Remark
 /// What a call ended in by the plugin's own fault.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
-    Some(Remark { flaw: Flaw::Fault(error.reason()), what: format!("About {}: {error}.", parent(call)) })
+    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("About {}: {error}.", parent(call)) })
 }
 
 fn outside(call: &CallRecord) -> Vec<Remark> {

@@ -10,7 +10,7 @@ use crate::commands::offline::plan::{Action, Verb};
 const MOST_TOLD: usize = 10;
 
 /// The fields that differ, each with what it was and what it is.
-fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {
+pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
             let null = Value::Null;

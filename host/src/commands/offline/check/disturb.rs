@@ -220,7 +220,7 @@ impl Ground {
         }
         found.judge(self, &listener, &case);
         // A fault comes of that spec alone.
-        for finding in found.findings.iter_mut().filter(|finding| matches!(finding.flaw, Flaw::Fault(_))) {
+        for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
             }
@@ -338,7 +338,7 @@ impl Ground {
 }
 
 /// Files may leave out a namespace.
-fn is_named(object: &Value, subject: &Subject) -> bool {
+pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
     let own = Subject::of(object);
     (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
 }

@@ -18,21 +18,31 @@ const BATCH: usize = 10;
 /// A spec that is drawn the same way so often and never differs has nothing to draw.
 const TRIES: usize = 20;
 
-/// The schema of the spec of the plugin's parents, if the plugin or the files bring one.
-pub(super) fn schema(ground: &Ground) -> Option<&Value> {
-    let manifest = ground.programs.first()?.manifest();
-    let brought = manifest.crds.iter();
+/// The definition of the plugin's parents, if the plugin or the files bring one.
+pub(super) fn definition(ground: &Ground) -> Option<&Value> {
+    let parent = &ground.programs.first()?.manifest().parent;
+    let brought = ground.programs.iter().flat_map(|program| &program.manifest().crds);
     let given = ground.objects.iter().map(|(_, object)| object);
-    let definitions =
+    let mut definitions =
         brought.chain(given.filter(|object| object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")));
-    let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
-    let mut of_kind = definitions.filter(|definition| {
-        is_text(definition, "/spec/group", &manifest.parent.group)
-            && is_text(definition, "/spec/names/kind", &manifest.parent.kind)
-    });
-    let versions = of_kind.next()?.pointer("/spec/versions")?.as_array()?;
-    let version = versions.iter().find(|version| is_text(version, "/name", &manifest.parent.version))?;
-    version.pointer("/schema/openAPIV3Schema")
+    definitions.find(|definition| {
+        is_text(definition, "/spec/group", &parent.group) && is_text(definition, "/spec/names/kind", &parent.kind)
+    })
+}
+
+/// The schema of the plugin's parents, in the version in which it reads them.
+pub(super) fn schema(ground: &Ground) -> Option<&Value> {
+    schema_of(definition(ground)?, &ground.programs.first()?.manifest().parent.version)
+}
+
+/// The schema of a version.
+pub(super) fn schema_of<'a>(definition: &'a Value, version: &str) -> Option<&'a Value> {
+    let versions = definition.pointer("/spec/versions")?.as_array()?;
+    versions.iter().find(|known| is_text(known, "/name", version))?.pointer("/schema/openAPIV3Schema")
+}
+
+fn is_text(value: &Value, pointer: &str, text: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_str) == Some(text)
 }
 
 /// A spec for a parent like that one.
@@ -55,14 +65,19 @@ pub(super) fn experiments(ground: &Ground, parents: &[Value], seed: u64, cases: 
     let mut drawn = Vec::new();
     for (number, sample) in (0..cases).zip(parents.iter().cycle()) {
         let Some(spec) = spec(schema, sample, &mut dice) else { continue };
-        let subject = Subject::of(sample);
-        let mut metadata = json!({ "name": format!("drawn-{number}") });
-        if let (Some(namespace), Some(fields)) = (subject.namespace, metadata.as_object_mut()) {
-            fields.insert("namespace".to_owned(), Value::from(namespace));
-        }
-        drawn.push(json!({ "apiVersion": subject.api_version, "kind": subject.kind, "metadata": metadata, "spec": spec }));
+        drawn.push(parent(sample, &Subject::of(sample).api_version, number, spec));
     }
     drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect()
+}
+
+/// A parent beside one of the files, with another spec.
+pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Value) -> Value {
+    let subject = Subject::of(sample);
+    let mut metadata = json!({ "name": format!("drawn-{number}") });
+    if let (Some(namespace), Some(fields)) = (subject.namespace, metadata.as_object_mut()) {
+        fields.insert("namespace".to_owned(), Value::from(namespace));
+    }
+    json!({ "apiVersion": api_version, "kind": subject.kind, "metadata": metadata, "spec": spec })
 }
 
 impl Ground {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::calls::{self, kind_of, wanted};
 use super::disturb::Disturbance;
 use super::finding::{Finding, Flaw, Tally, Tried};
+use super::stored::Stored;
 use super::{Subject, compare};
 use crate::commands::offline::plan::{Action, Verb};
 use crate::commands::offline::scene::{End, Scene, simulate};
@@ -39,6 +40,8 @@ pub(super) enum Experiment {
     Restored { parent: Subject, other: Value },
     /// The parent is deleted.
     TornDown(Subject),
+    /// Parents were stored as another version of their kind.
+    Stored(Stored),
     /// There are other parents.
     Drawn(Vec<Value>),
 }
@@ -65,6 +68,8 @@ pub(super) struct Made {
 #[derive(Default)]
 pub(super) struct Rested {
     pub(super) parents: Vec<Value>,
+    /// The last call about each parent.
+    pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
     pub(super) children: Vec<Made>,
 }
 
@@ -155,7 +160,8 @@ impl Ground {
                 }
             }
         }
-        Ok(Rested { parents: scene.parents(&self.programs).await?, children })
+        let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
+        Ok(Rested { parents: scene.parents(&self.programs).await?, calls, children })
     }
 
     /// Nothing happens to the world but the plugin.
@@ -170,7 +176,7 @@ impl Ground {
             self.refused(&mut found, case, &actions);
             let rested = self.rested(&scene, &listener.calls()).await?;
             found.judge(self, &listener, case);
-            let is_sound = !found.findings.iter().any(|finding| matches!(finding.flaw, Flaw::Fault(_)));
+            let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
             let mut restless = end == End::Restless;
             if !restless && is_sound {
                 restless = self.writes_at_each_start(&scene, &mut actions, &mut found.tally).await?;
@@ -223,6 +229,7 @@ impl Ground {
                 Experiment::Disturbed(child, disturbance) => self.disturbed(child, disturbance).await,
                 Experiment::Restored { parent, other } => self.restored(parent, other).await,
                 Experiment::TornDown(parent) => self.torn_down(parent).await,
+                Experiment::Stored(stored) => self.stored(stored).await,
                 Experiment::Drawn(parents) => self.drawn(parents).await,
             }
         })?
@@ -236,6 +243,7 @@ impl Experiment {
             Self::Disturbed(child, disturbance) => format!("{child} {disturbance}"),
             Self::Restored { parent, other } => format!("the spec of {parent} becomes {}, and then what it was", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
+            Self::Stored(stored) => stored.name(),
             Self::Drawn(_) => "a spec drawn from the schema".to_owned(),
         }
     }

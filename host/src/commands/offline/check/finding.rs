@@ -5,65 +5,97 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// What is wrong, in a word. See [`Flaw::name`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Flaw {
-    Nondeterministic,
-    Restless,
-    DoesNotConverge,
-    SpecNotRestored,
-    TeardownDoesNotEnd,
-    /// A fault of the plugin, by the sandbox's reason.
-    Fault(&'static str),
-    OutsideManifest,
-    InvalidChild,
-    TooSlow,
-    TooLarge,
+/// Lists what can be wrong, in the order in which it is told: each flaw with its name, for people and programs, and what the author can do.
+macro_rules! flaws {
+    ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
+        /// What is wrong, in a word. See [`Flaw::name`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Flaw {
+            $($(#[$documentation])* $flaw,)*
+        }
+
+        impl Flaw {
+            /// All that there are.
+            pub(super) const ALL: &[Self] = &[$(Self::$flaw),*];
+
+            /// Short, for people and programs.
+            pub(super) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$flaw => $name,)*
+                }
+            }
+
+            /// What the author can do about it.
+            const fn remedy(self) -> &'static str {
+                match self {
+                    $(Self::$flaw => $remedy,)*
+                }
+            }
+        }
+    };
+}
+
+const BOUND: &str = "Bound what one call does, or give the mount other limits.";
+
+flaws! {
+    Nondeterministic, "nondeterministic",
+        "Let the answer follow from the parent, the settings and what is read alone: keep nothing in statics between calls.";
+    Restless, "restless",
+        "Let what is written follow from what is wanted: no time, counter or random number that differs from call to call.";
+    DoesNotConverge, "does-not-converge",
+        "Return every child that should exist in every call, whether or not it is there: the host creates what is missing.";
+    SpecNotRestored, "spec-not-restored", "Decide from the spec as it is, not from what was observed of an earlier one.";
+    TeardownDoesNotEnd, "teardown-does-not-end", "Answer that the teardown is done once nothing that it waits for is left.";
+    OldVersion, "old-version",
+        "Let fields that another version lacks be optional, or have defaults, and the same ones in each version: what was stored is not made anew.";
+    Trap, "trap", "Answer what cannot be done with Failure::terminal, or a condition: do not panic.";
+    Deadline, "deadline", BOUND;
+    Memory, "memory", BOUND;
+    Stack, "stack", BOUND;
+    LogFlood, "log-flood", BOUND;
+    TooManyReads, "too-many-reads", BOUND;
+    /// Whatever else a call can end in by the plugin's own fault.
+    BadAnswer, "bad-answer", BOUND;
+    OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
+    InvalidChild, "invalid-child", "Make the child as its kind wants it; `names::dns_label` makes names of any text.";
+    TooSlow, "too-slow", "Do less in a call, or give the mount a longer deadline.";
+    TooLarge, "too-large", "Hold less at once, or give the mount more memory.";
 }
 
 impl Flaw {
-    /// Short, for people and programs.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Nondeterministic => "nondeterministic",
-            Self::Restless => "restless",
-            Self::DoesNotConverge => "does-not-converge",
-            Self::SpecNotRestored => "spec-not-restored",
-            Self::TeardownDoesNotEnd => "teardown-does-not-end",
-            Self::Fault("Trapped") => "trap",
-            Self::Fault("DeadlineExceeded") => "deadline",
-            Self::Fault("OutOfMemory") => "memory",
-            Self::Fault("StackOverflow") => "stack",
-            Self::Fault("LogFlood") => "log-flood",
-            Self::Fault("TooManyReads") => "too-many-reads",
-            Self::Fault(_) => "bad-answer",
-            Self::OutsideManifest => "outside-manifest",
-            Self::InvalidChild => "invalid-child",
-            Self::TooSlow => "too-slow",
-            Self::TooLarge => "too-large",
+    /// What the plugin's own fault is called, by the sandbox's [`reason`](gyre_sandbox::call::Error::reason).
+    pub(super) fn of_fault(reason: &str) -> Self {
+        match reason {
+            "Trapped" => Self::Trap,
+            "DeadlineExceeded" => Self::Deadline,
+            "OutOfMemory" => Self::Memory,
+            "StackOverflow" => Self::Stack,
+            "LogFlood" => Self::LogFlood,
+            "TooManyReads" => Self::TooManyReads,
+            _ => Self::BadAnswer,
         }
     }
 
-    /// What the author can do about it.
-    fn remedy(self) -> &'static str {
+    /// Whether a call ended in it.
+    pub(super) const fn is_fault(self) -> bool {
         match self {
-            Self::Nondeterministic => {
-                "Let the answer follow from the parent, the settings and what is read alone: keep nothing in statics between calls."
-            }
-            Self::Restless => {
-                "Let what is written follow from what is wanted: no time, counter or random number that differs from call to call."
-            }
-            Self::DoesNotConverge => {
-                "Return every child that should exist in every call, whether or not it is there: the host creates what is missing."
-            }
-            Self::SpecNotRestored => "Decide from the spec as it is, not from what was observed of an earlier one.",
-            Self::TeardownDoesNotEnd => "Answer that the teardown is done once nothing that it waits for is left.",
-            Self::Fault("Trapped") => "Answer what cannot be done with Failure::terminal, or a condition: do not panic.",
-            Self::Fault(_) => "Bound what one call does, or give the mount other limits.",
-            Self::OutsideManifest => "Declare the kind in the manifest.",
-            Self::InvalidChild => "Make the child as its kind wants it; `names::dns_label` makes names of any text.",
-            Self::TooSlow => "Do less in a call, or give the mount a longer deadline.",
-            Self::TooLarge => "Hold less at once, or give the mount more memory.",
+            Self::Trap
+            | Self::Deadline
+            | Self::Memory
+            | Self::Stack
+            | Self::LogFlood
+            | Self::TooManyReads
+            | Self::BadAnswer => true,
+            Self::Nondeterministic
+            | Self::Restless
+            | Self::DoesNotConverge
+            | Self::SpecNotRestored
+            | Self::TeardownDoesNotEnd
+            | Self::OldVersion
+            | Self::OutsideManifest
+            | Self::InvalidChild
+            | Self::TooSlow
+            | Self::TooLarge => false,
         }
     }
 }
@@ -108,6 +140,8 @@ pub(super) enum Tried {
     Disturbances,
     Specs,
     Teardowns,
+    Stored,
+    NotStored,
     Drawn,
     NotDrawn,
     Unsure,
@@ -135,6 +169,8 @@ impl Tried {
             Self::Disturbances => "disturbances",
             Self::Specs => "specsChangedAndRestored",
             Self::Teardowns => "teardowns",
+            Self::Stored => "parentsStoredAsOtherVersions",
+            Self::NotStored => "parentsThatOtherVersionsRefuse",
             Self::Drawn => "specsDrawn",
             Self::NotDrawn => "specsDrawnInvalid",
             Self::Unsure => "undecided",
@@ -148,6 +184,8 @@ impl Tried {
             Self::Disturbances => "children removed, changed or finished by somebody else",
             Self::Specs => "specs changed and changed back",
             Self::Teardowns => "parents deleted",
+            Self::Stored => "parents stored as another version of their kind",
+            Self::NotStored => "parents that another version of their kind refuses",
             Self::Drawn => "specs drawn from the schema",
             Self::NotDrawn => "specs drawn that the API server refuses",
             Self::Unsure => "disturbances that the API server does not let anybody undo",

@@ -1,0 +1,177 @@
+//! Parents that were stored as another version of their kind than the one in which the plugin reads them.
+//!
+//! Without a conversion webhook an API server changes the name of the version and no more: what the version that is read lacks is gone, and
+//! what it requires may be missing, as what is stored is not validated again. So a plugin meets objects that nobody could write now.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gyre_core::object::GroupVersionKind;
+use gyre_devcluster::Controllers;
+use serde_json::{Value, json};
+
+use super::calls::{self, wanted};
+use super::disturb::is_named;
+use super::draw::Dice;
+use super::experiment::{Experiment, Found, Ground, Listener, Rested, brief, last};
+use super::finding::{Flaw, Tried};
+use super::{MOST_PARENTS, Subject, compare, drawn};
+use crate::commands::offline::scene::{End, Scene};
+use crate::record::CallRecord;
+
+/// So many specs are drawn from the schema of each other version.
+const MOST_DRAWN: usize = 10;
+/// More differences are not read by anybody.
+const MOST_TOLD: usize = 10;
+
+/// How parents were stored.
+pub(super) struct Stored {
+    /// In which version.
+    version: String,
+    /// Others than those of the files, in that version.
+    drawn: Vec<Value>,
+    /// The last calls about the parents of the files as they are.
+    calls: BTreeMap<Subject, Arc<CallRecord>>,
+}
+
+impl Stored {
+    /// For people.
+    pub(super) fn name(&self) -> String {
+        format!("parents stored as {}", self.version)
+    }
+}
+
+/// One for each other version that the definition of the parents has.
+pub(super) fn experiments(ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Experiment> {
+    let (Some(definition), Some(program)) = (drawn::definition(ground), ground.programs.first()) else { return Vec::new() };
+    let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
+    if strategy.is_some_and(|strategy| strategy != "None") {
+        // What a webhook makes of them only it can say.
+        return Vec::new();
+    }
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let versions = versions.filter_map(|version| version.get("name")?.as_str());
+    let parent = &program.manifest().parent;
+    let mut dice = Dice::new(seed);
+    let stored = |version: &str| {
+        let drawn = (0..cases.min(MOST_DRAWN)).zip(rested.parents.iter().cycle()).filter_map(|(number, sample)| {
+            let spec = drawn::spec(drawn::schema_of(definition, version)?, sample, &mut dice)?;
+            Some(drawn::parent(sample, &format!("{}/{version}", parent.group), number, spec))
+        });
+        Experiment::Stored(Stored { version: version.to_owned(), drawn: drawn.collect(), calls: rested.calls.clone() })
+    };
+    versions.filter(|version| *version != parent.version).map(stored).collect()
+}
+
+impl Ground {
+    pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<Found> {
+        let mut found = Found::default();
+        let (Some(definition), Some(program)) = (drawn::definition(self), self.programs.first()) else { return Ok(found) };
+        let parent = &program.manifest().parent;
+        let scene = self.scene(Controllers::Absent)?;
+        scene.put(as_it_was(definition, &stored.version))?;
+        self.write(&scene, stored, parent, &mut found).await?;
+        scene.put(definition.clone())?;
+
+        let read: BTreeMap<Subject, Value> =
+            scene.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
+        let listener = Listener::new();
+        let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
+        if end == End::Restless {
+            found.add(Flaw::Restless, &stored.name(), compare::flapping(&scene.actions()), self.all());
+        }
+        let all = listener.calls();
+        for (subject, call) in last(&all) {
+            let Some(object) = read.get(&subject) else { continue };
+            let of_it: Vec<Arc<CallRecord>> =
+                all.iter().filter(|call| calls::parent(call) == subject).map(Arc::clone).collect();
+            let case = format!("{subject}, stored as {}/{}, is read as {}", parent.group, stored.version, brief(object));
+            // What can be written so today is not about versions.
+            let is_old = scene.put(object.clone()).is_err();
+            let objects =
+                || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
+            let (remarks, made) = calls::remarks(&program.plugin, &of_it);
+            found.tally.add(Tried::Calls, made);
+            for remark in remarks {
+                let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
+                found.add(flaw, &case, remark.what, objects().collect());
+            }
+            if let Some(what) = self.other(stored, &subject, object, is_old, call) {
+                found.add(Flaw::OldVersion, &case, what, objects().collect());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes parents in the other version, as somebody did once.
+    async fn write(&self, scene: &Scene, stored: &Stored, kind: &GroupVersionKind, found: &mut Found) -> anyhow::Result<()> {
+        let version = format!("{}/{}", kind.group, stored.version);
+        let mut objects = Vec::new();
+        for mut object in scene.parents(&self.programs).await?.into_iter().take(MOST_PARENTS) {
+            let subject = Subject::of(&object);
+            let written = self.written(&subject).and_then(|written| written.get("spec"));
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("apiVersion".to_owned(), json!(version));
+                // Without the defaults of the version in which it is read.
+                fields.extend(written.map(|spec| ("spec".to_owned(), spec.clone())));
+            }
+            objects.push(object);
+        }
+        for object in objects.into_iter().chain(stored.drawn.iter().cloned()) {
+            let is_written = scene.write(object).await.is_ok();
+            found.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
+        }
+        Ok(())
+    }
+
+    /// A parent, as the files have it.
+    fn written(&self, subject: &Subject) -> Option<&Value> {
+        self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
+    }
+
+    /// How a parent of the files is answered otherwise than it is in the version in which the plugin reads it; none: it is not.
+    fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
+        let before = stored.calls.get(subject)?;
+        if before.answer.result.is_err() {
+            return None;
+        }
+        if let Err(error) = &call.answer.result {
+            let is_told = !is_old || calls::fault(call).is_some();
+            return (!is_told).then(|| format!("It cannot be reconciled: {error}."));
+        }
+        let spec = self.written(subject)?.get("spec").unwrap_or(&Value::Null);
+        let read = object.get("spec").unwrap_or(&Value::Null);
+        // Where fields are gone, other children may well be wanted.
+        if !compare::lost(spec, spec, read).is_empty() || wanted(before) == wanted(call) {
+            return None;
+        }
+        let [one, two] = [before, call].map(|call| json!(wanted(call).iter().map(desired).collect::<Vec<_>>()));
+        let mut fields = Vec::new();
+        compare::differences(&one, &two, "", &mut fields);
+        fields.truncate(MOST_TOLD);
+        let version = subject.api_version.as_str();
+        Some(format!(
+            "Nothing of it is lost, and yet other children are wanted than of the same as {version}.\n{}",
+            fields.join("\n")
+        ))
+    }
+}
+
+fn desired(child: &gyre_core::response::Child) -> Value {
+    match child {
+        gyre_core::response::Child::Apply(object) => Value::Object(object.clone()),
+        gyre_core::response::Child::Keep(kept) => json!({ "keep": kept.key.to_string() }),
+    }
+}
+
+/// The definition, when that version was the one in which objects are stored, and each could be written.
+fn as_it_was(definition: &Value, stored: &str) -> Value {
+    let mut definition = definition.clone();
+    let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let is_stored = version.get("name").is_some_and(|name| name == stored);
+        version.insert("storage".to_owned(), Value::from(is_stored));
+        version.insert("served".to_owned(), Value::from(true));
+    }
+    definition
+}

@@ -1,0 +1,30 @@
+//! Needs `spec.size`, which its kind requires today; its older version knew no such field.
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    size: i64,
+}
+
+struct Modern;
+
+impl Reconciler for Modern {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        let older = gyre_guests::of_spec(&json!({"type": "object", "properties": {"text": {"type": "string"}}}));
+        gyre_guests::probe_with_older_version("Modern", ("v1alpha1", older), gyre_guests::sized(0))
+            .child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
+    }
+}
+
+gyre_sdk::export!(Modern);

@@ -1,0 +1,33 @@
+//! Its kind has another default for `spec.size` in its older version, so what one writes depends on how old the manifest is.
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Spec {
+    size: i64,
+}
+
+struct Moody;
+
+fn schema(default: i64) -> Value {
+    let size = json!({"type": "integer", "minimum": 0, "maximum": 10, "default": default});
+    gyre_guests::of_spec(&json!({"type": "object", "properties": {"size": size}}))
+}
+
+impl Reconciler for Moody {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        gyre_guests::probe_with_older_version("Moody", ("v1alpha1", schema(1)), schema(3)).child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
+    }
+}
+
+gyre_sdk::export!(Moody);
