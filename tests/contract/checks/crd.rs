@@ -23,6 +23,7 @@ checks! { Api:
     the_scope_and_group_of_a_definition_are_immutable,
     a_version_that_is_not_served_is_not_found,
     an_object_is_read_through_each_version,
+    what_another_version_lacks_goes_with_an_update_that_changes_nothing_there,
     the_stored_version_is_kept_in_the_status,
     a_deprecated_version_warns,
     a_cluster_scoped_kind_has_no_namespace,
@@ -242,6 +243,26 @@ async fn an_object_is_read_through_each_version(server: &Probe) {
     body["spec"]["x"] = 5.into();
     server.put("{group}/v2/widgets/a").body(body).expect(200).await;
     server.get("{group}/v1/widgets/a").expect(200).await;
+}
+
+async fn what_another_version_lacks_goes_with_an_update_that_changes_nothing_there(server: &Probe) {
+    let mut crd = widget_crd(json!({"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}));
+    let mut second = crd["spec"]["versions"][0].clone();
+    second["name"] = "v2".into();
+    second["storage"] = false.into();
+    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = json!({"x": {"type": "integer"}});
+    crd["spec"]["versions"].as_array_mut().unwrap().push(second);
+    server.install(crd).await;
+    let created = server.create("{group}/v1/widgets", widget("a", json!({"x": 1, "y": 2}))).await;
+    let version = |answer: &Answer| answer.str("/metadata/resourceVersion").to_owned();
+    let seen = server.get("{group}/v2/widgets/a").expect(200).await;
+    let put = server.put("{group}/v2/widgets/a").body(seen.at("").clone()).expect(200).await;
+    assert_ne!(version(&put), version(&created));
+    let left = server.get("{group}/v1/widgets/a").expect(200).await;
+    assert_eq!(left["spec"], json!({"x": 1}));
+    // Nothing is left that could go.
+    let put = server.put("{group}/v1/widgets/a").body(left.at("").clone()).expect(200).await;
+    assert_eq!(version(&put), version(&left));
 }
 
 async fn the_stored_version_is_kept_in_the_status(server: &Probe) {
