@@ -107,6 +107,25 @@ fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
 }
 
 #[test]
+fn what_is_drawn_keeps_to_patterns_and_formats_and_what_a_rule_refuses_is_counted_and_drawn_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Picky", "{code: it-1, address: 127.0.0.1, size: 2}")).unwrap();
+    let (code, said) = check(probes::PICKY, &[&file], &["--json", "--cases", "60"]);
+    assert_eq!(code, Some(1), "{said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    for finding in report["findings"].as_array().unwrap() {
+        let what = finding["what"].as_str().unwrap();
+        assert!(finding["finding"] == "trap" && finding["case"].as_str().unwrap().contains("-0"), "{said}");
+        assert!(what.contains("a number that begins with 0") || what.contains("unreachable"), "{said}");
+    }
+    assert_eq!(report["tried"]["specsDrawn"], 60, "{said}");
+    let refused = report["tried"]["specsDrawnInvalid"].as_u64().unwrap();
+    assert!((20..=200).contains(&refused), "{said}");
+    assert_eq!(report["tried"].get("specsNotDrawn"), None, "{said}");
+}
+
+#[test]
 fn what_was_stored_as_an_older_version_and_cannot_be_reconciled_is_found() {
     let finding = finds(probes::MODERN, "Modern", "{size: 1}", &["--cases", "20"], "old-version");
     let case = finding["case"].as_str().unwrap();

@@ -23,6 +23,7 @@ mod drawn;
 mod experiment;
 mod finding;
 mod stored;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -36,7 +37,7 @@ use serde_json::{Value, json};
 
 use self::draw::Dice;
 use self::experiment::{Experiment, Found, Ground, Rested};
-use self::finding::{Finding, Flaw};
+use self::finding::{Finding, Flaw, Tally};
 use super::parallel;
 use super::plan::Subject;
 use crate::commands::dev;
@@ -118,7 +119,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     // Other experiments begin with a world at rest.
     let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
     if goes_on {
-        let experiments = experiments(&ground, &rested, &arguments);
+        let experiments = experiments(&ground, &rested, &arguments, &mut found.tally)?;
         let made = parallel::each(&experiments, |experiment| {
             ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
         });
@@ -133,7 +134,12 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     Ok(if found.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn experiments(ground: &Ground, rested: &Rested, arguments: &CheckArguments) -> Vec<Experiment> {
+fn experiments(
+    ground: &Ground,
+    rested: &Rested,
+    arguments: &CheckArguments,
+    tally: &mut Tally,
+) -> anyhow::Result<Vec<Experiment>> {
     let mut experiments = disturb::disturbances(rested);
     let mut dice = Dice::new(arguments.seed);
     for parent in rested.parents.iter().take(MOST_PARENTS) {
@@ -151,8 +157,8 @@ fn experiments(ground: &Ground, rested: &Rested, arguments: &CheckArguments) -> 
         experiments.push(Experiment::TornDown(subject));
     }
     experiments.extend(stored::experiments(ground, rested, arguments.seed, arguments.cases as usize));
-    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize));
-    experiments
+    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize, tally)?);
+    Ok(experiments)
 }
 
 /// Leaves some of each flaw; how many others there were.

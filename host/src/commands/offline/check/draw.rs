@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::texts;
+
 /// Deeper, only what is required is drawn.
 const DEPTH: usize = 8;
 
@@ -22,40 +24,30 @@ impl Dice {
     }
 
     /// Less than that, or 0.
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.roll().checked_rem(bound).unwrap_or_default()
     }
 
+    /// Any number of 32 bits.
+    pub(super) fn bits(&mut self) -> u32 {
+        u32::try_from(self.below(1 << 32)).unwrap_or_default()
+    }
+
+    /// Any number of 128 bits.
+    pub(super) fn wide(&mut self) -> u128 {
+        (u128::from(self.roll()) << 64) | u128::from(self.roll())
+    }
+
     /// In so many of a hundred.
-    fn in_percent(&mut self, percent: u64) -> bool {
+    pub(super) fn in_percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+    pub(super) fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
         let index = usize::try_from(self.below(choices.len() as u64)).ok()?;
         choices.get(index)
     }
 }
-
-/// Texts that plugins stumble over.
-const TEXTS: [&str; 16] = [
-    "",
-    "a",
-    "hello",
-    "Hello, world!",
-    "0",
-    "-1",
-    "true",
-    "null",
-    "a/b",
-    "../..",
-    "UPPER_case",
-    "-dash-",
-    "naïve ☃ 𝕏",
-    "line\nline",
-    "{{name}} $(name) %s",
-    "* * * * *",
-];
 
 /// A value that the schema allows; none: this does not know how to make one.
 pub(super) fn value(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
@@ -70,12 +62,8 @@ fn at_depth(schema: &Value, sample: Option<&Value>, dice: &mut Dice, depth: usiz
     if schema.get("x-kubernetes-int-or-string").is_some_and(|is| *is == true) {
         return Some(if dice.in_percent(50) { json!(dice.below(100)) } else { json!(format!("{}%", dice.below(101))) });
     }
-    // Patterns are not drawn from: only what somebody wrote is known to match.
-    if schema.get("pattern").is_some() {
-        return sample.cloned();
-    }
     match text("type") {
-        "string" => string(schema, sample, dice),
+        "string" => texts::text(schema, sample, dice),
         "integer" => Some(integer(schema, dice)),
         "number" => Some(number(schema, dice)),
         "boolean" => Some(json!(dice.in_percent(50))),
@@ -83,23 +71,6 @@ fn at_depth(schema: &Value, sample: Option<&Value>, dice: &mut Dice, depth: usiz
         "object" | "" => object(schema, sample, dice, depth),
         _ => sample.cloned(),
     }
-}
-
-fn string(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
-    match schema.get("format").and_then(Value::as_str) {
-        Some("date-time") => return Some(json!(format!("20{:02}-01-01T00:00:00Z", dice.below(100)))),
-        Some("byte") => return Some(json!("aGVsbG8=")),
-        Some("int-or-string" | "password") | None => {}
-        Some(_) => return sample.cloned(),
-    }
-    let bound = |field: &str| schema.get(field).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
-    let mut text = if dice.in_percent(5) { "long".repeat(250) } else { (*dice.pick(&TEXTS)?).to_owned() };
-    let most = bound("maxLength").unwrap_or(usize::MAX);
-    let least = bound("minLength").unwrap_or_default().min(1 << 16);
-    while text.chars().count() < least {
-        text.push('x');
-    }
-    Some(Value::from(text.chars().take(most).collect::<String>()))
 }
 
 fn integer(schema: &Value, dice: &mut Dice) -> Value {

@@ -8,13 +8,15 @@ use serde_json::{Value, json};
 
 use super::draw::{self, Dice};
 use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_form, is_of_child};
-use super::finding::{Flaw, Tried};
+use super::finding::{Flaw, Tally, Tried};
 use super::{Subject, calls, compare};
-use crate::commands::offline::scene::End;
+use crate::commands::offline::scene::{End, simulate};
 use crate::record::CallRecord;
 
 /// So many drawn parents share a world.
 const BATCH: usize = 10;
+/// For each spec that is wanted, so many are drawn until one is not refused.
+const MOST_REFUSED: usize = 10;
 /// A spec that is drawn the same way so often and never differs has nothing to draw.
 const TRIES: usize = 20;
 
@@ -58,16 +60,42 @@ pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Opt
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// So many parents, in worlds of some each.
-pub(super) fn experiments(ground: &Ground, parents: &[Value], seed: u64, cases: usize) -> Vec<Experiment> {
-    let Some(schema) = schema(ground) else { return Vec::new() };
-    let mut dice = Dice::new(seed);
-    let mut drawn = Vec::new();
-    for (number, sample) in (0..cases).zip(parents.iter().cycle()) {
-        let Some(spec) = spec(schema, sample, &mut dice) else { continue };
-        drawn.push(parent(sample, &Subject::of(sample).api_version, number, spec));
-    }
-    drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect()
+/// So many parents that the API server takes, in worlds of some each; those that it refuses are counted, and others drawn instead.
+pub(super) fn experiments(
+    ground: &Ground,
+    parents: &[Value],
+    seed: u64,
+    cases: usize,
+    tally: &mut Tally,
+) -> anyhow::Result<Vec<Experiment>> {
+    let Some(schema) = schema(ground) else { return Ok(Vec::new()) };
+    simulate(async {
+        let scene = ground.scene(Controllers::Absent)?;
+        let mut dice = Dice::new(seed);
+        let mut drawn = Vec::new();
+        for sample in parents.iter().cycle().take(cases.saturating_mul(MOST_REFUSED)) {
+            let number = drawn.len();
+            if number >= cases {
+                break;
+            }
+            let Some(spec) = spec(schema, sample, &mut dice) else {
+                tally.add(Tried::NotMade, 1);
+                continue;
+            };
+            let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
+            // One takes the place of another, as nobody looks at them here.
+            let mut tried = parent.clone();
+            if let Some(name) = tried.pointer_mut("/metadata/name") {
+                *name = Value::from("drawn");
+            }
+            if scene.put(tried).is_ok() {
+                drawn.push(parent);
+            } else {
+                tally.add(Tried::NotDrawn, 1);
+            }
+        }
+        Ok(drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect())
+    })?
 }
 
 /// A parent beside one of the files, with another spec.

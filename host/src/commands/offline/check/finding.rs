@@ -144,6 +144,7 @@ pub(super) enum Tried {
     NotStored,
     Drawn,
     NotDrawn,
+    NotMade,
     Unsure,
 }
 
@@ -173,6 +174,7 @@ impl Tried {
             Self::NotStored => "parentsThatOtherVersionsRefuse",
             Self::Drawn => "specsDrawn",
             Self::NotDrawn => "specsDrawnInvalid",
+            Self::NotMade => "specsNotDrawn",
             Self::Unsure => "undecided",
         }
     }
@@ -188,6 +190,7 @@ impl Tried {
             Self::NotStored => "parents that another version of their kind refuses",
             Self::Drawn => "specs drawn from the schema",
             Self::NotDrawn => "specs drawn that the API server refuses",
+            Self::NotMade => "specs that could not be drawn, as no value is known for a field that is required",
             Self::Unsure => "disturbances that the API server does not let anybody undo",
         }
     }

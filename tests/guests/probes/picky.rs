@@ -1,0 +1,43 @@
+//! Its kind takes only specs that keep to a pattern, a format and a rule, and it does not bear all of them.
+
+use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    code: String,
+    address: String,
+}
+
+struct Picky;
+
+impl Reconciler for Picky {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        let spec = json!({
+            "type": "object",
+            "required": ["code", "address", "size"],
+            "properties": {
+                "code": {"type": "string", "pattern": "^[a-z]{2,4}-[0-9]+$", "maxLength": 8},
+                "address": {"type": "string", "format": "ipv4"},
+                "size": {"type": "integer", "minimum": 0, "maximum": 9},
+            },
+            "x-kubernetes-validations": [{"rule": "self.size % 2 == 0", "message": "size must be even"}],
+        });
+        gyre_guests::probe_with_version("Picky", |version| version["schema"] = gyre_guests::of_spec(&spec))
+            .child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        let (_, number) = parent.spec.code.split_once('-').expect("as its pattern says");
+        let _: std::net::Ipv4Addr = parent.spec.address.parse().expect("as its format says");
+        assert!(!number.starts_with('0'), "a number that begins with 0");
+        Response::new().apply(&config_map(&parent.metadata.name, json!({"number": number})))
+    }
+}
+
+gyre_sdk::export!(Picky);
