@@ -1,5 +1,6 @@
 //! What `gyre render` foretells of a live cluster is what a host then does there: for each golden case and each sample of the plugins.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,8 @@ struct Step {
     resource: String,
     /// Empty for events, which have names of their own.
     name: String,
+    /// The parent that it is done for, where that can be known.
+    parent: Option<String>,
     /// What is sent; none: it cannot be known, or is none.
     body: Option<Value>,
 }
@@ -23,58 +26,89 @@ struct Step {
 impl Step {
     /// Of the plan that `gyre render -o json` prints.
     fn foretold(step: &Value) -> Self {
-        let text = |field: &str| step[field].as_str().unwrap_or_default().to_owned();
-        let verb = text("verb");
-        // The body says so, where there is one.
-        let verb = if verb == "finalizers" { "update".to_owned() } else { verb };
-        let is_event = verb == "event";
-        Self {
-            resource: if is_event { "events".to_owned() } else { plural(&text("kind")) },
-            name: if is_event { String::new() } else { text("name") },
-            body: step.get("object").cloned().map(comparable),
-            verb,
-        }
+        let text = |field: &str| step[field].as_str().unwrap_or_default();
+        let is_refused = step.get("refusal").is_some();
+        let verb = match text("verb") {
+            "create" | "update" | "finalizers" if is_refused => "refused",
+            // The body says so, where there is one.
+            "finalizers" => "update",
+            verb => verb,
+        };
+        let resource = if verb == "event" { "events".to_owned() } else { plural(text("kind")) };
+        Self::new(verb, &resource, text("name"), step.get("object"))
     }
 
-    /// Of the audit log; none if nothing was changed, or it is the host's own business.
+    /// Of the audit log; none if nothing was to be changed, or it is the host's own business.
     fn done(event: &AuditEvent) -> Option<Self> {
-        if !event.is_write() || !event.succeeded() || event.uri.contains("dryRun=") || event.resource == "leases" {
+        if !event.is_write() || event.uri.contains("dryRun=") || event.resource == "leases" {
             return None;
         }
-        let is_event = event.resource == "events";
         let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {
-            _ if is_event => "event",
+            _ if event.resource == "events" => "event",
             ("delete", _, _) => "delete",
             (_, "status", _) => "status",
             (_, _, 201) => "create",
-            _ => "update",
+            _ if event.succeeded() => "update",
+            _ => "refused",
         };
-        Some(Self {
+        Some(Self::new(verb, &event.resource, &event.name, event.request_object.as_ref()))
+    }
+
+    fn new(verb: &str, resource: &str, name: &str, body: Option<&Value>) -> Self {
+        let body = body.filter(|_| verb != "delete").cloned().map(comparable);
+        let owner = |body: &Value| match verb {
+            "event" => body["regarding"]["name"].as_str().map(str::to_owned),
+            _ => body["metadata"]["ownerReferences"][0]["name"].as_str().or(Some(name)).map(str::to_owned),
+        };
+        Self {
             verb: verb.to_owned(),
-            resource: event.resource.clone(),
-            name: if is_event { String::new() } else { event.name.clone() },
-            body: event.request_object.clone().filter(|_| verb != "delete").map(comparable),
-        })
+            resource: resource.to_owned(),
+            name: if verb == "event" { String::new() } else { name.to_owned() },
+            parent: body.as_ref().and_then(owner),
+            body,
+        }
     }
 
     /// Without what not every audit log has.
-    fn without_body(&self) -> Self {
-        Self { body: None, ..self.clone() }
+    fn bare(&self) -> Self {
+        Self { parent: None, body: None, ..self.clone() }
     }
+
+    fn is_of(&self, other: &Self) -> bool {
+        (&self.resource, &self.name, &self.body) == (&other.resource, &other.name, &other.body)
+    }
+}
+
+/// Without attempts that were refused and made again: with success, or in vain.
+fn settled(steps: &[Step]) -> Vec<Step> {
+    let is_kept = |(index, step): &(usize, &Step)| {
+        let (earlier, later) = steps.split_at(*index);
+        let is_made_good = later.iter().any(|other| other.verb != "refused" && step.is_of(other));
+        step.verb != "refused" || !(is_made_good || earlier.contains(step))
+    };
+    steps.iter().enumerate().filter(is_kept).map(|(_, step)| step.clone()).collect()
+}
+
+/// By parent: several are worked on at once, so only what is done for one of them has an order.
+fn by_parent(steps: Vec<Step>) -> BTreeMap<Option<String>, Vec<Step>> {
+    let mut parents: BTreeMap<Option<String>, Vec<Step>> = BTreeMap::new();
+    for step in steps {
+        parents.entry(step.parent.clone()).or_default().push(step);
+    }
+    parents
 }
 
 fn plural(kind: &str) -> String {
     kind.to_lowercase() + "s"
 }
 
-/// Without what another moment or another process make different: when, which version of the parent was seen, and who says so.
+/// Without what another moment or another process make different: what time it is, which version of the parent was seen, and who says so.
 fn comparable(mut body: Value) -> Value {
     fn mask(value: &mut Value) {
         match value {
             Value::Object(fields) => {
                 for (name, field) in fields {
-                    let is_different = ["lastTransitionTime", "eventTime", "resourceVersion", "reportingInstance"];
-                    if is_different.contains(&name.as_str()) && field.is_string() {
+                    if ["resourceVersion", "reportingInstance"].contains(&name.as_str()) && field.is_string() {
                         *field = json!("another");
                     } else {
                         mask(field);
@@ -82,6 +116,7 @@ fn comparable(mut body: Value) -> Value {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(mask),
+            Value::String(text) if is_about_now(text) => *text = "now".to_owned(),
             _ => {}
         }
     }
@@ -92,6 +127,12 @@ fn comparable(mut body: Value) -> Value {
         body.as_object_mut().expect("an object").retain(|name, _| !name.starts_with("deprecated"));
     }
     body
+}
+
+/// Whether it is a time of this test's run, and not one that an object brought.
+fn is_about_now(text: &str) -> bool {
+    let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };
+    time.duration_since(jiff::Timestamp::now()).abs() < jiff::SignedDuration::from_hours(1)
 }
 
 /// Whether an object holds all that was sent; lists may have been filled up by the API server, item by item.
@@ -126,9 +167,10 @@ fn inputs(plugin: &str) -> Vec<Input> {
     assert!(!cases.is_empty(), "{plugin} has no case");
     let folders = cases.into_iter().chain([folder.join("samples")]);
     let input = |folder: PathBuf| {
-        assert!(!folder.join("time.txt").exists(), "{}: the API server's clock cannot be set", folder.display());
         let settings = std::fs::read_to_string(folder.join("settings.yaml")).ok();
-        let is_of_objects = |path: &PathBuf| !path.ends_with("expected.yaml") && !path.ends_with("settings.yaml");
+        // The time of a case is not used: the host's clock and the API server's cannot be set, so it is now for all.
+        let others = ["expected.yaml", "settings.yaml", "time.txt"];
+        let is_of_objects = |path: &PathBuf| !others.iter().any(|other| path.ends_with(other));
         Input {
             name: format!("{plugin}-{}", folder.file_name().unwrap().to_str().unwrap()),
             files: entries(&folder).into_iter().filter(is_of_objects).collect(),
@@ -154,15 +196,31 @@ impl Input {
                 let [kind, name] = ["kind", "name"].map(|field| owner[field].as_str().unwrap().to_owned());
                 owner["uid"] = cluster.get(namespace, &kind, &name).expect("an owner")["metadata"]["uid"].clone();
             }
-            let status = object.as_object_mut().unwrap().remove("status");
+            let fields = object.as_object_mut().unwrap();
+            let status = fields.remove("status");
+            let uid = fields["metadata"].as_object_mut().unwrap().remove("uid");
             let file = tempfile::NamedTempFile::new_in(cluster.plane.folder()).expect("a file");
             std::fs::write(file.path(), object.to_string()).expect("written");
-            let path = file.path().display().to_string();
-            cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-n", namespace, "-f", &path]);
+            // Nobody stands for the values of what is created so: they may be taken over.
+            cluster.kubectl(&["create", "-n", namespace, "-f", &file.path().display().to_string()]);
             if let Some(status) = status {
                 let [kind, name] = [&object["kind"], &object["metadata"]["name"]].map(|text| text.as_str().unwrap());
-                cluster.patch_status(namespace, kind, name, &status);
+                let live = cluster.get(namespace, kind, name).expect("an object")["metadata"]["uid"].clone();
+                // A status may tell of the object itself.
+                let mut status = status.to_string();
+                if let (Some(uid), Some(live)) = (uid.as_ref().and_then(Value::as_str), live.as_str()) {
+                    status = status.replace(uid, live);
+                }
+                cluster.patch_status(namespace, kind, name, &serde_json::from_str(&status).expect("JSON"));
             }
+        }
+    }
+
+    /// Takes away what is in no namespace, for the next input.
+    fn clean(&self, cluster: &Cluster, namespace: &str) {
+        for file in &self.files {
+            let file = file.display().to_string();
+            cluster.kubectl(&["delete", "--wait=false", "--ignore-not-found", "-n", namespace, "-f", &file]);
         }
     }
 }
@@ -175,13 +233,20 @@ fn render(plugin: &str, arguments: &[String]) -> Value {
 }
 
 fn plan(rendered: &Value) -> Vec<Step> {
-    let steps = rendered["plan"].as_array().expect("a plan");
-    assert!(steps.iter().all(|step| step.get("refusal").is_none()), "{rendered}");
-    steps.iter().map(Step::foretold).collect()
+    rendered["plan"].as_array().expect("a plan").iter().map(Step::foretold).collect()
 }
 
 fn written(cluster: &Cluster, since: Mark) -> Vec<Step> {
-    cluster.requests(since).iter().filter_map(Step::done).collect()
+    settled(&cluster.requests(since).iter().filter_map(Step::done).collect::<Vec<_>>())
+}
+
+/// What events say, and about whom.
+fn news(events: &[Value], about: &str, note: &str) -> Vec<[String; 4]> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let news = |event: &Value| [text(&event[about]["name"]), text(&event["type"]), text(&event["reason"]), text(&event[note])];
+    let mut news: Vec<[String; 4]> = events.iter().map(news).collect();
+    news.sort();
+    news
 }
 
 /// Has `gyre render` foretell what a host does to the objects, and has a host do it. Returns how many writes were compared.
@@ -208,7 +273,7 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     of_cluster.extend(["--from-cluster", "--kubeconfig", &kubeconfig].map(str::to_owned));
     let rendered = render(plugin, &of_cluster);
     let foretold = plan(&rendered);
-    let bare = |steps: &[Step]| steps.iter().map(Step::without_body).collect::<Vec<_>>();
+    let bare = |steps: &[Step]| steps.iter().map(Step::bare).collect::<Vec<_>>();
     assert_eq!(bare(&foretold), bare(&of_files), "{name}: of files, and of a cluster that holds them");
 
     let mark = cluster.audit_mark().expect("an audit log");
@@ -218,12 +283,22 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
         (written(cluster, mark).len() >= foretold.len()).then_some(())
     });
     cluster.settled(&host);
-    let done = written(cluster, mark);
-    if cluster.plane.has_bodies() {
-        assert_eq!(done, foretold, "{name}");
-    } else {
-        assert_eq!(done, bare(&foretold), "{name}");
+    let mut done = written(cluster, mark);
+    let mut expected = foretold.clone();
+    if !cluster.plane.has_bodies() {
+        for step in &mut done {
+            step.parent = foretold.iter().find(|other| other.bare() == *step).and_then(|other| other.parent.clone());
+        }
+        expected.iter_mut().for_each(|step| step.body = None);
+        // Which is about whom is known below.
+        let events = done.iter_mut().chain(&mut expected).filter(|step| step.verb == "event");
+        events.for_each(|step| step.parent = None);
     }
+    assert_eq!(by_parent(done), by_parent(expected), "{name}");
+    let told: Vec<Value> = rendered["plan"].as_array().unwrap().iter().map(|step| step["object"].clone()).collect();
+    let told: Vec<Value> = told.into_iter().filter(|object| object["kind"] == "Event").collect();
+    let events = cluster.list(&namespace, "events");
+    assert_eq!(news(&events, "involvedObject", "message"), news(&told, "regarding", "note"), "{name}");
     // What came of it is what is printed, too.
     for parent in rendered["parents"].as_array().unwrap() {
         let [kind, name] = [&parent["kind"], &parent["metadata"]["name"]].map(|text| text.as_str().unwrap());
@@ -236,6 +311,8 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
         let live = cluster.get(&namespace, kind, name).expect("a child");
         assert!(holds(&live, child), "{name}: {live:#} does not hold {child:#}");
     }
+    drop(host);
+    input.clean(cluster, &namespace);
     foretold.len()
 }
 
