@@ -16,6 +16,7 @@ mod diff;
 mod echo;
 mod failures;
 mod finalize;
+mod foretelling;
 mod foretold;
 mod gateway;
 mod harness;

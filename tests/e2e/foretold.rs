@@ -11,12 +11,14 @@ use crate::harness::{Cluster, GYRE, SHIPPED};
 
 /// One thing that a host does, or did.
 #[derive(Clone, Debug, PartialEq)]
-struct Step {
-    verb: String,
+pub(crate) struct Step {
+    /// As of a plan, or "refused": it was tried to create or change the object.
+    pub(crate) verb: String,
     /// The plural of the kind, as the audit log has it.
-    resource: String,
+    pub(crate) resource: String,
+    pub(crate) namespace: String,
     /// Empty for events, which have names of their own.
-    name: String,
+    pub(crate) name: String,
     /// The parent that it is done for, where that can be known.
     parent: Option<String>,
     /// What is sent; none: it cannot be known, or is none.
@@ -25,7 +27,7 @@ struct Step {
 
 impl Step {
     /// Of the plan that `gyre render -o json` prints.
-    fn foretold(step: &Value) -> Self {
+    pub(crate) fn foretold(step: &Value) -> Self {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
         let is_refused = step.get("refusal").is_some();
         let verb = match text("verb") {
@@ -35,11 +37,11 @@ impl Step {
             verb => verb,
         };
         let resource = if verb == "event" { "events".to_owned() } else { plural(text("kind")) };
-        Self::new(verb, &resource, text("name"), step.get("object"))
+        Self::new(verb, &resource, [text("namespace"), text("name")], step.get("object"))
     }
 
     /// Of the audit log; none if nothing was to be changed, or it is the host's own business.
-    fn done(event: &AuditEvent) -> Option<Self> {
+    pub(crate) fn done(event: &AuditEvent) -> Option<Self> {
         if !event.is_write() || event.uri.contains("dryRun=") || event.resource == "leases" {
             return None;
         }
@@ -51,10 +53,10 @@ impl Step {
             _ if event.succeeded() => "update",
             _ => "refused",
         };
-        Some(Self::new(verb, &event.resource, &event.name, event.request_object.as_ref()))
+        Some(Self::new(verb, &event.resource, [&event.namespace, &event.name], event.request_object.as_ref()))
     }
 
-    fn new(verb: &str, resource: &str, name: &str, body: Option<&Value>) -> Self {
+    fn new(verb: &str, resource: &str, [namespace, name]: [&str; 2], body: Option<&Value>) -> Self {
         let body = body.filter(|_| verb != "delete").cloned().map(comparable);
         let owner = |body: &Value| match verb {
             "event" => body["regarding"]["name"].as_str().map(str::to_owned),
@@ -63,15 +65,16 @@ impl Step {
         Self {
             verb: verb.to_owned(),
             resource: resource.to_owned(),
+            namespace: namespace.to_owned(),
             name: if verb == "event" { String::new() } else { name.to_owned() },
             parent: body.as_ref().and_then(owner),
             body,
         }
     }
 
-    /// Without what not every audit log has.
+    /// Without what not every audit log has, and what depends on where it is.
     fn bare(&self) -> Self {
-        Self { parent: None, body: None, ..self.clone() }
+        Self { namespace: String::new(), parent: None, body: None, ..self.clone() }
     }
 
     fn is_of(&self, other: &Self) -> bool {
@@ -287,7 +290,7 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     let mut expected = foretold.clone();
     if !cluster.plane.has_bodies() {
         for step in &mut done {
-            step.parent = foretold.iter().find(|other| other.bare() == *step).and_then(|other| other.parent.clone());
+            step.parent = foretold.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.parent.clone());
         }
         expected.iter_mut().for_each(|step| step.body = None);
         // Which is about whom is known below.

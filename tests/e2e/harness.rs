@@ -4,12 +4,13 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::{Value, json};
 
+use crate::foretelling::Foretelling;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
 
@@ -35,6 +36,10 @@ pub(crate) struct Cluster {
     kubeconfig: PathBuf,
     /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
     home: String,
+    /// How many of its hosts are alive, and this.
+    hosts: Arc<()>,
+    /// Of another user, so that tests that count requests count those of hosts alone.
+    foretelling: PathBuf,
 }
 
 impl Cluster {
@@ -60,7 +65,8 @@ impl Cluster {
 
     fn on(plane: Plane, test: &str, home: String) -> Self {
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
-        Self { plane, test: test.to_owned(), kubeconfig, home }
+        let foretelling = plane.kubeconfig_for_user(&format!("gyre-render-{test}")).expect("a user");
+        Self { plane, test: test.to_owned(), kubeconfig, home, hosts: Arc::default(), foretelling }
     }
 
     /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute
@@ -131,9 +137,11 @@ impl Cluster {
         if !arguments.contains(&"--home-namespace") {
             command.args(["--home-namespace", &self.home]);
         }
+        let foretelling = self.foretelling(plugins, namespaces, arguments);
         let log = self.plane.folder().join(format!("host-{}-{number}.log", self.test));
         let process = Guarded::spawn("gyre", &command, &log, Duration::from_secs(40)).expect("gyre starts");
-        let mut host = Host { process, log, address: String::new() };
+        let alive = Arc::clone(&self.hosts);
+        let mut host = Host { process, log, address: String::new(), foretelling, _alive: alive };
         host.address = self.eventually("the host's address", || {
             let log = std::fs::read_to_string(&host.log).unwrap_or_default();
             // In text or in JSON.
@@ -143,6 +151,17 @@ impl Cluster {
             rest.contains(char::is_whitespace).then_some(address)
         });
         host
+    }
+
+    /// What a host will do that is about to start, unless another one is doing it.
+    fn foretelling(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Foretelling> {
+        if Arc::strong_count(&self.hosts) > 1 {
+            return None;
+        }
+        let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
+        let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
+        let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
+        Foretelling::of(self.plane, &self.test, &self.foretelling, &arguments)
     }
 
     /// Runs kubectl as the administrator; it must succeed.
@@ -360,6 +379,9 @@ pub(crate) struct Host {
     log: PathBuf,
     /// Where it listens.
     pub(crate) address: String,
+    /// Goes after the process, which has done by then what it ever does.
+    pub(crate) foretelling: Option<Foretelling>,
+    _alive: Arc<()>,
 }
 
 impl Host {

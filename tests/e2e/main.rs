@@ -20,6 +20,7 @@ mod echo;
 mod election;
 mod failures;
 mod finalize;
+mod foretelling;
 mod foretold;
 mod gateway;
 mod harness;

@@ -37,6 +37,7 @@ impl Server {
 }
 
 /// A running cluster.
+#[derive(Clone, Copy)]
 pub(crate) enum Plane {
     /// See [`Server::ControlPlane`].
     Real(&'static ControlPlane),
