@@ -41,6 +41,7 @@ pub(crate) use self::problem::Place;
 pub use self::problem::{Problem, Problems};
 use self::process::Setting;
 pub(crate) use self::process::{HostArguments, with_defaults};
+pub use self::settings::accept as accept_settings;
 use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;

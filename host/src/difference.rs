@@ -12,21 +12,26 @@ use crate::replay::diff::unified;
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Verb {
+pub enum Verb {
+    /// It is created.
     Create,
+    /// It is changed.
     Update,
+    /// It is deleted.
     Delete,
     /// The status of a parent.
     Status,
     /// A parent gets the plugin's finalizer, or loses it.
     Finalizers,
+    /// It is told of.
     Event,
     /// The plugin does not answer about a parent.
     Fail,
 }
 
 impl Verb {
-    pub(crate) const fn name(self) -> &'static str {
+    /// As the plan has it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Update => "update",
@@ -42,16 +47,22 @@ impl Verb {
 /// Names an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Subject {
-    pub(crate) api_version: String,
-    pub(crate) kind: String,
+pub struct Subject {
+    /// E.g. `batch/v1`.
+    pub api_version: String,
+    /// E.g. `Job`.
+    pub kind: String,
+    /// None: it is cluster-scoped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) namespace: Option<String>,
-    pub(crate) name: String,
+    /// Its name.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
 }
 
 impl Subject {
-    pub(crate) fn of(object: &Value) -> Self {
+    /// Of an object; empty where it does not say.
+    pub fn of(object: &Value) -> Self {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         Self {
             api_version: text("/apiVersion").unwrap_or_default(),
@@ -244,7 +255,7 @@ pub(crate) fn without_bookkeeping(mut object: Value) -> Value {
 /// # Errors
 ///
 /// When it cannot be written so.
-pub(crate) fn to_yaml(value: &Value) -> anyhow::Result<String> {
+pub fn to_yaml(value: &Value) -> anyhow::Result<String> {
     let mut text = serde_saphyr::to_string(value).context("cannot write YAML")?;
     if !text.ends_with('\n') {
         text.push('\n');

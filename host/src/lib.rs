@@ -22,6 +22,7 @@
 //! | [`leadership`] | whether this host may write |
 //! | [`admin`], [`health`], [`telemetry`] | what people and probes see |
 //! | [`record`], [`replay`] | calls, kept and made again |
+//! | [`scene`] | a cluster in memory with a host that works on it, for tests of plugins |
 //! | `shadow`, `difference` | another version beside a mount's, and what would change |
 //! | [`cli`], `commands`, [`clock`] | how it is started, the commands for plugin authors, and the time |
 //!
@@ -45,6 +46,7 @@ pub mod program;
 mod reconcile;
 pub mod record;
 pub mod replay;
+pub mod scene;
 mod shadow;
 pub mod telemetry;
 pub mod work;

@@ -1,6 +1,8 @@
 //! What a plugin may look at.
 
 use std::fmt;
+#[cfg(not(target_family = "wasm"))]
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
@@ -10,7 +12,7 @@ use crate::component::reads;
 use crate::json;
 use crate::kind::Kind;
 #[cfg(not(target_family = "wasm"))]
-use crate::testing::Reads;
+use crate::testing::hosted::Host;
 
 /// What a plugin may look at. Answers come from synced caches, never from live calls; every one is recorded, and a change to
 /// anything that was read (also that something was absent) calls the plugin again.
@@ -20,7 +22,7 @@ use crate::testing::Reads;
 #[derive(Debug)]
 pub struct Cluster {
     #[cfg(not(target_family = "wasm"))]
-    pub(crate) reads: Reads,
+    pub(crate) reads: Rc<dyn Host>,
 }
 
 impl Cluster {
@@ -83,8 +85,8 @@ impl Cluster {
     }
 
     #[cfg(not(target_family = "wasm"))]
-    fn reads(&self) -> &Reads {
-        &self.reads
+    fn reads(&self) -> &dyn Host {
+        &*self.reads
     }
 }
 

@@ -7,11 +7,14 @@
 //!
 //! What a plugin may read here is what the host would let it: its children, and kinds that its manifest declares.
 
+#[doc(hidden)]
+pub mod hosted;
 mod reads;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::rc::Rc;
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -22,7 +25,7 @@ use crate::log::Level;
 use crate::reconciler::Reconciler;
 use crate::response::{Child, Condition, Failure, Response, Teardown};
 
-pub(crate) use reads::Reads;
+use reads::Reads;
 
 /// A made-up cluster for a plugin to read from.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +109,7 @@ impl<R: Reconciler> Native<R> {
     /// Prepares calls for this parent.
     pub fn new(parent: &Value, cluster: &Cluster) -> Self {
         let reads = Reads::new(cluster, R::manifest(), parent);
-        Self { cluster: crate::Cluster { reads }, reconciler: PhantomData }
+        Self { cluster: crate::Cluster { reads: Rc::new(reads) }, reconciler: PhantomData }
     }
 
     /// Calls [`Reconciler::reconcile`].
@@ -189,6 +192,13 @@ pub fn take_log() -> Vec<LogLine> {
 }
 
 pub(crate) fn write_log(level: Level, message: &str, fields: &[(&str, &str)]) {
+    match hosted::host() {
+        Some(host) => host.log(level, message, fields),
+        None => keep_log(level, message, fields),
+    }
+}
+
+fn keep_log(level: Level, message: &str, fields: &[(&str, &str)]) {
     let fields = fields.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     LOG.with_borrow_mut(|log| log.push(LogLine { level, message: message.to_owned(), fields }));
 }

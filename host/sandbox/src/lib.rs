@@ -19,6 +19,7 @@
 //! | `sandbox`, `engine` | what all plugins share: wasmtime's engine with its settings, the linker |
 //! | `load`, `cache` | from bytes to a plugin, and compiled code on disk |
 //! | `plugin`, `idle` | calls, and instances that are reused where a mount allows it |
+//! | [`native`] | plugins as native code, in tests: the same calls without WebAssembly |
 //! | `gate` | how many calls run at a time, and the thread that keeps deadlines |
 //! | `state`, `limiter`, `console`, `random` | what belongs to one call: memory, log, clock, random numbers |
 //! | `wit` | one module per version of the contract, which alone knows its types |
@@ -43,6 +44,7 @@ mod json;
 mod limiter;
 mod limits;
 pub mod load;
+pub mod native;
 mod plugin;
 mod random;
 mod sandbox;

@@ -11,12 +11,14 @@ use crate::call::{self, Call, Input, Start, Usage};
 use crate::digest::Digest;
 use crate::idle::Warm;
 use crate::limits::{Limits, Reuse};
+use crate::load;
+use crate::native::{self, Native};
 use crate::sandbox::{Shared, TICK};
 use crate::settings;
 use crate::state::{Access, State};
 use crate::verdict::{self, Phase};
 use crate::wasi;
-use crate::wit::latest::{self, Instance, Prepared};
+use crate::wit::latest::{self, Instance, Prepared, types};
 use crate::world::{Nothing, World};
 
 /// How much larger than the answer itself the host's copy of it may be while it is read. Many small children weigh more
@@ -30,6 +32,8 @@ pub enum CodeSource {
     Compiled,
     /// An earlier compilation was found on disk.
     Cache,
+    /// It is that of the process itself.
+    Native,
 }
 
 /// How a plugin's machine code was come by.
@@ -41,25 +45,48 @@ pub struct CompileReport {
     pub duration: Duration,
 }
 
-/// A component that is compiled, linked and has described itself. Cheap to clone; calls may run at the same time.
+/// A component that is compiled, linked and has described itself; or, in tests, native code that has. Cheap to clone; calls may run at the
+/// same time.
 #[derive(Clone)]
 pub struct Plugin(Arc<Inner>);
 
 struct Inner {
-    linked: Linked,
+    code: Code,
     manifest: Arc<Manifest>,
     imports: Vec<String>,
     compile: CompileReport,
 }
 
+/// What is called.
+enum Code {
+    Component(Linked),
+    Native(native::Code),
+}
+
 impl Plugin {
     pub(crate) fn new(linked: Linked, manifest: Manifest, imports: Vec<String>, compile: CompileReport) -> Self {
-        Self(Arc::new(Inner { linked, manifest: Arc::new(manifest), imports, compile }))
+        let code = Code::Component(linked);
+        Self(Arc::new(Inner { code, manifest: Arc::new(manifest), imports, compile }))
+    }
+
+    /// Native code as a plugin, for tests. Its digest is that of `identity`, which tells it from other versions.
+    ///
+    /// # Errors
+    /// When it does not describe itself as a plugin has to.
+    pub fn native(identity: &str, native: impl Native) -> Result<Self, load::Error> {
+        let started = Instant::now();
+        let code = native::Code::new(identity, native);
+        let manifest = Arc::new(code.describe()?);
+        let compile = CompileReport { source: CodeSource::Native, duration: started.elapsed() };
+        Ok(Self(Arc::new(Inner { code: Code::Native(code), manifest, imports: Vec::new(), compile })))
     }
 
     /// What identifies it.
     pub fn digest(&self) -> &Digest {
-        &self.0.linked.digest
+        match &self.0.code {
+            Code::Component(linked) => &linked.digest,
+            Code::Native(code) => &code.digest,
+        }
     }
 
     /// What it says of itself; valid.
@@ -72,7 +99,7 @@ impl Plugin {
         latest::VERSION
     }
 
-    /// The interfaces that it imports, by name and version, in order: what it can touch.
+    /// The interfaces that it imports, by name and version, in order: what it can touch. None of native code.
     pub fn imports(&self) -> &[String] {
         &self.0.imports
     }
@@ -84,7 +111,10 @@ impl Plugin {
 
     /// How many instances of it wait to serve again.
     pub fn idle_instances(&self) -> usize {
-        self.0.linked.shared.idle.count(self.0.linked.id)
+        match &self.0.code {
+            Code::Component(linked) => linked.shared.idle.count(linked.id),
+            Code::Native(_) => 0,
+        }
     }
 
     /// Asks the plugin whether these settings, as JSON, are right. It checks beyond the manifest's schema, which is the
@@ -93,9 +123,14 @@ impl Plugin {
     /// # Errors
     /// What the plugin has against them, or why it gave no answer.
     pub fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<(), settings::Error> {
-        let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
-        let outcome = self.0.linked.run(context, limits, |instance, store| instance.validate_settings(store, settings));
-        match outcome.result {
+        let result = match &self.0.code {
+            Code::Component(linked) => {
+                let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
+                linked.run(context, limits, |instance, store| instance.validate_settings(store, settings)).result
+            }
+            Code::Native(code) => code.validate_settings(settings, limits),
+        };
+        match result {
             Ok(Ok(())) => Ok(()),
             Ok(Err(message)) => Err(settings::Error::Rejected(message)),
             Err(error) => Err(settings::Error::Call(error)),
@@ -110,29 +145,39 @@ impl Plugin {
     /// The result depends on nothing but `input`, `limits` and what `world` answered, unless instances are reused and the
     /// plugin keeps state.
     pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
-        self.call(input, limits, world, |instance, store, limits| {
-            instance.reconcile(store, input.parent, input.settings, limits)
-        })
+        let Input { parent, settings, .. } = *input;
+        let context = self.context(input, world);
+        let outcome = match &self.0.code {
+            Code::Component(linked) => {
+                linked.run(context, limits, |instance, store| instance.reconcile(store, parent, settings, limits))
+            }
+            Code::Native(code) => {
+                let request = types::Request { parent, settings };
+                code.run(context, limits, |native, imports| native.reconcile(request, imports), latest::reconciled)
+            }
+        };
+        outcome.into_call()
     }
 
     /// What should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
     pub fn finalize(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
-        self.call(input, limits, world, |instance, store, limits| {
-            instance.finalize(store, input.parent, input.settings, limits)
-        })
+        let Input { parent, settings, .. } = *input;
+        let context = self.context(input, world);
+        let outcome = match &self.0.code {
+            Code::Component(linked) => {
+                linked.run(context, limits, |instance, store| instance.finalize(store, parent, settings, limits))
+            }
+            Code::Native(code) => {
+                let request = types::Request { parent, settings };
+                code.run(context, limits, |native, imports| native.finalize(request, imports), latest::finalized)
+            }
+        };
+        outcome.into_call()
     }
 
-    fn call<T>(
-        &self,
-        input: &Input<'_>,
-        limits: &Limits,
-        world: Box<dyn World>,
-        ask: impl FnOnce(&Instance, &mut Store<State>, &Limits) -> wasmtime::Result<T>,
-    ) -> Call<T> {
+    fn context<'a>(&self, input: &Input<'a>, world: Box<dyn World>) -> Context<'a> {
         let access = Access::Open { world, manifest: Arc::clone(&self.0.manifest) };
-        let context = Context { seed: input.seed, now: input.now, access };
-        let outcome = self.0.linked.run(context, limits, |instance, store| ask(instance, store, limits));
-        Call { result: outcome.result, usage: outcome.usage, world: outcome.world.unwrap_or_else(|| Box::new(Nothing)) }
+        Context { seed: input.seed, now: input.now, access }
     }
 }
 
@@ -148,6 +193,12 @@ pub(crate) struct Outcome<T> {
     pub(crate) result: Result<T, call::Error>,
     pub(crate) usage: Usage,
     pub(crate) world: Option<Box<dyn World>>,
+}
+
+impl<T> Outcome<T> {
+    fn into_call(self) -> Call<T> {
+        Call { result: self.result, usage: self.usage, world: self.world.unwrap_or_else(|| Box::new(Nothing)) }
+    }
 }
 
 /// A component that is compiled and linked, but has not said yet what it is.

@@ -7,7 +7,8 @@ mod cluster;
 mod manifests;
 mod show;
 
-pub(crate) use manifests::{documents, is_manifest, manifests_in, read};
+pub use manifests::read;
+pub(crate) use manifests::{documents, is_manifest, manifests_in};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -69,6 +69,7 @@ fn source(plugin: &Plugin) -> &'static str {
     match plugin.compile().source {
         CodeSource::Compiled => "compiled",
         CodeSource::Cache => "from the code cache",
+        CodeSource::Native => "native",
     }
 }
 

@@ -9,16 +9,16 @@
 //! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
 //! `check` alone has more than that happen: it is somebody else who disturbs the world, and has garbage collected when a parent goes.
 
-mod cases;
-mod check;
+pub(crate) mod cases;
+pub(crate) mod check;
 mod diff;
 mod foretold;
 mod journal;
 mod live;
 mod parallel;
-mod plan;
-mod render;
-mod scene;
+pub(crate) mod plan;
+pub(crate) mod render;
+pub(crate) mod scene;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
 pub(crate) use check::{CheckArguments, check, check_examples};

@@ -7,6 +7,7 @@ use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
 use super::bounded;
+use super::node::{Document, Source};
 use super::problem::{Place, Problems, list, nearest};
 use super::spec::Settings;
 use crate::cluster::kinds::error_chain;
@@ -15,6 +16,25 @@ use crate::cluster::kinds::error_chain;
 const MOST_ERRORS: usize = 20;
 /// An error may quote the value, and a value can be anything.
 const LONGEST_MESSAGE: usize = 300;
+
+/// Settings that are at hand, checked as those of a mount are.
+///
+/// # Errors
+///
+/// All that is wrong with them.
+pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Value, Problems> {
+    let mut problems = Problems::default();
+    let source = Source::Flag("the settings".into());
+    let settings = match Document::parse(source, &settings.to_string()) {
+        Ok(Document { source, root }) => Some(Settings { source, node: root, path: String::new() }),
+        Err(problem) => {
+            problems.0.push(problem);
+            None
+        }
+    };
+    let json = check(plugin, settings.as_ref(), &Place::whole(&"the settings".into()), limits, &mut problems);
+    if problems.0.is_empty() { Ok(json) } else { Err(problems) }
+}
 
 /// Checks a mount's settings; without any they are `{}`, and the `mount` is to blame.
 pub(crate) fn check(

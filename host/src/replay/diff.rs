@@ -6,7 +6,7 @@ use similar::TextDiff;
 const CONTEXT: usize = 3;
 
 /// The hunks, or nothing if the texts are the same.
-pub(crate) fn unified(before: &str, after: &str) -> String {
+pub fn unified(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().context_radius(CONTEXT).missing_newline_hint(false).to_string()
 }
 

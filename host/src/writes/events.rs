@@ -23,6 +23,8 @@ const NOTE_LIMIT: usize = 1024;
 const REASON_LIMIT: usize = 128;
 /// An Event's name is that of its object and a time in hexadecimal; both together are at most 253 bytes.
 const NAME_LIMIT: usize = 253 - 1 - 32;
+/// So many names are tried for one.
+const NAMES: u32 = 3;
 
 /// The events that are news: all of them if the reconcile changed something, else those that did not hold last time. What held
 /// last time is not known after a restart; then nothing is news, so that a restart writes nothing.
@@ -58,6 +60,27 @@ impl Recorder {
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
     pub(crate) async fn publish(&self, client: &Client, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
+        let mut result = Ok(());
+        // Others make names of the same object and time.
+        for _ in 0..NAMES {
+            result = self.publish_once(client, plugin, kind, parent, event).await;
+            if !matches!(&result, Err(kube::Error::Api(status)) if status.is_already_exists()) {
+                break;
+            }
+        }
+        if let Err(error) = result {
+            warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
+        }
+    }
+
+    async fn publish_once(
+        &self,
+        client: &Client,
+        plugin: &str,
+        kind: &GroupVersionKind,
+        parent: &Object,
+        event: &Event,
+    ) -> Result<(), kube::Error> {
         // Events of cluster-scoped objects live in the namespace "default", by convention.
         let namespace = parent.namespace().unwrap_or("default");
         let now = self.clock.now();
@@ -82,13 +105,7 @@ impl Recorder {
                 "resourceVersion": parent.resource_version().to_string(),
             },
         });
-        let result = match serde_json::from_value(body) {
-            Ok(body) => create(client, namespace, &body).await,
-            Err(error) => Err(kube::Error::SerdeError(error)),
-        };
-        if let Err(error) = result {
-            warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
-        }
+        create(client, namespace, &serde_json::from_value(body).map_err(kube::Error::SerdeError)?).await
     }
 }
 

@@ -7,8 +7,10 @@ use gyre_core::selector::Selector;
 use serde_json::Value;
 
 use super::Cluster;
+use super::hosted::Host;
 use crate::cluster::Error;
 use crate::kind::Kind;
+use crate::log::Level;
 use crate::manifest::{Manifest, ReadKind};
 
 /// What [`crate::Cluster`] reads from in native tests.
@@ -43,49 +45,9 @@ impl Reads {
         }
     }
 
-    #[expect(clippy::panic, reason = "a test should fail at an answer that depends on the clock unawares")]
-    pub(crate) fn now(&self) -> SystemTime {
-        match self.cluster.now {
-            Some(now) => now,
-            None => panic!("the plugin read the clock, and the test did not set it with testing::Cluster::at"),
-        }
-    }
-
-    pub(crate) fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
-        if !self.manifest.children.iter().any(|child| child.kind == kind) {
-            return Err(Error::NotDeclared(kind));
-        }
-        self.check_served_and_granted(kind)?;
-        Ok(self.of_kind(kind).filter(|stored| self.owns(stored)).map(|stored| stored.json.clone()).collect())
-    }
-
-    pub(crate) fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let read = self.declared(kind)?;
-        let namespace = namespace.or(self.parent_namespace.as_deref());
-        if read.namespace.is_some() && read.namespace.as_deref() != namespace {
-            return Err(Error::NotGranted(kind));
-        }
-        let mut visible = self.visible(read)?;
-        // A cluster-scoped object is found whatever the namespace.
-        let is_meant =
-            |stored: &&Stored| stored.name == name && (stored.namespace.is_none() || stored.namespace.as_deref() == namespace);
-        Ok(visible.find(is_meant).map(|stored| stored.read(read)))
-    }
-
-    pub(crate) fn list(&self, kind: Kind, namespace: Option<&str>, selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
-        let read = self.declared(kind)?;
-        if namespace.is_some() && read.namespace.is_some() && read.namespace.as_deref() != namespace {
-            return Err(Error::NotGranted(kind));
-        }
-        let selector = parse_selector(selector)?;
-        let visible = self.visible(read)?.filter(|stored| namespace.is_none() || stored.namespace.as_deref() == namespace);
-        Ok(visible.filter(|stored| stored.matches(&selector)).map(|stored| stored.read(read)).collect())
-    }
-
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Stored> {
         self.objects.iter().filter(move |stored| stored.is(kind))
     }
-
     fn declared(&self, kind: Kind) -> Result<&ReadKind, Error> {
         let read = self.manifest.reads.iter().find(|read| read.kind == kind).ok_or(Error::NotDeclared(kind))?;
         self.check_served_and_granted(kind)?;
@@ -123,6 +85,51 @@ impl Reads {
                 labels.and_then(|labels| labels.get(OWNER_UID_LABEL)?.as_str()) == Some(uid)
             }
         }
+    }
+}
+
+impl Host for Reads {
+    fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
+        if !self.manifest.children.iter().any(|child| child.kind == kind) {
+            return Err(Error::NotDeclared(kind));
+        }
+        self.check_served_and_granted(kind)?;
+        Ok(self.of_kind(kind).filter(|stored| self.owns(stored)).map(|stored| stored.json.clone()).collect())
+    }
+
+    fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let read = self.declared(kind)?;
+        let namespace = namespace.or(self.parent_namespace.as_deref());
+        if read.namespace.is_some() && read.namespace.as_deref() != namespace {
+            return Err(Error::NotGranted(kind));
+        }
+        let mut visible = self.visible(read)?;
+        // A cluster-scoped object is found whatever the namespace.
+        let is_meant =
+            |stored: &&Stored| stored.name == name && (stored.namespace.is_none() || stored.namespace.as_deref() == namespace);
+        Ok(visible.find(is_meant).map(|stored| stored.read(read)))
+    }
+
+    fn list(&self, kind: Kind, namespace: Option<&str>, selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
+        let read = self.declared(kind)?;
+        if namespace.is_some() && read.namespace.is_some() && read.namespace.as_deref() != namespace {
+            return Err(Error::NotGranted(kind));
+        }
+        let selector = parse_selector(selector)?;
+        let visible = self.visible(read)?.filter(|stored| namespace.is_none() || stored.namespace.as_deref() == namespace);
+        Ok(visible.filter(|stored| stored.matches(&selector)).map(|stored| stored.read(read)).collect())
+    }
+
+    #[expect(clippy::panic, reason = "a test should fail at an answer that depends on the clock unawares")]
+    fn now(&self) -> SystemTime {
+        match self.cluster.now {
+            Some(now) => now,
+            None => panic!("the plugin read the clock, and the test did not set it with testing::Cluster::at"),
+        }
+    }
+
+    fn log(&self, level: Level, message: &str, fields: &[(&str, &str)]) {
+        super::keep_log(level, message, fields);
     }
 }
 

@@ -6,7 +6,8 @@ use gyre_core::{manifest as core_manifest, object as core_object, response as co
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Store, StoreContextMut};
 
-use self::bindings::gyre::plugin::{cluster, log, types};
+pub use self::bindings::gyre::plugin::types;
+use self::bindings::gyre::plugin::{cluster, log};
 use self::bindings::{Plugin, PluginPre};
 use super::answer::Answer;
 use crate::call::Error;
@@ -14,6 +15,7 @@ use crate::limits::Limits;
 use crate::state::{Read, State};
 use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
+#[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/v0.1.0",
@@ -57,7 +59,7 @@ impl Instance {
     /// Calls `describe`.
     pub(crate) fn describe(&self, store: &mut Store<State>, limits: &Limits) -> wasmtime::Result<core_manifest::Manifest> {
         let raw = self.0.gyre_plugin_reconciler().call_describe(store)?;
-        Ok(manifest(&mut Answer::manifest(limits), raw)?)
+        Ok(manifest(raw, limits)?)
     }
 
     /// Calls `validate-settings`.
@@ -74,16 +76,7 @@ impl Instance {
         limits: &Limits,
     ) -> wasmtime::Result<core_response::Response> {
         let raw = self.0.gyre_plugin_reconciler().call_reconcile(&mut *store, types::Request { parent, settings })?;
-        let mut answer = Answer::new(limits);
-        let read = match raw {
-            Ok(raw) => {
-                store.data_mut().answered(&texts(&raw));
-                response(&mut answer, raw, limits)
-            }
-            Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
-        };
-        store.data_mut().output_bytes = answer.bytes;
-        Ok(read?)
+        Ok(reconciled(store.data_mut(), raw, limits)?)
     }
 
     /// Calls `finalize`.
@@ -95,17 +88,39 @@ impl Instance {
         limits: &Limits,
     ) -> wasmtime::Result<core_response::Teardown> {
         let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
-        let mut answer = Answer::new(limits);
-        let read = match raw {
-            Ok(raw) => {
-                store.data_mut().answered(&texts(&raw.response));
-                response(&mut answer, raw.response, limits).map(|response| core_response::Teardown { response, done: raw.done })
-            }
-            Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
-        };
-        store.data_mut().output_bytes = answer.bytes;
-        Ok(read?)
+        Ok(finalized(store.data_mut(), raw, limits)?)
     }
+}
+
+/// Reads what `reconcile` answered, whoever did.
+pub(crate) fn reconciled(
+    state: &mut State,
+    raw: Result<types::Response, types::Failure>,
+    limits: &Limits,
+) -> Result<core_response::Response, Error> {
+    let mut answer = Answer::new(limits);
+    let read = match raw {
+        Ok(raw) => {
+            state.answered(&texts(&raw));
+            response(&mut answer, raw, limits)
+        }
+        Err(raw) => failure(&mut answer, raw).and_then(|failure| Err(Error::Failed(failure))),
+    };
+    state.output_bytes = answer.bytes;
+    read
+}
+
+/// Reads what `finalize` answered, whoever did.
+pub(crate) fn finalized(
+    state: &mut State,
+    raw: Result<types::Teardown, types::Failure>,
+    limits: &Limits,
+) -> Result<core_response::Teardown, Error> {
+    let (raw, done) = match raw {
+        Ok(types::Teardown { response, done }) => (Ok(response), done),
+        Err(raw) => (Err(raw), false),
+    };
+    reconciled(state, raw, limits).map(|response| core_response::Teardown { response, done })
 }
 
 /// Offers what the contract lets a plugin import.
@@ -178,7 +193,9 @@ fn core_kind(raw: types::GroupVersionKind) -> core_object::GroupVersionKind {
     core_object::GroupVersionKind { group: raw.group, version: raw.version, kind: raw.kind }
 }
 
-fn manifest(answer: &mut Answer, raw: types::Manifest) -> Result<core_manifest::Manifest, Error> {
+/// Reads what `describe` answered, whoever did.
+pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
+    let mut answer = Answer::manifest(limits);
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
     answer.count(documents.fold(0, usize::saturating_add))?;
     let schema = |bytes: Vec<u8>| answer.json(&bytes, || "settings-schema".to_owned());

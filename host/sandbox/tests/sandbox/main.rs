@@ -7,6 +7,8 @@ mod calls;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]
+mod native;
+#[cfg(test)]
 mod probe;
 #[cfg(test)]
 mod purity;

@@ -50,7 +50,11 @@ pub(super) async fn apply(client: &Client, paths: &[PathBuf]) -> anyhow::Result<
 }
 
 /// The objects in files and folders, each with the name of its file.
-pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
+///
+/// # Errors
+///
+/// When a file cannot be read, or is not YAML.
+pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     for path in paths {
         for file in files(path)? {

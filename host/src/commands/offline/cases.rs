@@ -36,7 +36,8 @@ Exit codes: 0 all cases are as expected, 1 some are not, 2 the arguments are wro
 
 /// The time of day of a case that does not say.
 const START: &str = "2026-01-01T00:00:00Z";
-const EXPECTED: &str = "expected.yaml";
+/// The file that says what is expected of a case.
+pub const EXPECTED: &str = "expected.yaml";
 const SETTINGS: &str = "settings.yaml";
 const TIME: &str = "time.txt";
 
@@ -61,9 +62,12 @@ pub(crate) struct TestArguments {
     mount: MountArguments,
 }
 
-struct Case {
-    name: String,
-    folder: PathBuf,
+/// A case of `gyre test`.
+pub struct Case {
+    /// The folder's, within that of all cases.
+    pub name: String,
+    /// Where it is.
+    pub folder: PathBuf,
 }
 
 struct Outcome {
@@ -86,10 +90,8 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let mut mount = arguments.mount.clone();
     mount.plugins.push(arguments.plugin.clone());
     let programs = Source::open(&mount)?.programs();
-    let mut cases = Vec::new();
-    find(&arguments.cases, &arguments.cases, arguments.update, &mut cases)?;
+    let mut cases = cases_in(&arguments.cases, arguments.update)?;
     cases.retain(|case| case.name.contains(&arguments.filter));
-    cases.sort_by(|one, other| one.name.cmp(&other.name));
     if cases.is_empty() {
         bail!(
             "there is no case in {}: make a folder with objects in it, and have --update write its {EXPECTED}",
@@ -104,7 +106,18 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Folders within folders, too.
+/// The cases in a folder and in those within it, by name: those that say what is expected, or `with_new` ones, which have objects alone.
+///
+/// # Errors
+///
+/// When a folder cannot be listed.
+pub fn cases_in(root: &Path, with_new: bool) -> anyhow::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    find(root, root, with_new, &mut cases)?;
+    cases.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(cases)
+}
+
 fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
     let mut has_objects = false;
@@ -134,26 +147,17 @@ fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bo
 }
 
 fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
-    let read = |name: &str| match std::fs::read_to_string(case.folder.join(name)) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {name}")),
-    };
-    let time = read(TIME)?.unwrap_or_else(|| START.to_owned());
-    let time: Timestamp = time.trim().parse().map_err(|error| anyhow!("{TIME}: {error}; expected a time such as {START}"))?;
+    let Given { objects, settings, time } = Given::read(&case.folder)?;
     let own;
-    let programs = match read(SETTINGS)? {
+    let programs = match settings {
         None => programs,
-        Some(text) => {
-            let settings: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{SETTINGS}: not YAML: {error}"))?;
+        Some(settings) => {
             own = with_settings(programs, mount, &settings)?;
             &own
         }
     };
-    let mut files = dev::manifests_in(&case.folder)?;
-    files.retain(|path| path.is_file() && is_of_objects(path));
-    let actual = to_yaml(&rendered(programs, dev::read(&files)?, time)?.summary())?;
-    let expected = read(EXPECTED)?.unwrap_or_default();
+    let actual = to_yaml(&rendered(programs, objects, time)?.summary())?;
+    let expected = text(&case.folder, EXPECTED)?.unwrap_or_default();
     if actual == expected {
         return Ok(Verdict::AsExpected);
     }
@@ -162,6 +166,41 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
         return Ok(Verdict::Updated);
     }
     Ok(Verdict::Failed(unified(&expected, &actual)))
+}
+
+/// What a case begins with.
+pub struct Given {
+    /// Each with the name of its file.
+    pub objects: Vec<(String, Value)>,
+    /// None: those of the mount.
+    pub settings: Option<Value>,
+    /// The time of day.
+    pub time: Timestamp,
+}
+
+impl Given {
+    /// Of the case in a folder.
+    ///
+    /// # Errors
+    ///
+    /// When a file of it cannot be read, or is not what it should be.
+    pub fn read(folder: &Path) -> anyhow::Result<Self> {
+        let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
+        let time = time.trim().parse().map_err(|error| anyhow!("{TIME}: {error}; expected a time such as {START}"))?;
+        let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
+        let settings = settings.transpose().map_err(|error| anyhow!("{SETTINGS}: not YAML: {error}"))?;
+        let mut files = dev::manifests_in(folder)?;
+        files.retain(|path| path.is_file() && is_of_objects(path));
+        Ok(Self { objects: dev::read(&files)?, settings, time })
+    }
+}
+
+fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
+    match std::fs::read_to_string(folder.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {name}")),
+    }
 }
 
 /// The same programs with other settings, which are checked as those of a mount are.

@@ -16,7 +16,7 @@
 //! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
 
 mod calls;
-mod compare;
+pub(crate) mod compare;
 mod disturb;
 mod draw;
 mod drawn;

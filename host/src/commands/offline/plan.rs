@@ -10,16 +10,17 @@ pub(super) use crate::difference::{Subject, Verb};
 
 /// One thing that a host did, or tried to.
 #[derive(Clone, Debug)]
-pub(super) struct Action {
-    pub(super) verb: Verb,
+pub struct Action {
+    /// What was done.
+    pub verb: Verb,
     /// What it was done to; of an event, what it is about.
-    pub(super) subject: Subject,
+    pub subject: Subject,
     /// What was sent; of a deletion, what was there.
-    pub(super) object: Value,
+    pub object: Value,
     /// What was there before, and what is there now; null where there was nothing.
-    pub(super) states: [Value; 2],
+    pub states: [Value; 2],
     /// Why it was refused; none: it was not.
-    pub(super) refusal: Option<String>,
+    pub refusal: Option<String>,
 }
 
 /// What an event is about.
@@ -69,7 +70,7 @@ impl Action {
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let Subject { api_version, kind, namespace, name } = &self.subject;
         let mut json = json!({ "verb": self.verb.name(), "apiVersion": api_version, "kind": kind, "name": name });
         let fields = json.as_object_mut().into_iter();

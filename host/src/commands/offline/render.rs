@@ -64,10 +64,11 @@ enum Format {
 }
 
 /// What a host did to objects, and what came of them.
-pub(super) struct Rendered {
-    pub(super) done: Done,
+pub struct Rendered {
+    /// What the host did.
+    pub done: Done,
     /// The parents, as they are afterwards.
-    pub(super) parents: Vec<Value>,
+    pub parents: Vec<Value>,
 }
 
 /// Runs `gyre render`.
@@ -114,7 +115,7 @@ pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time
 
 impl Rendered {
     /// The children as they were last written, in the order of their first.
-    fn children(&self) -> Vec<&Value> {
+    pub fn children(&self) -> Vec<&Value> {
         let mut children: Vec<&Action> = Vec::new();
         let parents: Vec<_> = self.parents.iter().map(super::plan::Subject::of).collect();
         for action in &self.done.actions {
@@ -149,7 +150,7 @@ impl Rendered {
     }
 
     /// All of it, for people and golden files.
-    pub(super) fn summary(&self) -> Value {
+    pub fn summary(&self) -> Value {
         let plan: Vec<String> = self.done.actions.iter().map(|action| action.to_string()).collect();
         let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
         if self.done.end == End::Restless

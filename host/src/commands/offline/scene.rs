@@ -1,5 +1,6 @@
 //! A cluster that holds what files say, and a host that works on it until it rests.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -8,13 +9,14 @@ use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
 use gyre_devcluster::{Cluster, Controllers, Server, Service};
 use jiff::Timestamp;
-use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
+use kube::{Client, Discovery};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use super::journal::Journal;
 use super::live;
-use super::plan::{Action, Subject};
+use super::plan::{Action, Subject, Verb};
 use crate::clock::Clock;
 use crate::cluster::kinds::{self, StatusSubresource};
 use crate::host::{self, Calls, Options};
@@ -30,30 +32,55 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FIELD_MANAGER: &str = "kubectl";
 
 /// See the module's documentation.
-pub(super) struct Scene {
+pub struct Scene {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
 }
 
 /// What a host did.
-pub(super) struct Done {
-    pub(super) actions: Vec<Action>,
-    pub(super) end: End,
+pub struct Done {
+    /// In order.
+    pub actions: Vec<Action>,
+    /// How it ended.
+    pub end: End,
 }
 
 /// Whether it came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub enum End {
+    /// It does.
     Rests,
     /// It goes on writing for ever.
     Restless,
 }
 
+/// What of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All but the status, where that is a subresource.
+    Object,
+    /// The status alone.
+    Status,
+}
+
 /// Runs something in time of its own, which jumps to the next timer when nobody can run.
+///
+/// # Errors
+///
+/// When this machine has nothing to run it with.
 pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
+    Ok(simulated()?.block_on(simulation))
+}
+
+/// What runs a simulation: its time is its own, and jumps to the next timer when nobody can run. It passes while somebody blocks on it.
+///
+/// # Errors
+///
+/// When this machine has nothing to run it with.
+pub fn simulated() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    Ok(runtime.context("cannot start a simulation")?.block_on(simulation))
+    runtime.context("cannot start a simulation")
 }
 
 impl Scene {
@@ -64,8 +91,16 @@ impl Scene {
 
     /// As [`Self::new`]; what controllers there are act while [`Self::controllers`] is polled. Pods never run.
     pub(super) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
-        let options = gyre_devcluster::Options { controllers, pod_run_time: None, ..gyre_devcluster::Options::default() };
-        let cluster = Cluster::new(&options, gyre_devcluster::Clock::tokio(start));
+        Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
+    }
+
+    /// A cluster that behaves so and serves what these programs bring, at that time of day. Within [`simulated`] time.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a definition that a program brings.
+    pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
+        let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
         let scene = Self { cluster, journal, clock: Clock::simulated(start) };
         scene.put_definitions(programs)?;
@@ -73,7 +108,11 @@ impl Scene {
     }
 
     /// Has the cluster serve what these programs bring.
-    pub(super) fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a definition.
+    pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
                 self.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
@@ -87,7 +126,7 @@ impl Scene {
     /// # Errors
     ///
     /// What its kind has against it.
-    pub(super) fn put(&self, object: Value) -> anyhow::Result<()> {
+    pub fn put(&self, object: Value) -> anyhow::Result<()> {
         self.restore(Origin::Written, object)
     }
 
@@ -105,7 +144,7 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(super) fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+    pub fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         self.restore_all(Origin::Written, objects)
     }
 
@@ -173,7 +212,11 @@ impl Scene {
     }
 
     /// The objects that the programs reconcile, as they are now.
-    pub(super) async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
         let mut parents = Vec::new();
         for program in programs {
             for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
@@ -187,7 +230,11 @@ impl Scene {
     }
 
     /// The objects of a kind, as they are now; none if it is not served.
-    pub(super) async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
         live::list(&client, &resource, None, parameters).await
@@ -214,17 +261,74 @@ impl Scene {
     }
 
     /// Deletes an object, as somebody with kubectl does.
-    pub(super) async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
-        let client = self.client();
-        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
-        let Some(resource) = kinds::find(&client, &kind).await? else { return Ok(()) };
-        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+    ///
+    /// # Errors
+    ///
+    /// What the API server says.
+    pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
+        let Some(api) = self.api(subject).await? else { return Ok(()) };
         api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
         Ok(())
     }
 
+    /// An object as it is now; none if there is none, or its kind is not served.
+    ///
+    /// # Errors
+    ///
+    /// What the API server says.
+    pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
+        let Some(api) = self.api(subject).await? else { return Ok(None) };
+        let found = api.get_opt(&subject.name).await.with_context(|| format!("cannot read {subject}"))?;
+        found.map(|object| serde_json::to_value(object).context("an object")).transpose()
+    }
+
+    /// Has an object be this one, as somebody with kubectl does.
+    ///
+    /// # Errors
+    ///
+    /// What the API server says.
+    pub async fn replace(&self, part: Part, object: &Value) -> anyhow::Result<()> {
+        let subject = Subject::of(object);
+        let no_kind = || anyhow!("cannot change {subject}: no such kind is served");
+        let api = self.api(&subject).await?.ok_or_else(no_kind)?;
+        let parameters = PostParams { field_manager: Some("kubectl-edit".to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(object.clone()).context("an object")?;
+        let changed = match part {
+            Part::Object => api.replace(&subject.name, &parameters, &object).await,
+            Part::Status => api.replace_status(&subject.name, &parameters, &object).await,
+        };
+        changed.map(drop).with_context(|| format!("cannot change {subject}"))
+    }
+
+    /// The `apiVersion` of each group that has a kind of that name.
+    ///
+    /// # Errors
+    ///
+    /// What the API server says.
+    pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
+        let discovery = Discovery::new(self.client()).run().await.context("cannot ask which kinds are served")?;
+        let served = discovery.groups().flat_map(|group| group.recommended_resources());
+        let named = served.filter(|(resource, _)| resource.kind == kind).map(|(resource, _)| resource.api_version);
+        Ok(named.collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// None if no such kind is served. What has a namespace and does not name it is in `default`.
+    async fn api(&self, subject: &Subject) -> anyhow::Result<Option<Api<DynamicObject>>> {
+        let client = self.client();
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let resource = kinds::find(&client, &kind).await?;
+        let Some(resource) = resource else { return Ok(None) };
+        let namespace = subject.namespace.as_deref().or((resource.scope == Scope::Namespaced).then_some("default"));
+        Ok(Some(resource.api(&client, namespace)))
+    }
+
     /// What looks after garbage and the like, if there is anybody.
-    pub(super) fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
         self.cluster.controllers()
     }
 
@@ -250,19 +354,11 @@ impl Scene {
         recordings: Recordings,
         meanwhile: impl Future<Output = T>,
     ) -> anyhow::Result<T> {
-        let options = Options {
-            instance: "gyre-offline".to_owned(),
-            clock: self.clock.clone(),
-            calls: Calls::Inline,
-            recordings,
-            ..Options::default()
-        };
-        let client = Client::new(self.journal.clone(), "default");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let stopped = async {
             let _ = stopped.await;
         };
-        let mut host = std::pin::pin!(host::run(client, host::fixed(without_shadows(programs)), options, stopped));
+        let mut host = std::pin::pin!(self.host(host::fixed(without_shadows(programs)), recordings, stopped));
         let happened = tokio::select! {
             biased;
             ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
@@ -274,13 +370,30 @@ impl Scene {
         Ok(happened)
     }
 
+    /// A host that does what these programs want until it is stopped.
+    pub fn host(
+        &self,
+        programs: host::Programs,
+        recordings: Recordings,
+        stopped: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<()>> + Send + 'static {
+        let options = Options {
+            instance: "gyre-offline".to_owned(),
+            clock: self.clock.clone(),
+            calls: Calls::Inline,
+            recordings,
+            ..Options::default()
+        };
+        host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
+    }
+
     /// What the host did since this was last asked.
-    pub(super) fn actions(&self) -> Vec<Action> {
+    pub fn actions(&self) -> Vec<Action> {
         settled(self.journal.take().iter().filter_map(Action::of).collect())
     }
 
     /// Waits until the host that is running rests.
-    pub(super) async fn rest(&self) -> End {
+    pub async fn rest(&self) -> End {
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE {
             let quiet = self.journal.last().max(began).elapsed();
@@ -322,15 +435,21 @@ fn as_applied(object: &mut Value) {
 }
 
 /// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as
-/// much in vain, as those are that are tried again.
+/// much in vain, as those are that are tried again. An event whose name was taken is made again by another name.
 fn settled(actions: Vec<Action>) -> Vec<Action> {
-    let is_same = |one: &Action, other: &Action| one.subject == other.subject && one.object == other.object;
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);
-        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && is_same(action, other));
-        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && is_same(action, other));
+        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && says_the_same(action, other));
+        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && says_the_same(action, other));
         action.refusal.is_none() || !(is_made_good() || is_repeated())
     };
     let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
     actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
+}
+
+/// Whether two requests ask for the same. Each event has a name and a time of its own.
+fn says_the_same(one: &Action, other: &Action) -> bool {
+    let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
+    let tells_the_same = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));
+    one.subject == other.subject && (one.object == other.object || (is_event && tells_the_same()))
 }

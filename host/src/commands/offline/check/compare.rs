@@ -31,7 +31,7 @@ pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut 
 }
 
 /// What a host that does not rest writes: by object, the fields that its last two writes differ in.
-pub(super) fn flapping(actions: &[Action]) -> String {
+pub fn flapping(actions: &[Action]) -> String {
     let writes: Vec<&Action> = actions.iter().filter(|action| action.verb != Verb::Event).collect();
     let mut subjects: Vec<&Subject> = Vec::new();
     let mut lines = vec!["The host goes on writing although nothing changes.".to_owned()];

@@ -1,0 +1,203 @@
+//! Plugins as native code, for tests of plugins: they run as the tests do, with a debugger and without WebAssembly.
+//!
+//! ```text
+//!   Input ──▶ State (log, clock, reads, limits) ──▶ Native ──▶ answer in the contract's types ──▶ wit: read within limits ──▶ Call
+//!                                                    │  ▲
+//!                                                    ▼  │ Imports
+//!                                                    World
+//! ```
+//!
+//! It is the same call as that of a component, with the same state around it; only who is called differs. What a component is told by its
+//! imports, native code is told by [`Imports`]; what it answers comes in the contract's own types and is read by the same functions.
+//!
+//! What is absent is what takes a sandbox: a deadline, a limit of memory, and, for whoever goes past [`Imports`], clocks that stand still and
+//! random numbers that follow from the seed. stdout and stderr are those of the process. No configuration leads here: a host mounts components.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
+
+use gyre_core::manifest::Manifest;
+use gyre_core::object::GroupVersionKind;
+
+use crate::call::{self, Start, Usage};
+use crate::digest::Digest;
+use crate::limits::Limits;
+use crate::load;
+use crate::plugin::{Context, Outcome};
+use crate::state::{Access, Read, State};
+use crate::wit::latest;
+pub use crate::wit::latest::types;
+use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError, World};
+
+/// What a component exports, as native code. A panic ends the call as a trap does.
+pub trait Native: Send + Sync + 'static {
+    /// As `describe`.
+    fn describe(&self) -> types::Manifest;
+
+    /// As `validate-settings`.
+    ///
+    /// # Errors
+    /// What the plugin has against them.
+    fn validate_settings(&self, settings: &[u8]) -> Result<(), String>;
+
+    /// As `reconcile`.
+    ///
+    /// # Errors
+    /// The plugin's own.
+    fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure>;
+
+    /// As `finalize`.
+    ///
+    /// # Errors
+    /// The plugin's own.
+    fn finalize(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure>;
+}
+
+/// What native code gets from its call, as a component does from its imports. Clones are the same; after the call nothing comes of them.
+#[derive(Clone)]
+pub struct Imports(Rc<RefCell<State>>);
+
+/// Unwinds a call that may not go on, as a trap ends that of a component.
+struct Ended(call::Error);
+
+impl Imports {
+    /// As `cluster.children`.
+    ///
+    /// # Errors
+    /// What the plugin is told.
+    pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        self.read(Read::Children, kind, |world| world.children(kind))
+    }
+
+    /// As `cluster.get`.
+    ///
+    /// # Errors
+    /// What the plugin is told.
+    pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        self.read(Read::Get, kind, |world| world.get(kind, namespace, name))
+    }
+
+    /// As `cluster.list`.
+    ///
+    /// # Errors
+    /// What the plugin is told.
+    pub fn list(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        self.read(Read::List, kind, |world| world.list(kind, namespace, label_selector))
+    }
+
+    /// As `log.log`.
+    pub fn log(&self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
+        let mut state = self.0.borrow_mut();
+        let (console, world) = state.console();
+        let taken = console.line(LogLine { source: LogSource::Log, level, message, fields }, world);
+        drop(state);
+        taken.unwrap_or_else(|error| end(error));
+    }
+
+    /// The one moment of the call. It is noted that it was asked for.
+    pub fn now(&self) -> SystemTime {
+        let since_1970: Duration = self.0.borrow_mut().clock.read();
+        SystemTime::UNIX_EPOCH.checked_add(since_1970).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    fn read<T>(
+        &self,
+        read: Read,
+        kind: &GroupVersionKind,
+        ask: impl FnOnce(&mut dyn World) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let mut state = self.0.borrow_mut();
+        let answer = state.read(read, kind).map(|world| world.and_then(ask));
+        drop(state);
+        answer.unwrap_or_else(|error| end(error))
+    }
+}
+
+/// Not a panic: nobody is to print anything.
+fn end(error: call::Error) -> ! {
+    panic::resume_unwind(Box::new(Ended(error)))
+}
+
+/// Native code, and what identifies it.
+pub(crate) struct Code {
+    pub(crate) digest: Digest,
+    native: Box<dyn Native>,
+}
+
+impl Code {
+    pub(crate) fn new(identity: &str, native: impl Native) -> Self {
+        Self { digest: Digest::of(identity.as_bytes()), native: Box::new(native) }
+    }
+
+    /// Asks it what it is.
+    pub(crate) fn describe(&self) -> Result<Manifest, load::Error> {
+        let limits = Limits::default();
+        let described =
+            self.run(closed(), &limits, |native, _| native.describe(), |_, raw, limits| latest::manifest(raw, limits));
+        let manifest = described.result.map_err(load::Error::Describe)?;
+        manifest.validate().map_err(load::Error::Manifest)?;
+        Ok(manifest)
+    }
+
+    pub(crate) fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<Result<(), String>, call::Error> {
+        self.run(closed(), limits, |native, _| native.validate_settings(settings), |_, raw, _| Ok(raw)).result
+    }
+
+    /// Makes one call, and reads what it answers.
+    pub(crate) fn run<Raw, T>(
+        &self,
+        context: Context<'_>,
+        limits: &Limits,
+        ask: impl FnOnce(&dyn Native, &Imports) -> Raw,
+        read: impl FnOnce(&mut State, Raw, &Limits) -> Result<T, call::Error>,
+    ) -> Outcome<T> {
+        let started = Instant::now();
+        let Context { seed, now, access } = context;
+        let mut state = State::new();
+        state.begin(seed, now, limits, access);
+        let imports = Imports(Rc::new(RefCell::new(state)));
+        // What a call leaves half done is in its own state, which goes with it.
+        let answered = panic::catch_unwind(AssertUnwindSafe(|| ask(&*self.native, &imports)));
+        let mut state = imports.0.borrow_mut();
+        let result = match answered {
+            Ok(raw) => read(&mut state, raw, limits),
+            Err(thrown) => Err(why(&*thrown)),
+        };
+        let world = state.end();
+        let usage = Usage {
+            memory_peak_bytes: 0,
+            clock: state.clock.used,
+            start: Start::Fresh,
+            waited: Duration::ZERO,
+            duration: started.elapsed(),
+            output_bytes: state.output_bytes,
+            log_bytes: state.console.bytes(),
+            log_lines: state.console.lines(),
+            undeclared_read: state.undeclared_read.clone(),
+        };
+        Outcome { result, usage, world }
+    }
+}
+
+fn closed() -> Context<'static> {
+    Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed }
+}
+
+/// Why native code did not come to its end.
+fn why(thrown: &(dyn Any + Send)) -> call::Error {
+    if let Some(Ended(error)) = thrown.downcast_ref() {
+        return error.clone();
+    }
+    let said =
+        thrown.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| thrown.downcast_ref::<String>().cloned());
+    let message = said.map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}"));
+    call::Error::Trapped { message, backtrace: Vec::new() }
+}

@@ -1,0 +1,155 @@
+//! Plugins as native code: held to what components are held to.
+
+use std::time::{Duration, SystemTime};
+
+use gyre_core::response::{Failure, Response};
+use gyre_sandbox::call::Error;
+use gyre_sandbox::native::{Imports, Native, types};
+use gyre_sandbox::{Call, ClockUse, Limits, LogLevel, Plugin, ReadError, load, settings};
+
+use crate::stage::{self, Small};
+
+const CONFIG_MAP: [&str; 3] = ["", "v1", "ConfigMap"];
+
+fn kind([group, version, kind]: [&str; 3]) -> types::GroupVersionKind {
+    types::GroupVersionKind { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+}
+
+fn core_kind([group, version, kind]: [&str; 3]) -> gyre_core::object::GroupVersionKind {
+    gyre_core::object::GroupVersionKind::new(group, version, kind)
+}
+
+type Answer = Result<types::Response, types::Failure>;
+
+/// Does what a test says.
+struct Code<F>(F);
+
+impl<F: Fn(&Imports) -> Answer + Send + Sync + 'static> Native for Code<F> {
+    fn describe(&self) -> types::Manifest {
+        types::Manifest {
+            name: "code".to_owned(),
+            version: "0.1.0".to_owned(),
+            description: String::new(),
+            parent: kind(["example.com", "v1", "Thing"]),
+            children: Vec::new(),
+            reads: vec![types::ReadKind {
+                kind: kind(CONFIG_MAP),
+                namespace: None,
+                label_selector: None,
+                metadata_only: false,
+            }],
+            finalizes: false,
+            settings_schema: None,
+            crds: Vec::new(),
+        }
+    }
+
+    fn validate_settings(&self, settings: &[u8]) -> Result<(), String> {
+        if settings == b"{}" { Ok(()) } else { Err("not these".to_owned()) }
+    }
+
+    fn reconcile(&self, _: types::Request<'_>, imports: &Imports) -> Answer {
+        (self.0)(imports)
+    }
+
+    fn finalize(&self, _: types::Request<'_>, imports: &Imports) -> Result<types::Teardown, types::Failure> {
+        (self.0)(imports).map(|response| types::Teardown { response, done: true })
+    }
+}
+
+fn empty() -> types::Response {
+    types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms: None }
+}
+
+fn called(limits: &Limits, code: impl Fn(&Imports) -> Answer + Send + Sync + 'static) -> Call<Response> {
+    stage::reconcile(&Plugin::native("code", Code(code)).unwrap(), limits)
+}
+
+#[test]
+fn it_reads_logs_and_asks_the_time_and_that_is_noted() {
+    let call = called(&stage::limits(), |imports| {
+        assert_eq!(imports.get(&core_kind(CONFIG_MAP), None, "a"), Ok(None));
+        assert_eq!(imports.children(&core_kind(CONFIG_MAP)), Err(ReadError::NotDeclared));
+        assert_eq!(imports.list(&core_kind(["", "v1", "Secret"]), None, None), Err(ReadError::NotDeclared));
+        imports.log(LogLevel::Info, "hello".to_owned(), Vec::new());
+        let since_1970 = imports.now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        Ok(types::Response { status: Some(format!(r#"{{"at":{}}}"#, since_1970.as_secs()).into_bytes()), ..empty() })
+    });
+    assert_eq!(call.result.unwrap().status.unwrap()["at"], 1_700_000_000);
+    assert_eq!((call.usage.clock, call.usage.log_lines, call.usage.output_bytes), (ClockUse::Read, 1, 17));
+    assert_eq!(call.usage.undeclared_read, Some(core_kind(CONFIG_MAP)));
+    let world = call.world.downcast::<Small>().unwrap_or_default();
+    assert_eq!((world.lines[0].message.as_str(), world.texts.len()), ("hello", 1));
+}
+
+#[test]
+fn its_answers_are_held_to_the_limits() {
+    let limits = Limits { output_bytes: 64, output_depth: 3, events: 1, reads: 1, log_lines: 1, ..stage::limits() };
+    let check = |reason: Option<&str>, code: fn(&Imports) -> Answer| {
+        let error = called(&limits, code).result.err();
+        assert_eq!(error.as_ref().map(Error::reason), reason, "{error:?}");
+    };
+    check(None, |_| Ok(empty()));
+    check(Some("InvalidOutput"), |_| Ok(types::Response { status: Some(b"[]".to_vec()), ..empty() }));
+    check(Some("OutputTooDeep"), |_| Ok(types::Response { status: Some(br#"{"a":{"b":[{}]}}"#.to_vec()), ..empty() }));
+    check(Some("OutputTooLarge"), |_| Ok(types::Response { status: Some(vec![b' '; 65]), ..empty() }));
+    check(Some("TooManyEvents"), |_| {
+        let event = || types::Event { severity: types::Severity::Normal, reason: String::new(), message: String::new() };
+        Ok(types::Response { events: vec![event(), event()], ..empty() })
+    });
+    check(Some("TooManyReads"), |imports| {
+        let kind = core_kind(CONFIG_MAP);
+        Ok([(); 2].iter().fold(empty(), |empty, ()| imports.list(&kind, None, None).map(|_| empty).unwrap()))
+    });
+    check(Some("LogFlood"), |imports| {
+        [(); 2].iter().for_each(|()| imports.log(LogLevel::Info, String::new(), Vec::new()));
+        Ok(empty())
+    });
+    check(Some("TransientFailure"), |_| Err(types::Failure::Transient("later".to_owned())));
+}
+
+#[test]
+fn a_panic_is_a_trap_and_hurts_nobody() {
+    let plugin = Plugin::native("code", Code(|_: &Imports| -> Answer { panic!("no {}", 1) })).unwrap();
+    for _ in 0..2 {
+        let Err(Error::Trapped { message, .. }) = stage::reconcile(&plugin, &stage::limits()).result else { panic!("no trap") };
+        assert_eq!(message, "it panicked: no 1");
+    }
+}
+
+#[test]
+fn its_failures_are_its_own_and_its_settings_are_checked() {
+    let again = |_: &Imports| Err(types::Failure::RetryAfter(types::RetryAfter { delay_ms: 7, message: "busy".to_owned() }));
+    let plugin = Plugin::native("code", Code(again)).unwrap();
+    let failure = Failure::RetryAfter(Duration::from_millis(7), "busy".to_owned());
+    assert_eq!(stage::reconcile(&plugin, &stage::limits()).result, Err(Error::Failed(failure)));
+    assert_eq!(plugin.validate_settings(b"{}", &stage::limits()), Ok(()));
+    assert_eq!(plugin.validate_settings(b"[]", &stage::limits()), Err(settings::Error::Rejected("not these".to_owned())));
+}
+
+#[test]
+fn versions_are_told_apart_by_their_identity_and_a_wrong_manifest_is_refused() {
+    let code = |identity| Plugin::native(identity, Code(|_: &Imports| Ok(empty()))).unwrap();
+    assert_eq!(code("one").digest(), code("one").digest());
+    assert_ne!(code("one").digest(), code("two").digest());
+
+    struct Nameless;
+    impl Native for Nameless {
+        fn describe(&self) -> types::Manifest {
+            types::Manifest { name: "No Label".to_owned(), ..Code(|_: &Imports| Ok(empty())).describe() }
+        }
+
+        fn validate_settings(&self, _: &[u8]) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn reconcile(&self, _: types::Request<'_>, _: &Imports) -> Answer {
+            Ok(empty())
+        }
+
+        fn finalize(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Teardown, types::Failure> {
+            Ok(types::Teardown { response: empty(), done: true })
+        }
+    }
+    assert!(matches!(Plugin::native("nameless", Nameless).err(), Some(load::Error::Manifest(_))));
+}

@@ -1,0 +1,16 @@
+//! A cluster in memory, and a host that works on it until it rests: what `gyre render`, `gyre test` and `gyre check` are made of, for the test
+//! kit of plugins (`gyre-test`), which is made of it too.
+//!
+//! ```text
+//! objects ──▶ Scene: embedded API server ◀── host::run, in time of its own
+//!                                         └──▶ Action: what the host wrote, in order
+//! ```
+
+pub use crate::commands::dev::read;
+pub use crate::commands::offline::cases::{Case, EXPECTED, Given, cases_in};
+pub use crate::commands::offline::check::compare::flapping;
+pub use crate::commands::offline::plan::Action;
+pub use crate::commands::offline::render::Rendered;
+pub use crate::commands::offline::scene::{Done, End, Part, Scene, simulated};
+pub use crate::difference::{Subject, Verb, to_yaml};
+pub use crate::replay::diff::unified;

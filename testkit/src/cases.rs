@@ -1,0 +1,43 @@
+//! The golden cases of `gyre test`, in `cargo test`.
+
+use std::path::Path;
+
+use gyre::scene::{Case, EXPECTED, cases_in};
+
+use crate::error::Result;
+use crate::plugin::Plugin;
+use crate::world::World;
+use crate::yaml::{self, Bless};
+
+/// Asserts that the cases in a folder come out as expected, as `gyre test` does. With `GYRE_BLESS=1` what comes out is what is expected.
+/// Paths are relative to the package.
+///
+/// # Panics
+///
+/// When some do not, with what differs in each, or when there are none.
+#[track_caller]
+#[expect(clippy::panic, reason = "an assertion fails the test")]
+pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
+    let folder = folder.as_ref();
+    let cases = match cases_in(folder, yaml::bless() == Bless::Yes) {
+        Ok(cases) => cases,
+        Err(error) => panic!("{error:#}"),
+    };
+    if cases.is_empty() {
+        panic!(
+            "there is no case in {}: make a folder with objects in it, and have GYRE_BLESS=1 write its {EXPECTED}",
+            folder.display()
+        );
+    }
+    let failure = |case: &Case| check(plugin, case).unwrap_or_else(|error| Some(error.to_string()));
+    let failed: Vec<String> = cases.iter().filter_map(|case| Some(format!("{}: {}", case.name, failure(case)?))).collect();
+    if !failed.is_empty() {
+        panic!("{} of {} cases are not as expected\n\n{}", failed.len(), cases.len(), failed.join("\n"));
+    }
+}
+
+/// What is wrong with a case, if anything is.
+fn check(plugin: &Plugin, case: &Case) -> Result<Option<String>> {
+    let run = World::of(plugin.clone()).case(&case.folder)?.start()?.wait()?;
+    Ok(yaml::differs_from_golden(&run.summary(), &case.folder.join(EXPECTED)).err())
+}

@@ -1,0 +1,91 @@
+//! Jobs that come to their end: the Pods end, and the cluster's own Job controller does the rest.
+
+use std::time::Duration;
+
+use gyre::scene::{Part, Subject};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::reference::Reference;
+use crate::world::World;
+
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A Job's controller waits between tries, at most six minutes each; it tries six times unless the Job says otherwise.
+const LOOKS: u32 = 3600;
+/// By which the Pods of a Job are known.
+const JOB_NAME: &str = "/metadata/labels/batch.kubernetes.io~1job-name";
+
+/// How a Pod ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Succeeds,
+    Fails,
+}
+
+impl World {
+    /// The Pods of a Job succeed, until the Job is complete.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such Job, it has no Pods, as one that is suspended, or it ends otherwise.
+    pub fn finish_job(&mut self, job: impl Into<Reference>) -> Result {
+        self.end_job(job.into(), Ending::Succeeds)
+    }
+
+    /// The Pods of a Job fail, one after the other, until the Job has failed. That takes time: the Job's controller waits longer before each.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such Job, it has no Pods, as one that is suspended, or it ends otherwise.
+    pub fn fail_job(&mut self, job: impl Into<Reference>) -> Result {
+        self.end_job(job.into(), Ending::Fails)
+    }
+
+    fn end_job(&mut self, job: Reference, ending: Ending) -> Result {
+        let subject = self.subject(job)?;
+        for _ in 0..LOOKS {
+            let job = self.get(&subject)?;
+            match (end_of(&job), ending) {
+                (Some("Complete"), Ending::Succeeds) | (Some("Failed"), Ending::Fails) => return Ok(()),
+                (Some(other), _) => return Err(Error::new(format!("{subject} has ended already: {other}"))),
+                (None, _) => self.end_pods(&job, ending)?,
+            }
+            self.advance(LOOK_AGAIN)?;
+        }
+        Err(Error::new(format!("{subject} does not end: is it suspended, or does it take very many Pods?")))
+    }
+
+    fn end_pods(&mut self, job: &Value, ending: Ending) -> Result {
+        let Subject { namespace, name, .. } = Subject::of(job);
+        for mut pod in self.runtime.block_on(self.scene.list(&pods(), Default::default()))? {
+            let is_of_job = Subject::of(&pod).namespace == namespace && pod.pointer(JOB_NAME).is_some_and(|of| *of == *name);
+            let runs = pod.pointer("/status/phase").is_some_and(|phase| phase == "Running");
+            if !is_of_job || !runs {
+                continue;
+            }
+            if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
+                let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Default::default()));
+                if let Some(annotations) = annotations.as_object_mut() {
+                    // What the cluster's own kubelet goes by.
+                    annotations.insert("devcluster.gyre.dev/run-for".to_owned(), Value::from("0s"));
+                    annotations
+                        .insert("devcluster.gyre.dev/fail".to_owned(), Value::from((ending == Ending::Fails).to_string()));
+                }
+            }
+            self.runtime.block_on(self.scene.replace(Part::Object, &pod))?;
+        }
+        Ok(())
+    }
+}
+
+fn pods() -> gyre_core::object::GroupVersionKind {
+    gyre_core::object::GroupVersionKind::new("", "v1", "Pod")
+}
+
+/// How a Job has ended; none: it has not.
+fn end_of(job: &Value) -> Option<&str> {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array)?;
+    let true_ones = conditions.iter().filter(|condition| condition.get("status").is_some_and(|status| status == "True"));
+    let mut kinds = true_ones.filter_map(|condition| condition.get("type")?.as_str());
+    kinds.find(|kind| matches!(*kind, "Complete" | "Failed"))
+}

@@ -1,0 +1,36 @@
+//! Tests of gyre plugins against the real host.
+//!
+//! ```text
+//!   Plugin::native::<R>(), Plugin::wasm(path) ─┐
+//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre::host over an API server in memory, in time of its own
+//!                                                            │  ▲
+//!                             Run: plan, children, status, … ┘  └ edit, delete, finish_job, advance, upgrade: whatever else happens
+//! ```
+#![doc = include_str!("../README.md")]
+//!
+//! What is absent: a second implementation of what the host does. `gyre render`, `gyre test` and `gyre check` are made of the same.
+
+mod cases;
+mod error;
+mod jobs;
+mod native;
+mod object;
+mod plugin;
+mod reference;
+mod run;
+mod setup;
+mod world;
+pub mod yaml;
+
+pub use gyre::program::Program;
+pub use gyre::record::CallRecord;
+pub use gyre::scene::{Action, Subject, Verb};
+
+pub use crate::cases::assert_cases;
+pub use crate::error::{Error, Result};
+pub use crate::object::{Object, object};
+pub use crate::plugin::Plugin;
+pub use crate::reference::Reference;
+pub use crate::run::{Event, Run};
+pub use crate::setup::Setup;
+pub use crate::world::World;

@@ -1,0 +1,84 @@
+//! The plugin under test: as native code, or as the component that is mounted.
+
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use gyre_core::manifest::Manifest;
+use gyre_sandbox::{Digest, Sandbox};
+use gyre_sdk::Reconciler;
+
+use crate::error::{Error, Result};
+use crate::native::Adapter;
+
+/// A plugin. Cheap to clone.
+#[derive(Clone)]
+pub struct Plugin(pub(crate) gyre_sandbox::Plugin);
+
+impl Plugin {
+    /// A reconciler as the native code of the test, so that a debugger works and a change takes no build for Wasm.
+    ///
+    /// Calls have no deadline and no limit of memory, and what the reconciler asks past [`Cluster`](gyre_sdk::Cluster) is the machine's: the
+    /// system's clock, random numbers, files. A panic ends the call, as a trap does.
+    ///
+    /// # Panics
+    ///
+    /// When its manifest is not valid.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "without a plugin there is no test")]
+    pub fn native<R: Reconciler>() -> Self {
+        let manifest = R::manifest();
+        let identity = format!("{} {} {}", std::any::type_name::<R>(), manifest.name, manifest.version);
+        match gyre_sandbox::Plugin::native(&identity, Adapter::<R>::new()) {
+            Ok(plugin) => Self(plugin),
+            Err(error) => panic!("{} is no plugin: {:#}", manifest.name, anyhow::Error::new(error)),
+        }
+    }
+
+    /// The component in a file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is no plugin.
+    pub fn wasm(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let wrong = |error: anyhow::Error| Error::new(format!("the plugin {}: {error:#}", path.display()));
+        let bytes = std::fs::read(path).map_err(|error| wrong(anyhow::Error::new(error).context("cannot read it")))?;
+        load(&bytes).map_err(wrong)
+    }
+
+    /// A component.
+    ///
+    /// # Errors
+    ///
+    /// When it is no plugin.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Ok(load(bytes)?)
+    }
+
+    /// What it says of itself.
+    pub fn manifest(&self) -> &Manifest {
+        self.0.manifest()
+    }
+}
+
+/// Components are compiled once in a process.
+fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
+    static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
+    static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
+    let digest = Digest::of(bytes);
+    // One at a time: tests that run side by side mostly want the same.
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(plugin) = loaded.iter().find(|plugin| *plugin.0.digest() == digest) {
+        return Ok(plugin.clone());
+    }
+    let sandbox = match SANDBOX.get() {
+        Some(sandbox) => sandbox,
+        None => {
+            let sandbox = Sandbox::new(gyre_sandbox::Options::default())?;
+            SANDBOX.get_or_init(|| sandbox)
+        }
+    };
+    let plugin = Plugin(sandbox.load(bytes)?);
+    loaded.push(plugin.clone());
+    Ok(plugin)
+}

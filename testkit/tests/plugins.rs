@@ -1,0 +1,214 @@
+//! The plugins that ship, each as native code and as the component that is mounted: whatever happens to their objects, both do the same.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_test::{Plugin, Result, Run, Setup, World, assert_cases, assert_yaml_eq, assert_yaml_includes, object, yaml};
+use serde_json::{Value, json};
+
+/// Each plugin that ships: the name of its folder, native code, and the component.
+fn plugins() -> [(&'static str, Plugin, &'static str); 6] {
+    [
+        ("echo", Plugin::native::<echo::EchoReconciler>(), gyre_artifacts::ECHO),
+        ("gateway", Plugin::native::<gateway::GatewayReconciler>(), gyre_artifacts::GATEWAY),
+        ("pod-log", Plugin::native::<pod_log::PodLogger>(), gyre_artifacts::POD_LOG),
+        ("scheduled-echo", Plugin::native::<scheduled_echo::ScheduledEchoReconciler>(), gyre_artifacts::SCHEDULED_ECHO),
+        ("website", Plugin::native::<website::WebsiteReconciler>(), gyre_artifacts::WEBSITE),
+        ("xca", Plugin::native::<xca::XcaReconciler>(), gyre_artifacts::XCA),
+    ]
+}
+
+/// Runs a scenario with a plugin as native code and as the component, with the plugin's sample; what they tell is the same.
+fn both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
+    let (_, native, wasm) = plugins().into_iter().find(|(plugin, ..)| *plugin == name).unwrap();
+    let samples = format!("../plugins/{name}/samples");
+    let [native, wasm] =
+        [native, Plugin::wasm(wasm).unwrap()].map(|plugin| scenario(World::of(plugin).file(&samples)).unwrap());
+    let told = |runs: &[Run]| runs.iter().map(told).collect::<Vec<_>>();
+    yaml::assert_same(&told(&native), &Value::Array(told(&wasm)));
+    native
+}
+
+/// All that a run tells.
+fn told(run: &Run) -> Value {
+    let texts = |texts: &mut dyn Iterator<Item = String>| texts.collect::<Vec<_>>();
+    json!({
+        "summary": run.summary(),
+        "events": texts(&mut run.events().iter().map(ToString::to_string)),
+        "reads": run.reads(),
+        "log": texts(&mut run.log().iter().map(|line| format!("{line:?}"))),
+        "calls": texts(&mut run.calls().iter().map(|call| format!("{:?} {:?} {:?}", call.ask, call.answer, call.usage.clock))),
+    })
+}
+
+#[test]
+fn a_plugin_says_the_same_of_itself() {
+    for (_, native, wasm) in plugins() {
+        yaml::assert_same(native.manifest(), &json!(Plugin::wasm(wasm).unwrap().manifest()));
+    }
+}
+
+#[test]
+fn all_cases_come_out_natively_as_they_do_as_components() {
+    for (name, native, wasm) in plugins() {
+        let cases = format!("../plugins/{name}/cases");
+        assert_cases(&native, &cases);
+        assert_cases(&Plugin::wasm(wasm).unwrap(), &cases);
+    }
+}
+
+#[test]
+fn a_job_that_is_deleted_unfinished_runs_again_and_a_finished_one_does_not() {
+    let runs = both("echo", |setup| {
+        let mut world = setup.start()?;
+        let created = world.settle()?;
+        world.delete("Job default/hello")?;
+        let again = world.settle()?;
+        world.finish_job("Job default/hello")?;
+        let finished = world.settle()?;
+        world.delete("Job default/hello")?;
+        Ok(vec![created, again, finished, world.settle()?])
+    });
+    let [created, again, finished, rested] = runs.as_slice() else { unreachable!() };
+    created.assert_plan(
+        "create Job default/hello
+         status Echo default/hello
+         event Echo default/hello: Normal JobCreated: Job hello runs the message",
+    );
+    again.assert_plan("create Job default/hello");
+    finished.assert_plan(
+        "status Echo default/hello
+         event Echo default/hello: Normal JobComplete: Job hello ran the message",
+    );
+    assert_yaml_includes!(finished.status("Echo hello").unwrap(), "finished: {generation: 1, result: Complete}");
+    rested.assert_nothing_done();
+}
+
+#[test]
+fn a_job_that_fails_is_said_to_have_failed() {
+    let runs = both("echo", |setup| {
+        let mut world = setup.start()?;
+        world.settle()?;
+        world.fail_job("Job default/hello")?;
+        // Six tries after the first, and the waits between them.
+        assert_yaml_includes!(world.get("Job hello")?, "status: {failed: 7}");
+        Ok(vec![world.settle()?])
+    });
+    assert_yaml_includes!(runs[0].condition("Echo hello", "Ready").unwrap(), "{status: 'False', reason: JobFailed}");
+    assert_eq!(runs[0].events()[0].to_string(), "Echo default/hello: Warning JobFailed: Job hello failed");
+}
+
+#[test]
+fn children_go_with_their_parent() {
+    both("echo", |setup| {
+        let mut world = setup.start()?;
+        world.settle()?;
+        world.delete("Echo default/hello")?;
+        let run = world.settle()?;
+        run.assert_nothing_done();
+        assert_eq!((world.find("Echo hello")?, world.find("Job hello")?), (None, None));
+        Ok(vec![run])
+    });
+}
+
+#[test]
+fn a_finalizer_holds_a_parent_until_the_plugin_lets_it_go() {
+    let runs = both("pod-log", |setup| {
+        let mut world = setup.start()?;
+        let appeared = world.settle()?;
+        world.delete("Pod default/hello")?;
+        let gone = world.settle()?;
+        assert_eq!(world.find("Pod default/hello")?, None);
+        Ok(vec![appeared, gone])
+    });
+    runs[0].assert_plan("finalizers Pod default/hello");
+    runs[1].assert_plan("finalizers Pod default/hello");
+    assert_eq!(runs[1].log().last().unwrap().message, "Pod hello does not exist anymore");
+}
+
+#[test]
+fn time_passes_as_the_test_says_and_what_is_due_happens() {
+    let runs = both("scheduled-echo", |setup| {
+        let mut world = setup.at("2026-03-01T09:30:10Z").start()?;
+        let created = world.settle()?;
+        assert_yaml_eq!(created.status("ScheduledEcho hello")?["lastRun"], "null");
+        world.advance(Duration::from_secs(60))?;
+        assert_yaml_includes!(world.get("CronJob hello")?, "status: {lastScheduleTime: '2026-03-01T09:31:00Z'}");
+        let jobs = world.list("batch/v1 Job")?;
+        assert_eq!(jobs.len(), 1);
+        world.finish_job(&jobs[0])?;
+        Ok(vec![created, world.settle()?])
+    });
+    assert_yaml_includes!(runs[1].status("ScheduledEcho hello").unwrap(), "lastRun: '2026-03-01T09:31:00Z'");
+}
+
+#[test]
+fn a_plugin_is_called_again_when_it_asked_to_be() {
+    let runs = both("gateway", |setup| {
+        let mut world = setup.start()?;
+        let first = world.settle()?;
+        let mut calls = Vec::new();
+        for _ in 0..3 {
+            world.advance(Duration::from_secs(30))?;
+            calls.push(world.settle()?);
+        }
+        calls.insert(0, first);
+        Ok(calls)
+    });
+    assert_eq!(runs[0].events()[0].reason, "Synced");
+    for run in &runs[1..] {
+        run.assert_nothing_done();
+        assert_eq!(run.calls().len(), 1);
+    }
+}
+
+#[test]
+fn the_clock_shows_the_time_of_the_world() {
+    let runs = both("xca", |setup| Ok(vec![setup.at("2026-12-24T18:00:00Z").start()?.settle()?]));
+    assert_yaml_includes!(runs[0].status("Xca hello").unwrap(), "{active: true, last_update_time: '2026-12-24T18:00:00Z'}");
+}
+
+#[test]
+fn what_is_read_is_told_and_a_change_to_it_calls_again() {
+    let runs = both("website", |setup| {
+        let mut world = setup.start()?;
+        let first = world.settle()?;
+        world.edit("ConfigMap welcome", |template| template["data"]["index.html"] = json!("<p>{{title}}</p>"))?;
+        Ok(vec![first, world.settle()?])
+    });
+    assert_eq!(runs[0].reads(), ["get ConfigMap.v1 welcome", "list WebsiteDefaults.v1alpha1.web.gyre.dev"]);
+    let changed: BTreeMap<_, _> =
+        runs[1].children().into_iter().map(|child| (child["kind"].as_str().unwrap(), child["data"].clone())).collect();
+    assert_yaml_eq!(changed["ConfigMap"], "index.html: <p>Hello, world!</p>");
+    assert!(changed.contains_key("Deployment"), "{:?}", runs[1]);
+}
+
+#[test]
+fn a_spec_that_is_edited_reaches_the_child() {
+    let runs = both("scheduled-echo", |setup| {
+        let mut world = setup.start()?;
+        world.settle()?;
+        world.edit("ScheduledEcho hello", |echo| echo["spec"]["schedule"] = json!("0 9 * * *"))?;
+        Ok(vec![world.settle()?])
+    });
+    runs[0].assert_plan(
+        "update CronJob default/hello
+         status ScheduledEcho default/hello",
+    );
+    assert_yaml_includes!(runs[0].children()[0], "spec: {schedule: '0 9 * * *'}");
+    assert_yaml_includes!(runs[0].status("ScheduledEcho hello").unwrap(), "observedGeneration: 2");
+}
+
+#[test]
+fn what_others_have_is_refused_and_told() {
+    let runs = both("echo", |setup| {
+        let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}});
+        let foreign = object("batch/v1", "Job", "default/hello").spec(json!({ "template": template }));
+        Ok(vec![setup.with(foreign).start()?.settle()?])
+    });
+    assert!(runs[0].children().is_empty());
+    let events = runs[0].events();
+    assert_eq!(events.last().unwrap().reason, "ForeignObject", "{events:?}");
+    assert_eq!(runs[0].refusals().count(), 0, "{:?}", runs[0]);
+}
