@@ -93,7 +93,6 @@ fn completions_and_manual_pages_tell_of_every_command() {
         let page = fs::read_to_string(folder.path().join(format!("pages/gyre-{command}.1"))).unwrap();
         assert!(page.contains(".TH"), "{command}");
         let help = run(folder.path(), &format!("gyre {command} --help"));
-        let has_examples = help.contains("Examples:") || help.contains("Usage: gyre config-schema");
-        assert!(has_examples, "{command} has no examples:\n{help}");
+        assert!(help.contains("Examples:"), "{command} has no examples:\n{help}");
     }
 }

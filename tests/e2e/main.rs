@@ -18,6 +18,7 @@ mod composed;
 mod diff;
 mod echo;
 mod election;
+mod errors;
 mod failures;
 mod finalize;
 mod foretelling;

@@ -84,13 +84,7 @@ impl Document {
                 let empty = || Node { position: Position { line: 1, column: 1 }, value: Value::Null };
                 Ok(Self { source, root: root.unwrap_or_else(empty) })
             }
-            Err(error) => {
-                let place =
-                    error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
-                // The text alone: where it happened is the place.
-                let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-                Err(Problem { place, what, remedy: "correct the YAML".to_owned() })
-            }
+            Err(error) => Err(problem(&source, &error)),
         }
     }
 }
@@ -143,6 +137,18 @@ impl Node {
             Value::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect(),
         }
     }
+}
+
+/// What keeps a file from being YAML.
+pub(crate) fn yaml_problem(file: &str, error: &serde_saphyr::Error) -> Problem {
+    problem(&Source::File(file.into()), error)
+}
+
+fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
+    let place = error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
+    // The text alone: where it happened is the place.
+    let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    Problem { place, what, remedy: "correct the YAML".to_owned() }
 }
 
 fn position(location: Location) -> Option<Position> {

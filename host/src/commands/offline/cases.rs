@@ -17,7 +17,7 @@ use super::parallel;
 use super::render::rendered;
 use crate::cluster::kinds::error_chain;
 use crate::commands::dev;
-use crate::config::Source;
+use crate::config::{Error, Source, yaml_problem};
 use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -43,7 +43,7 @@ const TIME: &str = "time.txt";
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
     /// The plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: PathBuf,
     /// The folder of the cases' folders.
     #[arg(value_name = "DIRECTORY")]
@@ -76,7 +76,9 @@ enum Verdict {
     AsExpected,
     /// What was expected has been written anew.
     Updated,
-    /// What is different, or why nothing could be compared.
+    /// What is different.
+    Differs(String),
+    /// Why nothing could be compared.
     Failed(String),
 }
 
@@ -91,22 +93,28 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     cases.retain(|case| case.name.contains(&arguments.filter));
     cases.sort_by(|one, other| one.name.cmp(&other.name));
     if cases.is_empty() {
-        bail!(
-            "there is no case in {}: make a folder with objects in it, and have --update write its {EXPECTED}",
-            arguments.cases.display()
-        );
+        let (folder, filter) = (arguments.cases.display(), &arguments.filter);
+        match filter.as_str() {
+            "" => {
+                bail!("there is no case in {folder}: make a folder with objects in it, and have --update write its {EXPECTED}")
+            }
+            _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
+        }
     }
     let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
     let failed = report(&outcomes, began)?;
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, junit(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, junit(&outcomes))
+            .with_context(|| format!("cannot write {}; name a file in a folder that exists", path.display()))?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Folders within folders, too.
 fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        anyhow!("cannot list {}: {}; name a folder, in which each case has one", folder.display(), error_chain(&error))
+    })?;
     let mut has_objects = false;
     for entry in entries {
         let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
@@ -137,15 +145,16 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
     let read = |name: &str| match std::fs::read_to_string(case.folder.join(name)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {name}")),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", case.folder.join(name).display())),
     };
     let time = read(TIME)?.unwrap_or_else(|| START.to_owned());
-    let time: Timestamp = time.trim().parse().map_err(|error| anyhow!("{TIME}: {error}; expected a time such as {START}"))?;
+    let time: Timestamp =
+        time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is no time: expected one such as {START}", time.trim()))?;
     let own;
     let programs = match read(SETTINGS)? {
         None => programs,
         Some(text) => {
-            let settings: Value = serde_saphyr::from_str(&text).map_err(|error| anyhow!("{SETTINGS}: not YAML: {error}"))?;
+            let settings: Value = serde_saphyr::from_str(&text).map_err(|error| yaml_problem(SETTINGS, &error))?;
             own = with_settings(programs, mount, &settings)?;
             &own
         }
@@ -161,16 +170,20 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
         std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
         return Ok(Verdict::Updated);
     }
-    Ok(Verdict::Failed(unified(&expected, &actual)))
+    Ok(Verdict::Differs(unified(&expected, &actual)))
 }
 
 /// The same programs with other settings, which are checked as those of a mount are.
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
-        mount.set(&program.manifest().name, settings);
+        mount.set(&program.manifest().name, settings, SETTINGS);
     }
-    Ok(Source::open(&mount).with_context(|| SETTINGS.to_owned())?.programs().to_vec())
+    match Source::open(&mount) {
+        Ok(source) => Ok(source.programs().to_vec()),
+        Err(Error::Refused(problems)) => Err(problems.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Says what became of the cases; how many failed.
@@ -181,7 +194,7 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
         let (word, details) = match verdict {
             Verdict::AsExpected => ("ok", ""),
             Verdict::Updated => ("updated", ""),
-            Verdict::Failed(details) => {
+            Verdict::Differs(details) | Verdict::Failed(details) => {
                 failed += 1;
                 ("FAILED", details.as_str())
             }
@@ -191,14 +204,15 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     }
     let (all, took) = (outcomes.len(), began.elapsed().as_secs_f64());
     writeln!(output, "{} of {all} cases are as expected, in {took:.2} s", all - failed)?;
-    if failed > 0 {
+    if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
         writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
     }
     Ok(failed)
 }
 
 fn junit(outcomes: &[Outcome]) -> String {
-    let failures = outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Failed(_))).count();
+    let failures =
+        outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Differs(_) | Verdict::Failed(_))).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"gyre\" tests=\"{}\" failures=\"{failures}\">\n",
         outcomes.len()
@@ -206,7 +220,7 @@ fn junit(outcomes: &[Outcome]) -> String {
     for Outcome { name, took, verdict } in outcomes {
         let begin = format!("<testcase classname=\"gyre\" name=\"{}\" time=\"{:.3}\"", escape(name), took.as_secs_f64());
         match verdict {
-            Verdict::Failed(details) => {
+            Verdict::Differs(details) | Verdict::Failed(details) => {
                 text.push_str(&format!(
                     "{begin}><failure message=\"not as expected\">{}</failure></testcase>\n",
                     escape(details)

@@ -40,6 +40,8 @@ use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw, Tally};
 use super::parallel;
 use super::plan::Subject;
+use super::render::check_parents;
+use crate::cli::{time, whole};
 use crate::commands::dev;
 use crate::config::Source;
 use crate::difference::to_yaml;
@@ -77,19 +79,19 @@ const MOST_TOLD: usize = 3;
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// The plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: PathBuf,
     /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// How many specs are drawn from the schema.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(0_u32..=100_000))]
     cases: u32,
     /// What they are drawn by: the same number draws the same specs.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = whole(0_u64..))]
     seed: u64,
     /// The time of day at which each world begins [default: 2026-01-01T00:00:00Z].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
     /// Write the objects of each finding into this folder.
     #[arg(long, value_name = "DIRECTORY")]
@@ -111,10 +113,10 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
         start: arguments.time.unwrap_or(START),
         objects: dev::read(&arguments.files)?,
     };
+    check_parents(&ground.programs, &ground.objects)?;
     let (mut found, rested) = ground.undisturbed()?;
     if rested.parents.is_empty() {
-        let kind = ground.programs.first().map(|program| program.manifest().parent.to_string()).unwrap_or_default();
-        bail!("the files hold no {kind} for the plugin to reconcile: add one with -f");
+        bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
     }
     // Other experiments begin with a world at rest.
     let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
@@ -236,7 +238,8 @@ fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathB
         text.push_str("---\n");
         text.push_str(&to_yaml(object)?);
     }
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))?;
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
 }

@@ -9,6 +9,7 @@ use gyre_core::election::{self, Timing};
 use gyre_core::names;
 
 use super::{Options, identity};
+use crate::cli::WrongArguments;
 use crate::clock::Clock;
 
 /// Whether several replicas of this host run, and how they agree on who writes.
@@ -87,7 +88,7 @@ impl ElectionArguments {
                 }
                 election::Error::NoPause(_) => "--ha-retry-period (or HA_RETRY_PERIOD_SECONDS) is refused",
             };
-            anyhow!("{arguments}: {error}")
+            anyhow!(WrongArguments(format!("{arguments}: {error}")))
         })
     }
 }
