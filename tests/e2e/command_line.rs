@@ -66,7 +66,7 @@ fn wrong_arguments_are_named() {
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
         (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
         (run(&["--kubeconfig", "/nonexistent"]), 1, "/nonexistent"),
-        (run(&["--log-level", "gyre=loud"]), 1, "--log-level"),
+        (run(&["--log-level", "gyre=loud"]), 2, "--log-level"),
     ] {
         let output = gyre(&arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
