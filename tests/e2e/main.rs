@@ -16,6 +16,7 @@ mod check;
 mod command_line;
 mod composed;
 mod diff;
+mod documents;
 mod echo;
 mod election;
 mod errors;

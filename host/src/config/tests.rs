@@ -129,16 +129,20 @@ fn every_file_comes_down_to_what_stands_beside_it() {
 }
 
 #[test]
-fn the_readme_shows_a_configuration_that_is_right() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let example = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    fs::create_dir(directory.path().join("plugins")).unwrap();
-    fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
-    let file = directory.path().join("gyre.yaml");
-    fs::write(&file, example).unwrap();
-    let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
-    assert!(found.starts_with("deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: "), "{found}");
+fn the_documents_show_configurations_that_are_right() {
+    let check = |document: &str, expected: &str| {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(document)).unwrap();
+        let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("plugins")).unwrap();
+        fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+        let file = directory.path().join("gyre.yaml");
+        fs::write(&file, example).unwrap();
+        let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
+        assert!(found.starts_with(expected), "{document}: {found}");
+    };
+    check("README.md", "deployment gyre\necho: the plugin echo\n  settings {\"restricted\":true}");
+    check("sdk/docs/operating.md", "deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: ");
 }
 
 #[test]
