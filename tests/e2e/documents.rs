@@ -226,3 +226,66 @@ fn every_task_that_the_documents_name_is_there() {
         }
     }
 }
+
+#[test]
+fn links_lead_somewhere() {
+    for document in DOCUMENTS.into_iter().chain(["ARCHITECTURE.md", "tests/README.md"]) {
+        let path = root().join(document);
+        let text = fs::read_to_string(&path).expect("a document");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        // Those into the documentation of the SDK, rustdoc follows.
+        for link in links.filter(|link| !link.starts_with("http") && !link.starts_with("crate::")) {
+            let file = link.split('#').next().unwrap_or_default();
+            assert!(path.parent().expect("a folder").join(file).exists(), "{document} links to {link}, which is not there");
+        }
+    }
+}
+
+#[test]
+fn metrics_and_reasons_that_the_guides_name_are_there() {
+    let source = |files: &[&str]| -> String {
+        files.iter().map(|file| fs::read_to_string(root().join(file)).expect("a source file")).collect()
+    };
+    let metrics = source(&["host/src/telemetry/metrics.rs"]);
+    let reasons = source(&[
+        "host/core/src/outcome.rs",
+        "host/core/src/plan.rs",
+        "host/core/src/status.rs",
+        "host/sandbox/src/call.rs",
+        "host/src/admin/state.rs",
+        "host/src/mounts/mount.rs",
+        "host/src/reconcile.rs",
+        "host/src/reconcile/progress.rs",
+    ]);
+    let mut count = 0;
+    for document in ["sdk/docs/contract.md", "sdk/docs/operating.md"] {
+        let text = fs::read_to_string(root().join(document)).expect("a guide");
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        for word in text.split(|letter| !is_of_name(letter)) {
+            let prefix = ["gyre_", "controller_runtime_", "workqueue_", "rest_client_", "leader_election_"];
+            let Some(prefix) = prefix.into_iter().find(|prefix| word.starts_with(prefix)) else { continue };
+            if word.starts_with("gyre_sdk") {
+                continue;
+            }
+            let mut name = if ["rest_client_", "leader_election_"].contains(&prefix) { word } else { &word[prefix.len()..] };
+            for suffix in ["_bucket", "_total", "_seconds", "_bytes"] {
+                name = name.strip_suffix(suffix).unwrap_or(name);
+            }
+            count += 1;
+            assert!(metrics.contains(&format!("\"{name}\"")), "{document}: {word}");
+        }
+        // In tables, what stands in CamelCase in the first column.
+        for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
+            for word in row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2) {
+                let capitals = word.chars().filter(char::is_ascii_uppercase).count();
+                let is_reason =
+                    word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(char::is_alphanumeric);
+                if is_reason && capitals > 1 {
+                    count += 1;
+                    assert!(reasons.contains(&format!("\"{word}\"")), "{document}: {word}");
+                }
+            }
+        }
+    }
+    assert!(count > 40, "the guides name {count}");
+}

@@ -151,3 +151,37 @@ fn every_gyre_that_the_documents_show_parses() {
     assert!(wrong_lines.is_empty(), "{}", wrong_lines.join("\n"));
     assert!(count > 40, "the documents show {count} commands");
 }
+
+/// Flags of other programs that the documents name.
+const OTHER_FLAGS: [&str; 6] = ["--take-ownership", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
+/// Variables of other programs.
+const OTHER_VARIABLES: [&str; 5] =
+    ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG"];
+
+#[test]
+fn every_flag_and_variable_that_the_documents_name_is_there() {
+    let commands = commands();
+    let arguments: Vec<&clap::Arg> = commands.iter().flat_map(clap::Command::get_arguments).collect();
+    let flags: BTreeSet<&str> = arguments.iter().filter_map(|argument| argument.get_long()).collect();
+    let variables: BTreeSet<&str> = arguments.iter().filter_map(|argument| argument.get_env()?.to_str()).collect();
+    let mut unknown = Vec::new();
+    let mut count = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for span in text.lines().filter(|line| !line.starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let word = span.split([' ', '=']).next().unwrap_or_default();
+            let is_variable = word.contains('_') && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
+            let is_known = match word.strip_prefix("--") {
+                Some(flag) => flags.contains(flag) || OTHER_FLAGS.contains(&word),
+                None if is_variable => variables.contains(word) || OTHER_VARIABLES.contains(&word),
+                None => continue,
+            };
+            count += 1;
+            if !is_known {
+                unknown.push(format!("{}: {word}", path.display()));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+    assert!(count > 20, "the documents name {count}");
+}
