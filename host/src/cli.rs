@@ -241,6 +241,13 @@ fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    // Whoever reads has had enough, and knows.
+    if error.chain().any(is_broken_pipe) {
+        return code;
+    }
     // Sources are printed once each: some errors print theirs within their own text.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
     if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }

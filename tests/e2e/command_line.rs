@@ -120,3 +120,22 @@ fn crds_are_printed_as_yaml_that_names_them() {
         assert!(stdout.contains(&format!("name: {name}")), "{stdout}");
     }
 }
+
+/// What reads a command may have had enough before it ends, as `head` has.
+#[test]
+fn nothing_is_said_when_nobody_reads_any_more() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
+    let check = |arguments: &[&str], is_success: bool| {
+        let (reads, writes) = std::io::pipe().expect("a pipe");
+        drop(reads);
+        let output = Command::new(GYRE).args(arguments).stdout(writes).output().expect("gyre runs");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.success(), stderr.as_str()), (is_success, ""), "{arguments:?}: {:?}", output.status);
+    };
+    check(&["man"], false);
+    check(&["crds", gyre_artifacts::ECHO], false);
+    check(&["inspect", gyre_artifacts::ECHO], false);
+    check(&["render", gyre_artifacts::ECHO, "-f", sample], false);
+    // It does what it is there for all the same.
+    check(&["dev", "--plugin", gyre_artifacts::ECHO, "-f", sample, "--once"], true);
+}

@@ -9,6 +9,7 @@ mod show;
 
 pub(crate) use manifests::{is_manifest, manifests_in, read};
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,9 +123,12 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     let started = Instant::now();
     let mut stop = std::pin::pin!(cli::told_to_stop()?);
     let cluster = Cluster::start(arguments).await?;
-    println!("gyre dev: an in-memory cluster for development and tests, ready after {:.0?}", started.elapsed());
-    println!("  {}", cluster.url());
-    println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
+    let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), started.elapsed());
+    // Nobody may be there to read, which is no reason to stop.
+    let _ = writeln!(
+        std::io::stdout(),
+        "gyre dev: an in-memory cluster for development and tests, ready after {took:.0?}\n  {url}\n  export KUBECONFIG={kubeconfig}"
+    );
     let result = match source {
         None => match manifests::apply(&cluster.client(), objects).await {
             Ok(_) => {

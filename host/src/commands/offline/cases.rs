@@ -102,7 +102,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
         }
     }
     let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
-    let failed = report(&outcomes, began)?;
+    let failed = report(&outcomes, began).context("cannot write to standard output")?;
     if let Some(path) = &arguments.junit {
         std::fs::write(path, junit(&outcomes))
             .with_context(|| format!("cannot write {}; name a file in a folder that exists", path.display()))?;

@@ -188,28 +188,33 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     for (number, finding) in (1..).zip(&found.findings) {
         reproductions.push(reproduction(arguments, number, finding)?);
     }
-    let findings = found.findings.iter().zip(&reproductions);
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
+    let text = if arguments.json {
+        let findings = found.findings.iter().zip(&reproductions);
         let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(reproduce)).collect();
         let all = json!({ "tried": found.tally.json(), "complete": goes_on, "findings": findings, "alike": more, "seed": arguments.seed });
-        return writeln!(output, "{all:#}").context("cannot write to standard output");
-    }
-    write!(output, "{}", found.tally)?;
-    for (finding, reproduce) in findings {
-        write!(output, "\n{}", finding.text(reproduce))?;
+        format!("{all:#}\n")
+    } else {
+        text(found, &reproductions, more, goes_on)
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+}
+
+fn text(found: &Found, reproductions: &[String], more: usize, goes_on: bool) -> String {
+    let mut text = found.tally.to_string();
+    for (finding, reproduce) in found.findings.iter().zip(reproductions) {
+        text.push_str(&format!("\n{}", finding.text(reproduce)));
     }
     match found.findings.len() {
-        0 => writeln!(output, "Nothing was found.")?,
+        0 => text.push_str("Nothing was found.\n"),
         count => {
             let alike = if more > 0 { format!(", and {more} more like them") } else { String::new() };
-            writeln!(output, "\n{count} found{alike}.")?;
+            text.push_str(&format!("\n{count} found{alike}.\n"));
         }
     }
     if !goes_on {
-        writeln!(output, "The other checks were left out: they begin with a world at rest.")?;
+        text.push_str("The other checks were left out: they begin with a world at rest.\n");
     }
-    Ok(())
+    text
 }
 
 /// The command line that shows a finding; its objects are written where they are to be kept.
