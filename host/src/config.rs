@@ -35,6 +35,7 @@ use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
 use tracing::{debug, error, info, warn};
 
+pub(crate) use self::load::LARGEST_PLUGIN;
 use self::load::Loader;
 pub(crate) use self::node::{Document, Source as DocumentSource, yaml_problem};
 pub(crate) use self::problem::{Place, list};
@@ -44,7 +45,7 @@ pub(crate) use self::process::{HostArguments, with_defaults};
 use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
-use self::watch::Files;
+pub(crate) use self::watch::Files;
 use crate::cluster::kinds::error_chain;
 use crate::mounts::inventory;
 use crate::plugins::MountArguments;

@@ -15,7 +15,9 @@ use tracing::{debug, info};
 
 use crate::cli::whole;
 use crate::cluster::kinds::error_chain;
-use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Place, Policy, Problems, Said, bounds};
+use crate::config::{
+    self, Configuration, Document, DocumentSource, Files, LARGEST_PLUGIN, MountSpec, Place, Policy, Problems, Said, bounds,
+};
 
 /// Which plugins are mounted, and what they may take.
 ///
@@ -238,7 +240,8 @@ pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
 
 /// Reads the file of a plugin.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path)
+    Files::default()
+        .read(path, LARGEST_PLUGIN)
         .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
 }
 

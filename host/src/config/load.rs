@@ -21,7 +21,7 @@ use crate::program::Program;
 /// A ConfigMap holds 1 MiB.
 pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
 /// Components with an interpreter in them have some 20 MiB.
-const LARGEST_PLUGIN: u64 = 256 << 20;
+pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
 /// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [

@@ -148,7 +148,11 @@ fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
     let place = error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
     // The text alone: where it happened is the place.
     let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-    Problem { place, what, remedy: "correct the YAML".to_owned() }
+    // Which limit it is, it says for programmers.
+    match what.split_once(": limits breached") {
+        Some((what, _)) => Problem { place, what: what.to_owned(), remedy: "split it up, or nest it less".to_owned() },
+        None => Problem { place, what, remedy: "correct the YAML".to_owned() },
+    }
 }
 
 fn position(location: Location) -> Option<Position> {

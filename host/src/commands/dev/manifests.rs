@@ -17,6 +17,9 @@ use crate::program::Program;
 /// Who applies what a developer gives.
 const FIELD_MANAGER: &str = "gyre-dev";
 
+/// More is no manifest, but perhaps a device.
+const LARGEST: u64 = 256 << 20;
+
 /// An object that was applied.
 #[derive(Clone, Debug)]
 pub(super) struct Applied {
@@ -109,14 +112,22 @@ fn is_standard_input(path: &Path) -> bool {
 
 fn text(path: &Path) -> anyhow::Result<String> {
     if is_standard_input(path) {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
+        return bounded(std::io::stdin()).context("cannot read standard input");
     }
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+    std::fs::File::open(path).and_then(bounded).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => anyhow!("{} is not text in UTF-8: name files of YAML or JSON", path.display()),
         _ => anyhow!("cannot read {}: {}; name files or folders of YAML or JSON", path.display(), error_chain(&error)),
     })
+}
+
+/// A text, also from what has no end.
+fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    input.take(LARGEST + 1).read_to_string(&mut text)?;
+    match text.len() as u64 {
+        0..=LARGEST => Ok(text),
+        _ => Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", LARGEST >> 20))),
+    }
 }
 
 /// What is wrong with an object, after its number.
