@@ -26,3 +26,8 @@ pub mod operating {}
 
 #[doc = include_str!("../docs/security.md")]
 pub mod security {}
+
+/// What README.md shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
