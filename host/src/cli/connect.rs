@@ -55,6 +55,14 @@ fn wrong(error: &KubeconfigError, name: &str) -> String {
 
 /// Why there is no cluster where one is looked for.
 fn nowhere(error: &InferConfigError) -> String {
+    // In a pod it is its service account that is wrong, of which there is nothing but a part of the text.
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        let text = error.to_string();
+        let of_pod = text.split_once("in-cluster: (").and_then(|(_, rest)| rest.split_once("), kubeconfig:"));
+        let of_pod = of_pod.map_or(text.as_str(), |(of_pod, _)| of_pod);
+        let of_pod = of_pod.split_once(" (os error").map_or(of_pod, |(of_pod, _)| of_pod);
+        return format!("the service account of this pod cannot be used: {of_pod}");
+    }
     let source = std::error::Error::source(error);
     match source.and_then(|source| source.downcast_ref()) {
         Some(KubeconfigError::ReadConfig(error, path)) => format!("cannot read {}: {}", path.display(), error_chain(error)),
