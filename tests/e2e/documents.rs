@@ -45,7 +45,7 @@ const RECORD: Shown = Shown::By("tests/e2e/record.rs", "a_running_host_records_i
 const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first whose words are all in a command line counts.
-const COMMANDS: [(&[&str], Shown); 20] = [
+const COMMANDS: [(&[&str], Shown); 21] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -53,6 +53,14 @@ const COMMANDS: [(&[&str], Shown); 20] = [
     (&["cargo xtask dev"], Shown::By("tests/xtask/src/dev.rs", "what_is_started_is_what_is_shown", "samples")),
     (&["kubectl exec", "/gyre record"], RECORD),
     (&["gyre replay"], RECORD),
+    (
+        &["kubectl exec", "/gyre shadow"],
+        Shown::By(
+            "tests/e2e/shadow.rs",
+            "a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing",
+            "\"shadow\"",
+        ),
+    ),
     (
         &["kubectl annotate", "gyre.dev/release"],
         Shown::By(
