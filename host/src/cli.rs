@@ -1,20 +1,25 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
+mod arguments;
+mod connect;
+#[cfg(test)]
+mod tests;
+
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use gyre_sandbox::CodeSource;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
+pub(crate) use self::arguments::{WrongArguments, missing, time, whole};
+pub(crate) use self::connect::configuration;
 use crate::admin::SecureArguments;
 use crate::cluster::kinds::error_chain;
 use crate::commands::dev::{self, DevArguments};
@@ -26,7 +31,7 @@ use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews
 use crate::config::{self, HostArguments, Source};
 use crate::host::{self, Options};
 use crate::leadership::election::ElectionArguments;
-use crate::plugins::{CodeArguments, MountArguments, open};
+use crate::plugins::{CodeArguments, MountArguments, open, read};
 use crate::program::ServiceAccount;
 use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
@@ -99,6 +104,8 @@ enum Command {
     #[command(after_help = replay::EXAMPLES)]
     Replay(replay::ReplayArguments),
 }
+
+const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
 /// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
@@ -188,7 +195,7 @@ struct PluginArguments {
 pub fn main() -> ExitCode {
     let command = match parse() {
         Ok(Gyre { command }) => command,
-        Err(error) => named_by_variable(error).exit(),
+        Err(error) => arguments::named_by_variable(error).exit(),
     };
     let result = match command {
         Command::Run(arguments) => run(arguments),
@@ -234,35 +241,21 @@ fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
+    let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    // Whoever reads has had enough, and knows.
+    if error.chain().any(is_broken_pipe) {
+        return code;
+    }
     // Sources are printed once each: some errors print theirs within their own text.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
-    code
-}
-
-/// A value that is refused may come from a variable of the environment, of which clap says nothing.
-fn named_by_variable(mut error: clap::Error) -> clap::Error {
-    let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
-        (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
-    else {
-        return error;
-    };
-    let mut commands = Gyre::command();
-    commands.build();
-    let arguments = commands.get_subcommands().flat_map(clap::Command::get_arguments);
-    let variable = arguments
-        .filter(|known| known.to_string() == *argument)
-        .filter_map(clap::Arg::get_env)
-        .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
-    if let Some(variable) = variable {
-        let told = format!("it is what the environment variable {} says", variable.display());
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told.into()]));
-    }
-    error
+    if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }
 }
 
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
-        missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
+        missing("run", SOMETHING_TO_MOUNT);
     }
     let traces = Traces::of(&arguments.host.traces, &instance())?;
     log::start(&arguments.host.log, "info", traces.as_ref())?;
@@ -310,14 +303,16 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
 
 fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() {
-        missing("--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>");
+        missing("rbac", SOMETHING_TO_MOUNT);
     }
     let source = Source::open(&arguments.mount)?;
     let programs = source.programs();
     let mut definitions = Vec::new();
-    for path in &arguments.crds {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        definitions.extend(dev::documents(&text).with_context(|| format!("cannot read {}", path.display()))?);
+    for (file, object) in dev::read(&arguments.crds)? {
+        if object.get("kind").and_then(serde_json::Value::as_str) != Some("CustomResourceDefinition") {
+            bail!("{file} holds another object than CustomResourceDefinitions: leave it out of --crd");
+        }
+        definitions.push(object);
     }
     let shadows = programs.iter().filter_map(|program| program.shadow.as_deref());
     let brought = programs.iter().chain(shadows).flat_map(|program| &program.manifest().crds);
@@ -362,16 +357,20 @@ pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start the threads")
 }
 
-/// Says that an argument is missing, as clap does, and ends the process.
-pub(crate) fn missing(argument: &str) -> ! {
-    let message = format!("the following required arguments were not provided:\n  {argument}\n");
-    Gyre::command().error(ErrorKind::MissingRequiredArgument, message).exit()
-}
-
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
+    let Some(cache) = arguments.code.cache() else {
+        bail!(WrongArguments("there is no code cache to compile into: name a folder with --code-cache".to_owned()));
+    };
     for path in &arguments.plugins {
-        open(&sandbox, path)?;
+        let plugin = open(&sandbox, path)?;
+        if plugin.compile().source == CodeSource::Compiled && !sandbox.is_compiled(&read(path)?) {
+            bail!(
+                "cannot keep the code of {} in {}: name a folder with --code-cache that only you, or root, may write to",
+                path.display(),
+                cache.display()
+            );
+        }
     }
     Ok(())
 }
@@ -383,35 +382,6 @@ fn crds(arguments: &PluginArguments) -> anyhow::Result<()> {
         crds.extend_from_slice(&open(&sandbox, path)?.manifest().crds);
     }
     print_documents(&crds)
-}
-
-/// How to reach the cluster that a kubeconfig leads to; without one, as kubectl finds it or a pod does. A context is one of the kubeconfig.
-pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
-    let named = |error: &kube::config::KubeconfigError| match kubeconfig {
-        Some(path) => anyhow!("cannot use the kubeconfig {}: {}", path.display(), error_chain(error)),
-        None => anyhow!("cannot use the kubeconfig: {}", error_chain(error)),
-    };
-    let read = match (kubeconfig, context) {
-        (Some(path), _) => Some(Kubeconfig::read_from(path)),
-        (None, Some(_)) => Some(Kubeconfig::read()),
-        (None, None) => None,
-    };
-    let mut configuration = match read {
-        Some(read) => {
-            let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-            let read = read.map_err(|error| named(&error))?;
-            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| named(&error))?
-        }
-        None => Config::infer().await.map_err(|error| {
-            anyhow!(
-                "found no cluster to connect to; give --kubeconfig, set KUBECONFIG, or run in a pod: {}",
-                error_chain(&error)
-            )
-        })?,
-    };
-    // The queue retries, with one back-off for an object whatever went wrong, and without holding a worker meanwhile.
-    configuration.default_retry = false;
-    Ok(configuration)
 }
 
 /// The pod's name, which is its host name.

@@ -35,9 +35,10 @@ use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
 use tracing::{debug, error, info, warn};
 
+pub(crate) use self::load::LARGEST_PLUGIN;
 use self::load::Loader;
-pub(crate) use self::node::{Document, Source as DocumentSource};
-pub(crate) use self::problem::Place;
+pub(crate) use self::node::{Document, Source as DocumentSource, yaml_problem};
+pub(crate) use self::problem::{Place, list};
 pub use self::problem::{Problem, Problems};
 use self::process::Setting;
 pub(crate) use self::process::{HostArguments, with_defaults};
@@ -45,7 +46,8 @@ pub use self::settings::accept as accept_settings;
 use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
-use self::watch::Files;
+pub(crate) use self::watch::Files;
+use crate::cluster::kinds::error_chain;
 use crate::mounts::inventory;
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -304,7 +306,7 @@ fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) 
         match files.list(&directory.value) {
             Ok(plugins) => add_directory(&mut configuration, plugins),
             Err(error) => {
-                let what = format!("cannot list the directory {}: {error}", directory.value.display());
+                let what = format!("cannot list the directory {}: {}", directory.value.display(), error_chain(&error));
                 problems.add(directory.place, what, "name a directory of plugins");
             }
         }

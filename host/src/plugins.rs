@@ -6,14 +6,18 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::names;
 use gyre_sandbox::{Plugin, Sandbox};
 use tracing::{debug, info};
 
-use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Place, Policy, Problems, Said, bounds};
+use crate::cli::whole;
+use crate::cluster::kinds::error_chain;
+use crate::config::{
+    self, Configuration, Document, DocumentSource, Files, LARGEST_PLUGIN, MountSpec, Place, Policy, Problems, Said, bounds,
+};
 
 /// Which plugins are mounted, and what they may take.
 ///
@@ -44,19 +48,19 @@ pub(crate) struct MountArguments {
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     pub(crate) name: Option<String>,
     /// How many objects of each mount are worked on at once [default: 4].
-    #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = clap::value_parser!(u32).range(in_range(bounds::WORKERS)))]
+    #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = whole(bounds::WORKERS))]
     workers: Option<u32>,
     /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(in_range(bounds::RETRIES)))]
+    #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
     /// After faults of a plugin about how many different objects in a row it is not called for a while; or never [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// How long one call of a plugin may take [default: 2000].
-    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    #[arg(long, value_name = "MILLISECONDS", value_parser = whole(10_u64..=600_000))]
     call_deadline: Option<u64>,
     /// How much memory one call of a plugin may take [default: 64].
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "MIB", value_parser = whole(1_u16..=1024))]
     call_memory: Option<u16>,
     /// Do not take in a configuration or a plugin that changes: a restart does.
     #[arg(long)]
@@ -80,6 +84,8 @@ pub(crate) struct CodeArguments {
 struct Settings {
     plugin: String,
     json: String,
+    /// What they are called in messages.
+    place: String,
 }
 
 impl FromStr for Settings {
@@ -87,11 +93,12 @@ impl FromStr for Settings {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (plugin, json) = text.split_once('=').ok_or("expected the plugin's name, =, and a JSON object")?;
-        let value: serde_json::Value = serde_json::from_str(json).map_err(|error| format!("not JSON: {error}"))?;
+        let value: serde_json::Value = serde_json::from_str(json)
+            .map_err(|error| format!("expected a JSON object after {plugin}=, which is none: {error}"))?;
         if !value.is_object() {
-            return Err("the settings of a plugin are a JSON object".to_owned());
+            return Err("the settings of a plugin are a JSON object, such as {\"key\": \"value\"}".to_owned());
         }
-        Ok(Self { plugin: plugin.to_owned(), json: json.to_owned() })
+        Ok(Self { plugin: plugin.to_owned(), json: json.to_owned(), place: format!("--settings {plugin}") })
     }
 }
 
@@ -117,20 +124,16 @@ fn label(text: &str) -> Result<String, String> {
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
-const fn in_range(range: std::ops::RangeInclusive<u32>) -> std::ops::RangeInclusive<i64> {
-    *range.start() as i64..=*range.end() as i64
-}
-
 impl MountArguments {
     /// Whether they name nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
     }
 
-    /// Gives a plugin these settings, instead of others.
-    pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value) {
+    /// Gives a plugin these settings, instead of others; messages call them as the place says.
+    pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.settings.retain(|settings| settings.plugin != plugin);
-        self.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string() });
+        self.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
     }
 
     /// What the flags say of each mount goes before the policy's own.
@@ -169,8 +172,8 @@ impl MountArguments {
         }
         let directory = self.plugin_dir.clone();
         configuration.directory = directory.map(|value| Said { place: flag("--plugin-dir", &value), value });
-        for Settings { plugin, json } in &self.settings {
-            let source = DocumentSource::Flag(Arc::from(format!("--settings {plugin}")));
+        for Settings { plugin, json, place } in &self.settings {
+            let source = DocumentSource::Flag(Arc::from(place.as_str()));
             match Document::parse(source, json) {
                 Ok(Document { source, root }) => {
                     configuration.settings.push((plugin.clone(), config::Settings { source, node: root, path: String::new() }));
@@ -224,10 +227,22 @@ pub(crate) fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache:
     }
 }
 
+/// What to do about a file that is no plugin.
+pub(crate) const GIVE_A_COMPONENT: &str = "give the file of a WebAssembly component";
+
 /// Reads a plugin and loads it.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the plugin {}", path.display()))?;
-    load(sandbox, &bytes).with_context(|| format!("cannot load the plugin {}", path.display()))
+    load(sandbox, &read(path)?).map_err(|error| {
+        let (path, remedy) = (path.display(), error.remedy());
+        anyhow!("cannot load the plugin {path}: {}; {remedy}", error_chain(&error))
+    })
+}
+
+/// Reads the file of a plugin.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    Files::default()
+        .read(path, LARGEST_PLUGIN)
+        .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
 }
 
 /// Loads a plugin, compiling it if it is not in the cache.

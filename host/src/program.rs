@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
+use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
@@ -50,6 +51,16 @@ pub struct Program {
     pub impersonate: Option<ServiceAccount>,
     /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
     pub shadow: Option<Arc<Program>>,
+}
+
+impl Program {
+    /// Whether an object, in JSON, is of the kind that it reconciles, in whatever version.
+    pub(crate) fn reconciles(&self, object: &serde_json::Value) -> bool {
+        let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
+        let parent = &self.plugin.manifest().parent;
+        (&kind.group, &kind.kind) == (&parent.group, &parent.kind)
+    }
 }
 
 /// Names a ServiceAccount.

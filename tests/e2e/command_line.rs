@@ -58,15 +58,15 @@ fn wrong_arguments_are_named() {
     for (arguments, code, expected) in [
         (vec!["run"], 2, "--plugin"),
         (vec!["crds"], 2, "<PLUGIN>"),
-        (run(&["--workers", "0"]), 2, "0 is not in 1..=256"),
+        (run(&["--workers", "0"]), 2, "expected a whole number from 1 to 256"),
         (run(&["--listen", "here"]), 2, "expected an address and port"),
         (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
-        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object"),
+        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object, such as"),
         (run(&["--settings", "ecko={}"]), 1, "--settings ecko: the plugin ecko is not mounted; mounted are echo"),
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
         (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
         (run(&["--kubeconfig", "/nonexistent"]), 1, "/nonexistent"),
-        (run(&["--log-level", "gyre=loud"]), 1, "--log-level"),
+        (run(&["--log-level", "gyre=loud"]), 2, "--log-level"),
     ] {
         let output = gyre(&arguments);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -119,4 +119,23 @@ fn crds_are_printed_as_yaml_that_names_them() {
     for name in ["echos.mmontes.io", "scheduledechos.mmontes.io"] {
         assert!(stdout.contains(&format!("name: {name}")), "{stdout}");
     }
+}
+
+/// What reads a command may have had enough before it ends, as `head` has.
+#[test]
+fn nothing_is_said_when_nobody_reads_any_more() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
+    let check = |arguments: &[&str], is_success: bool| {
+        let (reads, writes) = std::io::pipe().expect("a pipe");
+        drop(reads);
+        let output = Command::new(GYRE).args(arguments).stdout(writes).output().expect("gyre runs");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.success(), stderr.as_str()), (is_success, ""), "{arguments:?}: {:?}", output.status);
+    };
+    check(&["man"], false);
+    check(&["crds", gyre_artifacts::ECHO], false);
+    check(&["inspect", gyre_artifacts::ECHO], false);
+    check(&["render", gyre_artifacts::ECHO, "-f", sample], false);
+    // It does what it is there for all the same.
+    check(&["dev", "--plugin", gyre_artifacts::ECHO, "-f", sample, "--once"], true);
 }

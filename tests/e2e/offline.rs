@@ -91,10 +91,10 @@ fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
 #[test]
 fn what_is_wrong_with_a_case_is_said() {
     for (file, content, expected) in [
-        ("echo.yaml", "kind: [", "not YAML"),
+        ("echo.yaml", "kind: [", "echo.yaml:1:7: unclosed bracket"),
         (
             "echo.yaml",
-            "apiVersion: v1\nkind: Kettle\nmetadata: {name: it}\n",
+            "apiVersion: v1\nkind: Kettle\nmetadata: {name: it}\n---\napiVersion: mmontes.io/v1alpha1\nkind: Echo\nmetadata: {name: it}\nspec: {message: hi}\n",
             "no matches for kind \"Kettle\" in version \"v1\"",
         ),
         (
@@ -103,7 +103,7 @@ fn what_is_wrong_with_a_case_is_said() {
             "unknown field \"spec.massage\"",
         ),
         ("settings.yaml", "restrictd: true\n", "restrictd"),
-        ("time.txt", "noon", "expected a time such as 2026-01-01T00:00:00Z"),
+        ("time.txt", "noon", "expected one such as 2026-01-01T00:00:00Z"),
     ] {
         let cases = cases();
         fs::write(cases.path().join("new").join(file), content).unwrap();

@@ -51,7 +51,7 @@ pub(crate) struct Devcluster {
     // A static is never dropped: the folder goes when this process has ended.
     _janitor: Janitor,
     folder: PathBuf,
-    tools: Tools,
+    pub(crate) tools: Tools,
     url: String,
     barriers: AtomicUsize,
 }

@@ -19,9 +19,7 @@ pub enum Error {
         begins: String,
     },
     /// It is a core module.
-    #[error(
-        "the plugin is a core WebAssembly module, not a component: build it for wasm32-wasip2, or use wasm-tools component new"
-    )]
+    #[error("the plugin is a core WebAssembly module, not a component")]
     CoreModule,
     /// It is cut short or damaged.
     #[error("the plugin is truncated or corrupt: {message}")]
@@ -76,6 +74,23 @@ impl Error {
             Self::Describe(_) => "DescribeFailed",
             Self::Manifest(_) => "InvalidManifest",
             Self::Internal(_) => "SandboxFailed",
+        }
+    }
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Empty | Self::Corrupt { .. } => "build it again, and copy it as a whole",
+            Self::NotWasm { .. } => "give the .wasm file that a build for wasm32-wasip2 writes",
+            Self::CoreModule => "build it for wasm32-wasip2, or use wasm-tools component new",
+            Self::UnknownImport { .. } => "build it for wasm32-wasip2, with nothing but what the contract and WASI offer",
+            Self::NotAPlugin { .. } => "give a component of the world gyre:plugin/plugin, as gyre_sdk::export! makes it",
+            Self::TooLarge { .. } => "make it smaller, or allow its mount more memory",
+            Self::Describe(_) => "correct what its `describe` does",
+            Self::Manifest(_) => "correct it, and build the plugin again",
+            Self::Internal(_) => "start gyre again; if that does not help, it is a defect of gyre",
         }
     }
 }

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use crate::cli::whole;
+
 use super::{Options, RESERVED_PATHS, Security};
 
 /// Where the host is looked at.
@@ -16,7 +18,7 @@ pub(crate) struct AdminArguments {
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
     /// The port of all that, where --listen does not say.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
     metrics_port: u16,
     /// The path of the metrics.
     #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]

@@ -10,16 +10,17 @@ use http_body::Body as _;
 use kube::client::Body;
 use kube::{Client, Config};
 
+use crate::cli;
 use crate::cluster::kinds::error_chain;
 
 /// Which host is asked.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HostArguments {
     /// Where the host listens [default: this machine, and the port of --metrics-port].
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
     /// The port on this machine, where --from does not say; in the host's own container it is known.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112)]
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = cli::whole(1..=u16::MAX))]
     metrics_port: u16,
     /// Whether the host serves over TLS, where --from does not say.
     #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
@@ -37,6 +38,11 @@ pub(crate) fn mount(text: &str) -> Result<String, String> {
     if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
+fn from(text: &str) -> Result<Uri, String> {
+    let uri = text.parse().ok().filter(|uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")));
+    uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
+}
+
 /// A host gives its reasons in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
 
@@ -51,9 +57,6 @@ impl HostArguments {
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
-        if !matches!(from.scheme_str(), Some("http" | "https")) {
-            bail!("cannot ask {from}: expected the address of a host such as http://127.0.0.1:2112");
-        }
         let mut configuration = Config::new(from.clone());
         // The host answers its own machine only, so whoever answers here could as well read what it sends.
         configuration.accept_invalid_certs = is_this_machine(&from);

@@ -19,6 +19,8 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, error, info};
 
+use crate::cluster::kinds::error_chain;
+
 /// The names of the files in a Secret of the type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
 /// The kubelet brings a Secret that has changed within a minute or so.
@@ -97,7 +99,12 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
 }
 
 fn read(directory: &Path) -> anyhow::Result<[Vec<u8>; 2]> {
-    let file = |path: PathBuf| std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()));
+    let file = |path: PathBuf| {
+        std::fs::read(&path).map_err(|error| {
+            let what = format!("cannot read {}: {}", path.display(), error_chain(&error));
+            anyhow!("{what}; --metrics-cert-path (or METRICS_CERT_PATH) names a folder with tls.crt and tls.key")
+        })
+    };
     let [certificate, key] = FILES.map(|name| file(directory.join(name)));
     Ok([certificate?, key?])
 }

@@ -182,7 +182,7 @@ pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
             Some(kube::Error::Api(status)) => (format!("{} ({} {})", said(status), status.code, status.reason), None),
             _ => (error.to_string(), error.source()),
         };
-        let own = without_source(&own, rest);
+        let own = without_code(&without_source(&own, rest), error);
         if !own.is_empty() && !text.contains(&own) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(&own);
@@ -199,6 +199,12 @@ fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>
         Some((before, _)) if !source.is_empty() => before.trim_end_matches([' ', ':', '(']).to_owned(),
         _ => text.to_owned(),
     }
+}
+
+/// Without the number of the system's error, which its text says in words.
+fn without_code(text: &str, error: &(dyn std::error::Error + 'static)) -> String {
+    let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))
 }
 
 #[cfg(test)]

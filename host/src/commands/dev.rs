@@ -8,8 +8,9 @@ mod manifests;
 mod show;
 
 pub use manifests::read;
-pub(crate) use manifests::{documents, is_manifest, manifests_in};
+pub(crate) use manifests::{is_manifest, manifests_in};
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,11 +20,12 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::object::GroupVersionKind;
 use kube::Client;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::admin::{self, Listen};
-use crate::cli;
-use crate::config::{Reload, Source};
+use crate::cli::{self, WrongArguments, whole};
+use crate::config::{Reload, Source, list};
 use crate::host::{self, Options};
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -61,10 +63,10 @@ pub(crate) struct DevArguments {
     #[arg(long)]
     once: bool,
     /// How long that may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u64..=86_400))]
     timeout: u64,
     /// Where the API server listens; port 0 is any free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     address: SocketAddr,
     /// Where to write the kubeconfig [default: a temporary file].
     #[arg(long, value_name = "FILE")]
@@ -85,29 +87,51 @@ pub(crate) struct DevArguments {
     log: LogArguments,
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
+}
+
 /// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     if arguments.mount.is_empty() && !arguments.cluster_only {
-        cli::missing("--plugin <FILE> (or --cluster-only)");
+        cli::missing("dev", "--plugin <FILE> (or --cluster-only)");
+    }
+    if !arguments.address.ip().is_loopback() {
+        let address = arguments.address;
+        bail!(WrongArguments(format!(
+            "--address is {address}: the cluster has no authentication, so it listens on loopback addresses only, such as 127.0.0.1:8001"
+        )));
     }
     log::start(&arguments.log, LOG, None)?;
+    let objects = read(&arguments.manifests)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
+    if let Some(source) = source.as_ref().filter(|_| arguments.once) {
+        let mounted = source.programs();
+        let is_parent = |object: &Value| mounted.iter().any(|program| program.reconciles(object));
+        if !objects.iter().any(|(_, object)| is_parent(object)) {
+            let kinds = list(mounted.iter().map(|program| &program.manifest().parent));
+            bail!("nothing to wait for: --once waits for objects of {kinds}; give some with --filename");
+        }
+    }
     let runtime = cli::threads()?;
-    let result = runtime.block_on(serve(arguments, source));
+    let result = runtime.block_on(serve(arguments, source, &objects));
     // A plugin's call, or a client that does not let go, does not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
 
-async fn serve(arguments: &DevArguments, source: Option<Source>) -> anyhow::Result<()> {
+async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
     let started = Instant::now();
     let mut stop = std::pin::pin!(cli::told_to_stop()?);
     let cluster = Cluster::start(arguments).await?;
-    println!("gyre dev: an in-memory cluster for development and tests, ready after {:.0?}", started.elapsed());
-    println!("  {}", cluster.url());
-    println!("  export KUBECONFIG={}", cluster.kubeconfig().display());
+    let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), started.elapsed());
+    // Nobody may be there to read, which is no reason to stop.
+    let _ = writeln!(
+        std::io::stdout(),
+        "gyre dev: an in-memory cluster for development and tests, ready after {took:.0?}\n  {url}\n  export KUBECONFIG={kubeconfig}"
+    );
     let result = match source {
-        None => match manifests::apply(&cluster.client(), &arguments.manifests).await {
+        None => match manifests::apply(&cluster.client(), objects).await {
             Ok(_) => {
                 stop.await;
                 Ok(())
@@ -115,7 +139,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>) -> anyhow::Resu
             Err(error) => Err(error),
         },
         Some(source) => {
-            let session = Session { arguments, client: cluster.client(), started };
+            let session = Session { arguments, objects, client: cluster.client(), started };
             tokio::select! {
                 biased;
                 () = &mut stop => Ok(()),
@@ -130,6 +154,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>) -> anyhow::Resu
 /// A host in the cluster.
 struct Session<'a> {
     arguments: &'a DevArguments,
+    objects: &'a [(String, Value)],
     client: Client,
     started: Instant,
 }
@@ -151,7 +176,7 @@ impl Session<'_> {
         let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
             let _ = stopped.await;
         }));
-        let applied = manifests::apply(&self.client, &self.arguments.manifests).await?;
+        let applied = manifests::apply(&self.client, self.objects).await?;
         if self.arguments.once {
             let parents: Vec<GroupVersionKind> = first.iter().map(|program| program.manifest().parent.clone()).collect();
             let result = self.until_ready(&show, &applied, &parents).await;
@@ -186,9 +211,6 @@ impl Session<'_> {
 
     async fn until_ready(&self, show: &Arc<Show>, applied: &[Applied], parents: &[GroupVersionKind]) -> anyhow::Result<()> {
         let parents: Vec<&Applied> = applied.iter().filter(|object| parents.contains(&object.kind)).collect();
-        if parents.is_empty() {
-            bail!("nothing to wait for: give an object of a plugin's kind with --filename");
-        }
         let patience = Duration::from_secs(self.arguments.timeout);
         let result = tokio::time::timeout(patience, show.all_ready(&parents)).await;
         if result.is_err() {

@@ -44,7 +44,12 @@ pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<()> {
     match &arguments.directory {
         Some(directory) => {
-            let cannot = || format!("cannot write manual pages into {}", directory.display());
+            let cannot = || {
+                format!(
+                    "cannot write manual pages into {}; name a folder, which is made if it is not there",
+                    directory.display()
+                )
+            };
             fs::create_dir_all(directory).with_context(cannot)?;
             clap_mangen::generate_to(command, directory).with_context(cannot)
         }

@@ -29,13 +29,13 @@ const FILES: [(&str, &str); 8] = [
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
     /// What the plugin is called: lower-case letters, digits and hyphens. Its folder is made here, unless --path says where.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = plugin_name)]
     name: String,
     /// The kind that it reconciles [default: the name, in CamelCase].
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<String>,
     /// The API group of that.
-    #[arg(long, value_name = "GROUP", default_value = "example.com")]
+    #[arg(long, value_name = "GROUP", default_value = "example.com", value_parser = group)]
     group: String,
     /// The folder of gyre-sdk's source, if it is not to come from the registry.
     #[arg(long, value_name = "DIRECTORY")]
@@ -45,30 +45,41 @@ pub(crate) struct NewArguments {
     path: Option<PathBuf>,
 }
 
+fn plugin_name(text: &str) -> Result<String, String> {
+    let is_name = is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
+    let remedy = "expected lower-case letters, digits and hyphens, a letter first, as in my-plugin";
+    if is_name { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
+fn kind(text: &str) -> Result<String, String> {
+    let is_kind =
+        text.starts_with(|first: char| first.is_ascii_uppercase()) && text.chars().all(|next| next.is_ascii_alphanumeric());
+    if is_kind { Ok(text.to_owned()) } else { Err("expected letters and digits, a capital first, as in MyKind".to_owned()) }
+}
+
+fn group(text: &str) -> Result<String, String> {
+    let is_group = text.contains('.') && text.split('.').all(is_dns_label);
+    if is_group { Ok(text.to_owned()) } else { Err("expected a domain name, as in example.com".to_owned()) }
+}
+
+/// Whether the source of the SDK is in a folder.
+fn is_sdk(folder: &Path) -> bool {
+    fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|manifest| manifest.contains("name = \"gyre-sdk\""))
+}
+
 /// Runs `gyre new`.
 pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     let NewArguments { name, kind, group, sdk, path } = arguments;
-    let begins_well = name.starts_with(|first: char| first.is_ascii_lowercase());
-    if !is_dns_label(name) || !begins_well {
-        bail!(
-            "a plugin cannot be called {name:?}: take lower-case letters, digits and hyphens, a letter first, as in my-plugin"
-        );
-    }
     let kind = kind.clone().unwrap_or_else(|| camel_case(name));
-    let is_kind =
-        kind.starts_with(|first: char| first.is_ascii_uppercase()) && kind.chars().all(|next| next.is_ascii_alphanumeric());
-    if !is_kind {
-        bail!("a kind cannot be called {kind:?}: take letters and digits, a capital first, as in MyKind");
-    }
-    if !group.contains('.') || !group.split('.').all(is_dns_label) {
-        bail!("a group cannot be called {group:?}: take a domain name, as in example.com");
-    }
     let folder = path.clone().unwrap_or_else(|| PathBuf::from(name));
     if folder.exists() {
         bail!("{} is there already: choose another name, or another --path", folder.display());
     }
     let sdk = match sdk {
         Some(sdk) => {
+            if !is_sdk(sdk) {
+                bail!("{} does not hold the source of gyre-sdk: name the folder sdk of a checkout of gyre", sdk.display());
+            }
             let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
             format!("{{ path = {:?} }}", sdk.display().to_string())
         }
@@ -85,9 +96,10 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
         ("{{group}}", group.clone()),
         ("{{sdk}}", sdk),
     ];
+    let cannot = || format!("cannot make the plugin in {}; choose another --path", folder.display());
     for (file, template) in FILES {
         let text = values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(name, value));
-        write(&folder.join(file), &text)?;
+        write(&folder.join(file), &text).with_context(cannot)?;
     }
     let mut output = std::io::stdout();
     writeln!(output, "{} is ready. What next:\n\n  cd {0}\n  cargo test\n\nIts README.md goes on from there.", folder.display())
@@ -168,13 +180,11 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_are_refused() {
-        for (name, kind, group) in
-            [("Greeter", None, "a.b"), ("1st", None, "a.b"), ("a", Some("kind"), "a.b"), ("a", None, "group")]
+        for refused in
+            [plugin_name("Greeter"), plugin_name("1st"), plugin_name(""), kind("kind"), kind("My-Kind"), group("group")]
         {
-            let (kind, group) = (kind.map(str::to_owned), group.to_owned());
-            let arguments = NewArguments { name: name.to_owned(), kind, group, sdk: None, path: Some("/nonexistent/x".into()) };
-            let error = new(&arguments).unwrap_err().to_string();
-            assert!(error.contains("cannot be called") && error.contains(", as in "), "{error}");
+            assert!(refused.unwrap_err().contains(", as in "));
         }
+        assert!(plugin_name("my-plugin2").is_ok() && kind("MyKind2").is_ok() && group("a.example.com").is_ok());
     }
 }

@@ -21,7 +21,7 @@ use crate::program::Program;
 /// A ConfigMap holds 1 MiB.
 pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
 /// Components with an interpreter in them have some 20 MiB.
-const LARGEST_PLUGIN: u64 = 256 << 20;
+pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
 /// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
@@ -100,8 +100,8 @@ impl<'a> Loader<'a> {
         let bytes = match self.files.read(path, LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let what = format!("cannot read the plugin {}: {error}", path.display());
-                self.problems.add(said.place.clone(), what, "give the file of a WebAssembly component");
+                let what = format!("cannot read the plugin {}: {}", path.display(), error_chain(&error));
+                self.problems.add(said.place.clone(), what, plugins::GIVE_A_COMPONENT);
                 return None;
             }
         };
@@ -117,7 +117,7 @@ impl<'a> Loader<'a> {
             }
             Err(error) => {
                 let what = format!("cannot load the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(said.place.clone(), what, "give a WebAssembly component that is built for gyre");
+                self.problems.add(said.place.clone(), what, error.remedy());
                 None
             }
         }
@@ -344,7 +344,11 @@ pub(crate) fn read_document(
     let bytes = match files.read(path, LARGEST_DOCUMENT) {
         Ok(bytes) => bytes,
         Err(error) => {
-            problems.add(said.clone(), format!("cannot read {}: {error}", path.display()), "name a file that can be read");
+            problems.add(
+                said.clone(),
+                format!("cannot read {}: {}", path.display(), error_chain(&error)),
+                "name a file that can be read",
+            );
             return None;
         }
     };

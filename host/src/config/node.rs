@@ -84,13 +84,7 @@ impl Document {
                 let empty = || Node { position: Position { line: 1, column: 1 }, value: Value::Null };
                 Ok(Self { source, root: root.unwrap_or_else(empty) })
             }
-            Err(error) => {
-                let place =
-                    error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
-                // The text alone: where it happened is the place.
-                let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-                Err(Problem { place, what, remedy: "correct the YAML".to_owned() })
-            }
+            Err(error) => Err(problem(&source, &error)),
         }
     }
 }
@@ -142,6 +136,22 @@ impl Node {
             Value::List(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), node.to_json())).collect(),
         }
+    }
+}
+
+/// What keeps a file from being YAML.
+pub(crate) fn yaml_problem(file: &str, error: &serde_saphyr::Error) -> Problem {
+    problem(&Source::File(file.into()), error)
+}
+
+fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
+    let place = error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
+    // The text alone: where it happened is the place.
+    let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    // Which limit it is, it says for programmers.
+    match what.split_once(": limits breached") {
+        Some((what, _)) => Problem { place, what: what.to_owned(), remedy: "split it up, or nest it less".to_owned() },
+        None => Problem { place, what, remedy: "correct the YAML".to_owned() },
     }
 }
 

@@ -129,16 +129,65 @@ fn every_file_comes_down_to_what_stands_beside_it() {
 }
 
 #[test]
-fn the_readme_shows_a_configuration_that_is_right() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let example = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    fs::create_dir(directory.path().join("plugins")).unwrap();
-    fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
-    let file = directory.path().join("gyre.yaml");
-    fs::write(&file, example).unwrap();
-    let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
-    assert!(found.starts_with("deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: "), "{found}");
+fn the_documents_show_configurations_that_are_right() {
+    let check = |document: &str, expected: &str| {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(document)).unwrap();
+        let example = text.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("plugins")).unwrap();
+        fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
+        let file = directory.path().join("gyre.yaml");
+        fs::write(&file, example).unwrap();
+        let found = outcome(directory.path(), Source::open(&arguments(&["--config", file.to_str().unwrap()])));
+        assert!(found.starts_with(expected), "{document}: {found}");
+    };
+    check("README.md", "deployment gyre\necho: the plugin echo\n  settings {\"restricted\":true}");
+    check("sdk/docs/operating.md", "deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: ");
+}
+
+#[test]
+fn the_contract_tells_the_limits_as_they_are() {
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/docs/contract.md")).unwrap();
+    let grouped = |number: u64| {
+        let digits = number.to_string();
+        let group = |(index, digit): (usize, char)| {
+            let begins = index > 0 && (digits.len() - index).is_multiple_of(3);
+            if begins { format!(",{digit}") } else { digit.to_string() }
+        };
+        digits.chars().enumerate().map(group).collect::<String>()
+    };
+    let bytes = |bytes: u64| match bytes {
+        0 => "0".to_owned(),
+        bytes if bytes >= 1 << 30 => format!("{} GiB", bytes >> 30),
+        bytes if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),
+        bytes => format!("{} KiB", bytes >> 10),
+    };
+    let time = |time: &Duration| match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        seconds => format!("{seconds} s"),
+    };
+    let of_bytes = |range: std::ops::RangeInclusive<u64>| (bytes(*range.start()), bytes(*range.end()));
+    let of_count = |range: std::ops::RangeInclusive<u32>| (grouped((*range.start()).into()), grouped((*range.end()).into()));
+    let limits = gyre_sandbox::Limits::default();
+    assert_eq!((limits.conditions, &bounds::CONDITIONS), (limits.events, &bounds::EVENTS), "they share a row");
+    let count = |count: usize| grouped(count as u64);
+    for (keys, default, (least, most)) in [
+        ("`deadline`", time(&limits.deadline), (time(bounds::DEADLINE.start()), time(bounds::DEADLINE.end()))),
+        ("`memory`", bytes(limits.memory_bytes as u64), of_bytes(bounds::MEMORY)),
+        ("`output`", bytes(limits.output_bytes as u64), of_bytes(bounds::OUTPUT)),
+        ("`outputDepth`", count(limits.output_depth), of_count(bounds::DEPTH)),
+        ("`children`", count(limits.children), of_count(bounds::CHILDREN)),
+        ("`conditions`, `events`", count(limits.conditions) + " each", of_count(bounds::CONDITIONS)),
+        ("`reads`", count(limits.reads), of_count(bounds::READS)),
+        ("`log`", bytes(limits.log_bytes as u64), of_bytes(bounds::LOG)),
+        ("`logLines`", count(limits.log_lines), of_count(bounds::LOG_LINES)),
+        ("`reuse`", "never".to_owned(), ("never, or 1".to_owned(), grouped((*bounds::REUSE.end()).into()))),
+    ] {
+        let row = format!("| {keys} | {default} | {least} to {most} | ");
+        assert!(guide.contains(&row), "no row begins with: {row}");
+    }
+    let named = |key: &&str| guide.contains(&format!("`{key}`"));
+    assert!(file::LIMITS.iter().all(named), "a limit is missing: {:?}", file::LIMITS);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use kube::client::Body;
 use super::format::{Because, End, Line};
 use super::serve;
 use crate::admin::client::{self, HostArguments, chunk};
-use crate::cli::{threads, told_to_stop};
+use crate::cli::{threads, told_to_stop, whole};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -40,13 +40,13 @@ pub(crate) struct RecordArguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// End after so many calls.
-    #[arg(long, value_name = "N", default_value_t = serve::CALLS, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = serve::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
     /// End after that time, e.g. 30s, 10m or 1h.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Duration,
     /// End after so many MiB.
-    #[arg(long, value_name = "MIB", default_value_t = serve::BYTES >> 20, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = serve::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
     most_mib: u64,
     /// Have the plugin called about every object once, also where nothing has changed.
     #[arg(long)]

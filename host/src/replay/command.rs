@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -12,6 +12,8 @@ use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::{Value, json};
 
 use super::{Replayed, Verdict, replay, show};
+use crate::cli::whole;
+use crate::cluster::kinds::error_chain;
 use crate::config::bounds;
 use crate::plugins::{CodeArguments, open};
 use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
@@ -36,10 +38,10 @@ pub(crate) struct ReplayArguments {
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
     /// Make only this call again, and show its whole answer.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
     /// Show so many differences line by line; the others are named.
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json")]
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.
     #[arg(long)]
@@ -56,12 +58,19 @@ pub(crate) struct ReplayArguments {
 pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
     let plugin = plugin(arguments)?;
     let name = arguments.file.display().to_string();
-    let input: Box<dyn BufRead> = if name == "-" {
-        Box::new(BufReader::new(std::io::stdin()))
-    } else {
-        Box::new(BufReader::new(File::open(&arguments.file).with_context(|| format!("cannot read the recording {name}"))?))
-    };
+    let input: Box<dyn BufRead> =
+        if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&arguments.file)?)) };
     replay_all(arguments, input, &plugin, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
+}
+
+fn file(path: &Path) -> anyhow::Result<File> {
+    let name = path.display();
+    if path.is_dir() {
+        bail!("{name} is a folder: name a file that `gyre record` wrote");
+    }
+    File::open(path).map_err(|error| {
+        anyhow!("cannot read the recording {name}: {}; name a file that `gyre record` wrote", error_chain(&error))
+    })
 }
 
 /// Makes the calls of a recording again.
@@ -112,6 +121,9 @@ fn compare<R: BufRead>(
         match (others.first(), report.arguments.call) {
             (Some(other), _) => bail!("it holds calls of the plugin {other}, and this is {name}; name a version of {other}"),
             (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; there are those from 1 to {last}"),
+            _ if matches!(report.ending, Some(Ending::CutOff { .. })) => {
+                bail!("it was cut off before its first call: record again")
+            }
             _ => bail!(
                 "it holds no calls; while it was recorded the plugin was not called: change its objects meanwhile, or record longer"
             ),

@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
+use crate::cli::WrongArguments;
 use crate::telemetry::traces::Traces;
 
 /// What is logged, and how.
@@ -47,7 +48,9 @@ pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Tra
     let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
     let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
     let filter = EnvFilter::builder().parse(with_quiet(filter)).map_err(|error| {
-        anyhow!("--log-level (LOG_LEVEL, or host.logLevel of the file) is {filter:?}: {error}; use a level such as info, or info,gyre=debug")
+        anyhow!(WrongArguments(format!(
+            "--log-level (LOG_LEVEL, or host.logLevel of the file) is {filter:?}: {error}; use a level such as info, or info,gyre=debug"
+        )))
     })?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     let lines = match format {

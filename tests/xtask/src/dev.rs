@@ -53,3 +53,20 @@ fn command(gyre: &PathBuf, plugins: &[PathBuf], arguments: &Arguments) -> Comman
     command.args(&arguments.arguments);
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_started_is_what_is_shown() {
+        let arguments = Arguments { once: true, release: false, arguments: vec!["--log-level".to_owned(), "debug".to_owned()] };
+        let command = command(&PathBuf::from("gyre"), &[PathBuf::from("echo.wasm")], &arguments);
+        let arguments: Vec<&str> = command.get_args().filter_map(|argument| argument.to_str()).collect();
+        assert_eq!(arguments[..3], ["dev", "--plugin", "echo.wasm"]);
+        assert_eq!(arguments[arguments.len() - 3..], ["--once", "--log-level", "debug"]);
+        let samples: Vec<&&str> = arguments.iter().filter(|argument| argument.ends_with("/samples")).collect();
+        assert_eq!(samples.len(), PLUGINS.len());
+        assert!(samples.iter().all(|folder| std::path::Path::new(folder).is_dir()), "{samples:?}");
+    }
+}

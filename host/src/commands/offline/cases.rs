@@ -17,7 +17,7 @@ use super::parallel;
 use super::render::rendered;
 use crate::cluster::kinds::error_chain;
 use crate::commands::dev;
-use crate::config::Source;
+use crate::config::{Error, Source, yaml_problem};
 use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -44,7 +44,7 @@ const TIME: &str = "time.txt";
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
     /// The plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: PathBuf,
     /// The folder of the cases' folders.
     #[arg(value_name = "DIRECTORY")]
@@ -80,7 +80,9 @@ enum Verdict {
     AsExpected,
     /// What was expected has been written anew.
     Updated,
-    /// What is different, or why nothing could be compared.
+    /// What is different.
+    Differs(String),
+    /// Why nothing could be compared.
     Failed(String),
 }
 
@@ -93,15 +95,19 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let mut cases = cases_in(&arguments.cases, arguments.update)?;
     cases.retain(|case| case.name.contains(&arguments.filter));
     if cases.is_empty() {
-        bail!(
-            "there is no case in {}: make a folder with objects in it, and have --update write its {EXPECTED}",
-            arguments.cases.display()
-        );
+        let (folder, filter) = (arguments.cases.display(), &arguments.filter);
+        match filter.as_str() {
+            "" => {
+                bail!("there is no case in {folder}: make a folder with objects in it, and have --update write its {EXPECTED}")
+            }
+            _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
+        }
     }
     let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
-    let failed = report(&outcomes, began)?;
+    let failed = report(&outcomes, began).context("cannot write to standard output")?;
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, junit(&outcomes)).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, junit(&outcomes))
+            .with_context(|| format!("cannot write {}; name a file in a folder that exists", path.display()))?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -119,7 +125,9 @@ pub fn cases_in(root: &Path, with_new: bool) -> anyhow::Result<Vec<Case>> {
 }
 
 fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        anyhow!("cannot list {}: {}; name a folder, in which each case has one", folder.display(), error_chain(&error))
+    })?;
     let mut has_objects = false;
     for entry in entries {
         let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
@@ -165,7 +173,7 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
         std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
         return Ok(Verdict::Updated);
     }
-    Ok(Verdict::Failed(unified(&expected, &actual)))
+    Ok(Verdict::Differs(unified(&expected, &actual)))
 }
 
 /// What a case begins with.
@@ -186,9 +194,10 @@ impl Given {
     /// When a file of it cannot be read, or is not what it should be.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
-        let time = time.trim().parse().map_err(|error| anyhow!("{TIME}: {error}; expected a time such as {START}"))?;
+        let time =
+            time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is no time: expected one such as {START}", time.trim()))?;
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
-        let settings = settings.transpose().map_err(|error| anyhow!("{SETTINGS}: not YAML: {error}"))?;
+        let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = dev::manifests_in(folder)?;
         files.retain(|path| path.is_file() && is_of_objects(path));
         Ok(Self { objects: dev::read(&files)?, settings, time })
@@ -199,7 +208,7 @@ fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(folder.join(name)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {name}")),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.join(name).display())),
     }
 }
 
@@ -207,9 +216,13 @@ fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
-        mount.set(&program.manifest().name, settings);
+        mount.set(&program.manifest().name, settings, SETTINGS);
     }
-    Ok(Source::open(&mount).with_context(|| SETTINGS.to_owned())?.programs().to_vec())
+    match Source::open(&mount) {
+        Ok(source) => Ok(source.programs().to_vec()),
+        Err(Error::Refused(problems)) => Err(problems.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Says what became of the cases; how many failed.
@@ -220,7 +233,7 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
         let (word, details) = match verdict {
             Verdict::AsExpected => ("ok", ""),
             Verdict::Updated => ("updated", ""),
-            Verdict::Failed(details) => {
+            Verdict::Differs(details) | Verdict::Failed(details) => {
                 failed += 1;
                 ("FAILED", details.as_str())
             }
@@ -230,14 +243,15 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     }
     let (all, took) = (outcomes.len(), began.elapsed().as_secs_f64());
     writeln!(output, "{} of {all} cases are as expected, in {took:.2} s", all - failed)?;
-    if failed > 0 {
+    if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
         writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
     }
     Ok(failed)
 }
 
 fn junit(outcomes: &[Outcome]) -> String {
-    let failures = outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Failed(_))).count();
+    let failures =
+        outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Differs(_) | Verdict::Failed(_))).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"gyre\" tests=\"{}\" failures=\"{failures}\">\n",
         outcomes.len()
@@ -245,7 +259,7 @@ fn junit(outcomes: &[Outcome]) -> String {
     for Outcome { name, took, verdict } in outcomes {
         let begin = format!("<testcase classname=\"gyre\" name=\"{}\" time=\"{:.3}\"", escape(name), took.as_secs_f64());
         match verdict {
-            Verdict::Failed(details) => {
+            Verdict::Differs(details) | Verdict::Failed(details) => {
                 text.push_str(&format!(
                     "{begin}><failure message=\"not as expected\">{}</failure></testcase>\n",
                     escape(details)

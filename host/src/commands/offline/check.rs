@@ -40,6 +40,8 @@ use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw, Tally};
 use super::parallel;
 use super::plan::Subject;
+use super::render::check_parents;
+use crate::cli::{time, whole};
 use crate::commands::dev;
 use crate::config::Source;
 use crate::difference::to_yaml;
@@ -77,19 +79,19 @@ const MOST_TOLD: usize = 3;
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// The plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: PathBuf,
     /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// How many specs are drawn from the schema.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(0_u32..=100_000))]
     cases: u32,
     /// What they are drawn by: the same number draws the same specs.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = whole(0_u64..))]
     seed: u64,
     /// The time of day at which each world begins [default: 2026-01-01T00:00:00Z].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
     /// Write the objects of each finding into this folder.
     #[arg(long, value_name = "DIRECTORY")]
@@ -111,10 +113,10 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
         start: arguments.time.unwrap_or(START),
         objects: dev::read(&arguments.files)?,
     };
+    check_parents(&ground.programs, &ground.objects)?;
     let (mut found, rested) = ground.undisturbed()?;
     if rested.parents.is_empty() {
-        let kind = ground.programs.first().map(|program| program.manifest().parent.to_string()).unwrap_or_default();
-        bail!("the files hold no {kind} for the plugin to reconcile: add one with -f");
+        bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
     }
     // Other experiments begin with a world at rest.
     let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
@@ -186,28 +188,33 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     for (number, finding) in (1..).zip(&found.findings) {
         reproductions.push(reproduction(arguments, number, finding)?);
     }
-    let findings = found.findings.iter().zip(&reproductions);
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
+    let text = if arguments.json {
+        let findings = found.findings.iter().zip(&reproductions);
         let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(reproduce)).collect();
         let all = json!({ "tried": found.tally.json(), "complete": goes_on, "findings": findings, "alike": more, "seed": arguments.seed });
-        return writeln!(output, "{all:#}").context("cannot write to standard output");
-    }
-    write!(output, "{}", found.tally)?;
-    for (finding, reproduce) in findings {
-        write!(output, "\n{}", finding.text(reproduce))?;
+        format!("{all:#}\n")
+    } else {
+        text(found, &reproductions, more, goes_on)
+    };
+    std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
+}
+
+fn text(found: &Found, reproductions: &[String], more: usize, goes_on: bool) -> String {
+    let mut text = found.tally.to_string();
+    for (finding, reproduce) in found.findings.iter().zip(reproductions) {
+        text.push_str(&format!("\n{}", finding.text(reproduce)));
     }
     match found.findings.len() {
-        0 => writeln!(output, "Nothing was found.")?,
+        0 => text.push_str("Nothing was found.\n"),
         count => {
             let alike = if more > 0 { format!(", and {more} more like them") } else { String::new() };
-            writeln!(output, "\n{count} found{alike}.")?;
+            text.push_str(&format!("\n{count} found{alike}.\n"));
         }
     }
     if !goes_on {
-        writeln!(output, "The other checks were left out: they begin with a world at rest.")?;
+        text.push_str("The other checks were left out: they begin with a world at rest.\n");
     }
-    Ok(())
+    text
 }
 
 /// The command line that shows a finding; its objects are written where they are to be kept.
@@ -236,7 +243,8 @@ fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathB
         text.push_str("---\n");
         text.push_str(&to_yaml(object)?);
     }
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))?;
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
 }

@@ -25,7 +25,7 @@ pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
   gyre diff new/echo.wasm                          # which parents would change, and which of their children
   gyre diff new/echo.wasm --summary
-  gyre diff --config gyre.yaml --namespace team-a
+  gyre diff --config gyre.yaml                     # all that it mounts
   gyre diff new/echo.wasm -o json | jq '.changes[] | select(.verb == \"delete\")'
 
 What the plugin would look at is copied from the cluster, which is only read (get, list), and the host works on the copy until it rests. Nobody
@@ -35,7 +35,7 @@ Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
     /// The plugin; more come with --plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
@@ -60,7 +60,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let DiffArguments { plugin, cluster, summary, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
-        cli::missing("<PLUGIN> (or --plugin, --plugin-dir, --config)");
+        cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
     let difference = difference(&programs, foretold(&cluster, &programs, &[], Timestamp::now())?);

@@ -45,7 +45,7 @@ pub(super) fn foretold(
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let mut copied = threads.block_on(live::objects(&client, programs))?;
+    let mut copied = threads.block_on(live::objects(&client, programs)).map_err(unread)?;
     let mut looked_for = BTreeSet::new();
     for _ in 0..MOST_COPIES {
         let (done, parents) = simulate(acted(programs, &copied, files, &namespace, time))??;
@@ -61,6 +61,12 @@ pub(super) fn foretold(
         copied.extend(taken);
     }
     bail!("what the plugin does cannot be said: names that it wants are taken, and it wants others, again and again")
+}
+
+fn unread(error: anyhow::Error) -> anyhow::Error {
+    let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
+    let remedy = if is_answer { "" } else { "; see that it runs, and that --kubeconfig or KUBECONFIG name the right one" };
+    error.context(format!("cannot read the cluster{remedy}"))
 }
 
 /// What a host does in a copy, and the parents as they are afterwards.

@@ -1,10 +1,11 @@
 //! `gyre render`.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,8 +14,9 @@ use super::foretold::{Foretold, foretold};
 use super::live::LiveArguments;
 use super::plan::{Action, Verb};
 use super::scene::{Done, End, Scene, simulate};
+use crate::cli::time;
 use crate::commands::dev;
-use crate::config::Source;
+use crate::config::{Source, list};
 use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -37,7 +39,7 @@ Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments ar
 #[derive(Debug, Args)]
 pub(crate) struct RenderArguments {
     /// The plugin; more come with --plugin.
-    #[arg(value_name = "PLUGIN")]
+    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
     /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
@@ -48,7 +50,7 @@ pub(crate) struct RenderArguments {
     #[command(flatten)]
     cluster: LiveArguments,
     /// The time of day [default: now].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
     /// In which form.
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
@@ -76,10 +78,10 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { plugin, files, from_cluster, cluster, time, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
-        crate::cli::missing("<PLUGIN> (or --plugin, --plugin-dir, --config)");
+        crate::cli::missing("render", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     if !from_cluster && !cluster.is_empty() {
-        crate::cli::missing("--from-cluster");
+        crate::cli::missing("render", "--from-cluster");
     }
     let programs = Source::open(&mount)?.programs();
     let objects = dev::read(&files)?;
@@ -104,6 +106,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
 ///
 /// What is wrong with an object, after the name of its file.
 pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
+    check_parents(programs, &objects)?;
     simulate(async {
         let scene = Scene::new(programs, time)?;
         scene.put_all(objects)?;
@@ -111,6 +114,27 @@ pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time
         let parents = scene.parents(programs).await?;
         Ok(Rendered { done, parents })
     })?
+}
+
+/// Whether there is something to reconcile.
+///
+/// # Errors
+///
+/// What there is instead.
+pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
+    let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
+    if objects.iter().any(|(_, object)| is_parent(object)) {
+        return Ok(());
+    }
+    let wanted = list(programs.iter().map(|program| &program.manifest().parent));
+    let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
+    if kinds.is_empty() {
+        bail!("the files hold no {wanted} for the plugin to reconcile: add one");
+    }
+    bail!(
+        "the files hold no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
+        list(kinds)
+    )
 }
 
 impl Rendered {

@@ -134,9 +134,16 @@ impl Scene {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let named = format!("{} {}", text("/kind"), text("/metadata/name"));
         let now = self.cluster.now();
-        self.cluster
-            .with_server(|server: &mut Server| server.restore(now, origin, object))
-            .map_err(|error| anyhow!("{named}: {error}"))
+        self.cluster.with_server(|server: &mut Server| server.restore(now, origin, object)).map_err(|status| {
+            match status.code {
+                code if code == http::StatusCode::NOT_FOUND => {
+                    anyhow!(
+                        "{named}: {status}; correct its apiVersion and kind, or add its CustomResourceDefinition to the files"
+                    )
+                }
+                _ => anyhow!("{named}: {status}"),
+            }
+        })
     }
 
     /// Puts objects there, each with the name of its file. Owners come before what they own, so that they can be named without their UIDs.

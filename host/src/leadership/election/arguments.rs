@@ -9,6 +9,7 @@ use gyre_core::election::{self, Timing};
 use gyre_core::names;
 
 use super::{Options, identity};
+use crate::cli::{WrongArguments, whole};
 use crate::clock::Clock;
 
 /// Whether several replicas of this host run, and how they agree on who writes.
@@ -30,13 +31,13 @@ pub(crate) struct ElectionArguments {
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
     /// How long a lease stays with a leader that does not renew it.
-    #[arg(long, value_name = "SECONDS", env = "HA_LEASE_DURATION_SECONDS", default_value_t = 15, value_parser = seconds())]
+    #[arg(long, value_name = "SECONDS", env = "HA_LEASE_DURATION_SECONDS", default_value_t = 15, value_parser = whole(SECONDS))]
     ha_lease_duration: u32,
     /// How long a leader writes after it last renewed its lease.
-    #[arg(long, value_name = "SECONDS", env = "HA_RENEW_DEADLINE_SECONDS", default_value_t = 10, value_parser = seconds())]
+    #[arg(long, value_name = "SECONDS", env = "HA_RENEW_DEADLINE_SECONDS", default_value_t = 10, value_parser = whole(SECONDS))]
     ha_renew_deadline: u32,
     /// How often the leader renews its lease, and the others look.
-    #[arg(long, value_name = "SECONDS", env = "HA_RETRY_PERIOD_SECONDS", default_value_t = 2, value_parser = seconds())]
+    #[arg(long, value_name = "SECONDS", env = "HA_RETRY_PERIOD_SECONDS", default_value_t = 2, value_parser = whole(SECONDS))]
     ha_retry_period: u32,
 }
 
@@ -87,14 +88,13 @@ impl ElectionArguments {
                 }
                 election::Error::NoPause(_) => "--ha-retry-period (or HA_RETRY_PERIOD_SECONDS) is refused",
             };
-            anyhow!("{arguments}: {error}")
+            anyhow!(WrongArguments(format!("{arguments}: {error}")))
         })
     }
 }
 
-fn seconds() -> clap::builder::RangedU64ValueParser<u32> {
-    clap::builder::RangedU64ValueParser::new().range(1..=i32::MAX as u64)
-}
+/// A Lease can say no other.
+const SECONDS: std::ops::RangeInclusive<u32> = 1..=i32::MAX as u32;
 
 /// As Go's `strconv.ParseBool`, which reads echoperator's variables.
 fn boolean(text: &str) -> Result<bool, String> {

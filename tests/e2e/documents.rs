@@ -1,0 +1,299 @@
+//! Every command that the documents show is run: here, or by a test that is named here.
+//!
+//! Those of `gyre` run in a folder with the files that the documents speak of, on a cluster in memory. What goes on until it is told to
+//! stop is told so once it has said what it says when it is up.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::harness::GYRE;
+use crate::plane::{Plane, Server};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The documents that show commands, from the root.
+const DOCUMENTS: [&str; 9] = [
+    "README.md",
+    "charts/gyre/README.md",
+    "host/src/commands/new/template/README.md",
+    "sdk/docs/coming_from.md",
+    "sdk/docs/contract.md",
+    "sdk/docs/first_plugin.md",
+    "sdk/docs/operating.md",
+    "sdk/docs/security.md",
+    "sdk/docs/testing.md",
+];
+
+/// How it is seen that a command does what is said of it.
+#[derive(Clone, Copy, Debug)]
+enum Shown {
+    /// It is run here, to its end.
+    Runs,
+    /// It is run here until it has said this, and then told to stop.
+    Starts(&'static str),
+    /// A test of this file and name does it, and names this.
+    By(&'static str, &'static str, &'static str),
+}
+
+const AUTHOR: Shown =
+    Shown::By("tests/e2e/author.rs", "a_new_author_comes_from_nothing_to_a_plugin_that_runs", "sdk/docs/first_plugin.md");
+const RECORD: Shown = Shown::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
+const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
+
+/// The first whose words are all in a command line counts.
+const COMMANDS: [(&[&str], Shown); 21] = [
+    (&["wasm32-wasip2"], AUTHOR),
+    (&["cargo test"], AUTHOR),
+    (&["cd greeter"], AUTHOR),
+    (&["gyre new greeter --kind"], AUTHOR),
+    (&["cargo xtask dev"], Shown::By("tests/xtask/src/dev.rs", "what_is_started_is_what_is_shown", "samples")),
+    (&["kubectl exec", "/gyre record"], RECORD),
+    (&["gyre replay"], RECORD),
+    (
+        &["kubectl exec", "/gyre shadow"],
+        Shown::By(
+            "tests/e2e/shadow.rs",
+            "a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing",
+            "\"shadow\"",
+        ),
+    ),
+    (
+        &["kubectl annotate", "gyre.dev/release"],
+        Shown::By(
+            "tests/e2e/finalize.rs",
+            "a_parent_whose_plugin_cannot_finalize_stays_and_says_how_to_let_it_go",
+            "gyre.dev/release",
+        ),
+    ),
+    (
+        &["kubectl apply --filename plugins/echo/samples"],
+        Shown::By("tests/e2e/echo.rs", "the_sample_echo_gets_its_job_in_its_namespace", "samples/echo.yaml"),
+    ),
+    (
+        &["docker buildx build"],
+        Shown::By("tests/chart/tests/image.rs", "the_steps_make_what_the_image_is_to_have", "engine.run"),
+    ),
+    (&["helm install gyre charts/gyre"], INSTALL),
+    (&["helm test gyre"], Shown::By("tests/chart/tests/host.rs", "is_tested_well", "pods")),
+    (
+        &["helm upgrade echoperator"],
+        Shown::By("tests/chart/tests/cluster.rs", "a_release_of_echoperator_is_upgraded_in_place", "--take-ownership"),
+    ),
+    (&["gyre run", "--check"], Shown::Runs),
+    (&["gyre run"], Shown::Starts("serving /healthz")),
+    (&["gyre dev", "--once"], Shown::Runs),
+    (&["gyre dev"], Shown::Starts("export KUBECONFIG=")),
+    (&["gyre crds", "| kubectl apply"], Shown::Runs),
+    (&["gyre rbac", "| kubectl apply"], Shown::Runs),
+    (&["gyre "], Shown::Runs),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The command lines that a document shows, without remarks; those that go on in the next line are put together.
+fn commands(text: &str) -> Vec<String> {
+    let mut commands: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines() {
+        let line = match line.strip_prefix("$ ") {
+            Some(command) => {
+                commands.push(String::new());
+                command
+            }
+            None if goes_on => line,
+            None => continue,
+        };
+        let command = line.split(" #").next().unwrap_or(line).trim();
+        goes_on = command.ends_with('\\');
+        let last = commands.last_mut().expect("a command");
+        last.push_str(command.trim_end_matches('\\'));
+    }
+    commands
+}
+
+/// A folder with the files that the documents speak of.
+fn stage(kubectl: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for made in ["bin", "new", "plugins"] {
+        fs::create_dir(path(made)).expect("made");
+    }
+    for (name, plugin) in [
+        ("echo.wasm", gyre_artifacts::ECHO),
+        ("greeter.wasm", gyre_artifacts::ECHO),
+        ("new/echo.wasm", gyre_artifacts::ECHO),
+        ("scheduled_echo.wasm", gyre_artifacts::SCHEDULED_ECHO),
+    ] {
+        symlink(plugin, path(name)).expect("linked");
+    }
+    let echo = root().join("plugins/echo").canonicalize().expect("the plugin's folder");
+    for (name, file) in [("echo.yaml", "samples/echo.yaml"), ("samples", "samples"), ("cases", "cases")] {
+        symlink(echo.join(file), path(name)).expect("linked");
+    }
+    let operating = fs::read_to_string(root().join("sdk/docs/operating.md")).expect("a guide");
+    let example = operating.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a configuration");
+    fs::write(path("gyre.yaml"), example).expect("written");
+    symlink(GYRE, path("bin/gyre")).expect("linked");
+    symlink(kubectl, path("bin/kubectl")).expect("linked");
+    folder
+}
+
+/// A shell for a command line, in that folder, with that cluster.
+fn shell(folder: &Path, kubeconfig: &Path, line: &str) -> Command {
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(std::iter::once(folder.join("bin")).chain(std::env::split_paths(&others))).expect("a path");
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", line]).current_dir(folder).stdin(Stdio::null()).env("PATH", path);
+    command.env("KUBECONFIG", kubeconfig).env("KUBECACHEDIR", folder.join("kubectl-cache")).env("KUBERC", "off");
+    // Several hosts run on this machine.
+    command.env("GYRE_LISTEN", "127.0.0.1:0").env("HA_RETRY_PERIOD_SECONDS", "1");
+    command
+}
+
+fn runs(mut command: Command) -> Result<(), String> {
+    let output = command.output().expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{}\n{text}", output.status)) }
+}
+
+fn starts(mut command: Command, folder: &Path, says: &str) -> Result<(), String> {
+    let log = folder.join("log");
+    let file = fs::File::create(&log).expect("a file");
+    command.stdout(file.try_clone().expect("a file")).stderr(file);
+    let mut process = command.spawn().expect("a shell");
+    let deadline = Instant::now() + PATIENCE;
+    let text = || fs::read_to_string(&log).unwrap_or_default();
+    while !text().contains(says) {
+        if let Some(status) = process.try_wait().expect("a process") {
+            return Err(format!("it ended by itself: {status}\n{}", text()));
+        }
+        if Instant::now() > deadline {
+            process.kill().expect("killed");
+            return Err(format!("it does not say {says:?}:\n{}", text()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let told = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().expect("kill runs");
+    let status = process.wait().expect("a process");
+    if told.success() && status.success() { Ok(()) } else { Err(format!("told to stop, it ended with {status}\n{}", text())) }
+}
+
+#[test]
+fn every_command_that_the_documents_show_is_run() {
+    let Some(plane) = Plane::shared(Server::Devcluster).expect("a cluster") else { return };
+    let kubeconfig = plane.kubeconfig_for_user("documents").expect("a user");
+    for namespace in ["gyre-system", "team-a", "team-b"] {
+        plane.kubectl_stdout(&["create", "namespace", namespace]).expect("a namespace");
+    }
+    // Hosts that are confined to no namespace would meddle with the tests on a cluster that these share.
+    let Plane::Dev(cluster) = &plane else { panic!("it is a devcluster") };
+    let folder = stage(&cluster.tools.kubectl);
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(root().join(document)).expect("a document");
+        for line in commands(&text) {
+            count += 1;
+            let known = COMMANDS.iter().find(|(words, _)| words.iter().all(|word| line.contains(word)));
+            let result = match known.map(|(_, shown)| *shown) {
+                None => Err("no test runs it: add it to COMMANDS".to_owned()),
+                Some(Shown::By(file, test, names)) => {
+                    let source = fs::read_to_string(root().join(file)).unwrap_or_default();
+                    let is_there = source.contains(&format!("fn {test}(")) && source.contains(names);
+                    if is_there { Ok(()) } else { Err(format!("{file} has no {test} that names {names:?}")) }
+                }
+                Some(Shown::Runs) => runs(shell(folder.path(), &kubeconfig, &line)),
+                Some(Shown::Starts(says)) => {
+                    starts(shell(folder.path(), &kubeconfig, &format!("exec {line}")), folder.path(), says)
+                }
+            };
+            wrong.extend(result.err().map(|error| format!("{document}: $ {line}\n{error}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(count > 40, "the documents show {count} commands");
+}
+
+#[test]
+fn every_task_that_the_documents_name_is_there() {
+    let tasks = fs::read_to_string(root().join("tests/xtask/src/main.rs")).expect("the tasks");
+    for document in DOCUMENTS.into_iter().chain(["tests/README.md"]) {
+        let text = fs::read_to_string(root().join(document)).expect("a document");
+        for rest in text.split("cargo xtask ").skip(1) {
+            let task: String = rest.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '-').collect();
+            let capitals = task.split('-').map(|word| word[..1].to_uppercase() + &word[1..]);
+            let variant = format!("    {}", capitals.collect::<String>());
+            let is_task = |line: &str| line.strip_prefix(&variant).is_some_and(|rest| rest.starts_with(['(', ',', ' ']));
+            assert!(tasks.lines().any(is_task), "{document}: cargo xtask {task}");
+        }
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for document in DOCUMENTS.into_iter().chain(["ARCHITECTURE.md", "tests/README.md"]) {
+        let path = root().join(document);
+        let text = fs::read_to_string(&path).expect("a document");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        // Those into the documentation of the SDK, rustdoc follows.
+        for link in links.filter(|link| !link.starts_with("http") && !link.starts_with("crate::")) {
+            let file = link.split('#').next().unwrap_or_default();
+            assert!(path.parent().expect("a folder").join(file).exists(), "{document} links to {link}, which is not there");
+        }
+    }
+}
+
+#[test]
+fn metrics_and_reasons_that_the_guides_name_are_there() {
+    let source = |files: &[&str]| -> String {
+        files.iter().map(|file| fs::read_to_string(root().join(file)).expect("a source file")).collect()
+    };
+    let metrics = source(&["host/src/telemetry/metrics.rs"]);
+    let reasons = source(&[
+        "host/core/src/outcome.rs",
+        "host/core/src/plan.rs",
+        "host/core/src/status.rs",
+        "host/sandbox/src/call.rs",
+        "host/src/admin/state.rs",
+        "host/src/mounts/mount.rs",
+        "host/src/reconcile.rs",
+        "host/src/reconcile/progress.rs",
+    ]);
+    let mut count = 0;
+    for document in ["sdk/docs/contract.md", "sdk/docs/operating.md"] {
+        let text = fs::read_to_string(root().join(document)).expect("a guide");
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        for word in text.split(|letter| !is_of_name(letter)) {
+            let prefix = ["gyre_", "controller_runtime_", "workqueue_", "rest_client_", "leader_election_"];
+            let Some(prefix) = prefix.into_iter().find(|prefix| word.starts_with(prefix)) else { continue };
+            if word.starts_with("gyre_sdk") {
+                continue;
+            }
+            let mut name = if ["rest_client_", "leader_election_"].contains(&prefix) { word } else { &word[prefix.len()..] };
+            for suffix in ["_bucket", "_total", "_seconds", "_bytes"] {
+                name = name.strip_suffix(suffix).unwrap_or(name);
+            }
+            count += 1;
+            assert!(metrics.contains(&format!("\"{name}\"")), "{document}: {word}");
+        }
+        // In tables, what stands in CamelCase in the first column.
+        for row in text.lines().filter_map(|line| line.strip_prefix("| ")) {
+            for word in row.split(" | ").next().unwrap_or_default().split('`').skip(1).step_by(2) {
+                let capitals = word.chars().filter(char::is_ascii_uppercase).count();
+                let is_reason =
+                    word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(char::is_alphanumeric);
+                if is_reason && capitals > 1 {
+                    count += 1;
+                    assert!(reasons.contains(&format!("\"{word}\"")), "{document}: {word}");
+                }
+            }
+        }
+    }
+    assert!(count > 40, "the guides name {count}");
+}
