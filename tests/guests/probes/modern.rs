@@ -18,7 +18,7 @@ impl Reconciler for Modern {
 
     fn manifest() -> Manifest {
         let older = gyre_guests::of_spec(&json!({"type": "object", "properties": {"text": {"type": "string"}}}));
-        gyre_guests::probe_with_older_version("Modern", ("v1alpha1", older), gyre_guests::sized(0))
+        gyre_guests::probe_with_older_version("Modern", ("v1alpha1", &older), &gyre_guests::sized(0))
             .child(CONFIG_MAP, Strategy::Apply)
     }
 

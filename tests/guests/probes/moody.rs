@@ -22,7 +22,7 @@ impl Reconciler for Moody {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe_with_older_version("Moody", ("v1alpha1", schema(1)), schema(3)).child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe_with_older_version("Moody", ("v1alpha1", &schema(1)), &schema(3)).child(CONFIG_MAP, Strategy::Apply)
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {

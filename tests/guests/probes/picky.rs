@@ -33,8 +33,9 @@ impl Reconciler for Picky {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        let (_, number) = parent.spec.code.split_once('-').expect("as its pattern says");
-        let _: std::net::Ipv4Addr = parent.spec.address.parse().expect("as its format says");
+        let number = parent.spec.code.split_once('-').map_or("", |(_, number)| number);
+        assert!(!number.is_empty(), "a code without a number");
+        assert!(parent.spec.address.parse::<std::net::Ipv4Addr>().is_ok(), "no address");
         assert!(!number.starts_with('0'), "a number that begins with 0");
         Response::new().apply(&config_map(&parent.metadata.name, json!({"number": number})))
     }

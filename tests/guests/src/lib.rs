@@ -44,23 +44,19 @@ pub fn probe(kind: &'static str) -> Manifest {
 ///
 /// All names are made from the kind when the plugin runs, not by the compiler: so a test may put another kind into the component's bytes.
 pub fn probe_with_version(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
-    probe_of(kind, |crd| change(&mut crd["spec"]["versions"][0]))
+    let mut only = version(Kind::new(API_VERSION, kind).version());
+    change(&mut only);
+    probe_with_versions(kind, &[only])
 }
 
 /// As [`probe`], with a CRD of two versions, of which the newer is the one that is read and stored. Each has one of these schemas.
-pub fn probe_with_older_version(kind: &'static str, older: (&str, Value), newer: Value) -> Manifest {
-    probe_of(kind, |crd| {
-        let versions = &mut crd["spec"]["versions"];
-        let mut version = versions[0].clone();
-        version["name"] = json!(older.0);
-        version["schema"] = older.1;
-        version["storage"] = json!(false);
-        versions[0]["schema"] = newer;
-        *versions = json!([versions[0], version]);
-    })
+pub fn probe_with_older_version(kind: &'static str, (name, older): (&str, &Value), newer: &Value) -> Manifest {
+    let newer = version_with(Kind::new(API_VERSION, kind).version(), true, newer);
+    let older = version_with(name, false, older);
+    probe_with_versions(kind, &[newer, older])
 }
 
-fn probe_of(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
+fn probe_with_versions(kind: &'static str, versions: &[Value]) -> Manifest {
     let kind = std::hint::black_box(kind);
     let mut name = String::new();
     for character in kind.chars() {
@@ -70,8 +66,7 @@ fn probe_of(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
         name.push(character.to_ascii_lowercase());
     }
     let parent = Kind::new(API_VERSION, kind);
-    let mut crd = definition(parent.group(), parent.version(), kind);
-    change(&mut crd);
+    let crd = definition(parent.group(), kind, versions);
     Manifest::new(name, env!("CARGO_PKG_VERSION"), parent)
         .description("Does one thing, so that tests can see what becomes of it.")
         .crd(crd.to_string().into_bytes())
@@ -79,19 +74,20 @@ fn probe_of(kind: &'static str, change: impl FnOnce(&mut Value)) -> Manifest {
 
 /// A CustomResourceDefinition, as JSON, of a namespaced kind that takes any fields and has a status.
 pub fn crd(group: &str, version: &str, kind: &str) -> Vec<u8> {
-    definition(group, version, kind).to_string().into_bytes()
+    definition(group, kind, &[self::version(version)]).to_string().into_bytes()
 }
 
-fn definition(group: &str, version: &str, kind: &str) -> Value {
+fn version(name: &str) -> Value {
+    version_with(name, true, &json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}))
+}
+
+fn version_with(name: &str, storage: bool, schema: &Value) -> Value {
+    json!({"name": name, "served": true, "storage": storage, "schema": schema, "subresources": {"status": {}}})
+}
+
+fn definition(group: &str, kind: &str, versions: &[Value]) -> Value {
     let singular = kind.to_lowercase();
     let plural = format!("{singular}s");
-    let version = json!({
-        "name": version,
-        "served": true,
-        "storage": true,
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-        "subresources": {"status": {}},
-    });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -100,7 +96,7 @@ fn definition(group: &str, version: &str, kind: &str) -> Value {
             "group": group,
             "scope": "Namespaced",
             "names": {"kind": kind, "listKind": format!("{kind}List"), "singular": singular, "plural": plural},
-            "versions": [version],
+            "versions": versions,
         },
     })
 }
