@@ -6,7 +6,7 @@ use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::live::{self, LiveArguments};
+use super::live::{self, Connected, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::cli;
@@ -41,11 +41,11 @@ pub(super) fn foretold(
     time: Timestamp,
 ) -> anyhow::Result<Foretold> {
     let threads = cli::threads()?;
-    let (client, mut namespace) = threads.block_on(cluster.connect())?;
+    let Connected { client, mut namespace, url } = threads.block_on(cluster.connect())?;
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let mut copied = threads.block_on(live::objects(&client, programs)).map_err(unread)?;
+    let mut copied = threads.block_on(live::objects(&client, programs)).map_err(|error| unread(error, &url))?;
     let mut looked_for = BTreeSet::new();
     for _ in 0..MOST_COPIES {
         let (done, parents) = simulate(acted(programs, &copied, files, &namespace, time))??;
@@ -63,10 +63,10 @@ pub(super) fn foretold(
     bail!("what the plugin does cannot be said: names that it wants are taken, and it wants others, again and again")
 }
 
-fn unread(error: anyhow::Error) -> anyhow::Error {
+fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
     let remedy = if is_answer { "" } else { "; see that it runs, and that --kubeconfig or KUBECONFIG name the right one" };
-    error.context(format!("cannot read the cluster{remedy}"))
+    error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
 /// What a host does in a copy, and the parents as they are afterwards.

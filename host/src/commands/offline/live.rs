@@ -47,11 +47,19 @@ impl LiveArguments {
     /// # Errors
     ///
     /// When there is no such kubeconfig or context.
-    pub(super) async fn connect(&self) -> anyhow::Result<(Client, String)> {
+    pub(super) async fn connect(&self) -> anyhow::Result<Connected> {
         let configuration = cli::configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
-        let namespace = configuration.default_namespace.clone();
-        Ok((Client::try_from(configuration).context("cannot set up the client")?, namespace))
+        let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());
+        Ok(Connected { client: Client::try_from(configuration).context("cannot set up the client")?, namespace, url })
     }
+}
+
+/// A live cluster.
+pub(super) struct Connected {
+    pub(super) client: Client,
+    /// The kubeconfig's.
+    pub(super) namespace: String,
+    pub(super) url: String,
 }
 
 /// Copies of the namespaces, the definitions of kinds, the parents, their children, and what the programs read, each with where it comes
