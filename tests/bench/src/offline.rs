@@ -1,6 +1,7 @@
-//! `gyre test` over many golden cases, against the same cases as plain Rust, and against what one `kubectl apply` takes.
+//! `gyre test` over many golden cases, against the same cases natively, and against what one `kubectl apply` takes.
 //!
-//! A case of `gyre test` is a cluster, a host and the compiled plugin, until all is at rest; as plain Rust it is the plugin's function alone.
+//! A case of `gyre test` is a cluster, a host and the compiled plugin, until all is at rest; natively, by the test kit, it is all that with the
+//! plugin as native code. As plain Rust it is the plugin's function alone. `gyre test` runs cases side by side, the others one after another.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,6 +12,7 @@ use anyhow::{Context as _, ensure};
 use echo::EchoReconciler;
 use gyre_controlplane::{ControlPlane, tools_or_skip};
 use gyre_sdk::testing::{Cluster, reconcile};
+use gyre_test::{Plugin, assert_cases};
 use serde_json::{Value, json};
 
 use crate::{Line, median, process};
@@ -31,17 +33,28 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     run(folder.path(), &["--update"])?;
     run(folder.path(), &[])?;
 
-    let (mut components, mut functions) = (Vec::new(), Vec::new());
+    let (component, native) = (Plugin::wasm(gyre_artifacts::ECHO)?, Plugin::native::<EchoReconciler>());
+    let in_kit = |plugin: &Plugin| {
+        assert_cases(plugin, folder.path());
+        Ok(())
+    };
+    let (mut commands, mut components, mut natives, mut functions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        components.push(time(|| run(folder.path(), &[]))?);
-        functions.push(time(natively)?);
+        commands.push(time(|| run(folder.path(), &[]))?);
+        components.push(time(|| in_kit(&component))?);
+        natives.push(time(|| in_kit(&native))?);
+        functions.push(time(plainly)?);
     }
-    let (component, function) = (milliseconds(median(components)), milliseconds(median(functions)));
+    let [command, component, native, function] =
+        [commands, components, natives, functions].map(|times| milliseconds(median(times)));
     let mut lines = vec![
-        Line::new("gyre test, 200 cases", component, "ms", None),
+        Line::new("gyre test, 200 cases", command, "ms", None),
+        Line::new("the same in cargo test, the component", component, "ms", None),
+        Line::new("the same in cargo test, natively", native, "ms", None),
         Line::new("the same as plain Rust", function, "ms", None),
-        Line::new("gyre test / plain Rust", component / function, "x", None),
-        Line::new("a case of gyre test", component / CASES as f64, "ms", None),
+        Line::new("gyre test / natively", command / native, "x", Some(2.0)),
+        Line::new("the component / natively", component / native, "x", Some(2.0)),
+        Line::new("a case of gyre test", command / CASES as f64, "ms", None),
     ];
     let Some(tools) = tools_or_skip()? else { return Ok(lines) };
     let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
@@ -54,7 +67,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     }
     let apply = milliseconds(median(applies));
     lines.push(Line::new("one kubectl apply", apply, "ms", None));
-    lines.push(Line::new("a case / one kubectl apply", component / CASES as f64 / apply, "x", Some(1.0)));
+    lines.push(Line::new("a case / one kubectl apply", command / CASES as f64 / apply, "x", Some(1.0)));
     Ok(lines)
 }
 
@@ -72,7 +85,7 @@ fn run(cases: &Path, flags: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn natively() -> anyhow::Result<()> {
+fn plainly() -> anyhow::Result<()> {
     for number in 0..CASES {
         let (name, message) = (format!("echo-{number}"), format!("Hello, {number}!"));
         let parent = json!({
