@@ -254,7 +254,7 @@ async fn shadow(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    shadow::answer(ends, &headers, query.as_deref().unwrap_or_default(), &shown.mounts)
+    shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts).await
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {

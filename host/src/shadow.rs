@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::outcome::Problem;
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
 use gyre_core::quarantine::{Admission, Change, End};
 use gyre_core::queue::Options;
@@ -146,7 +147,8 @@ impl Shadow {
         };
         ground.metrics.shadowed(&mount.name, outcome.word());
         self.tally().record(&key, outcome);
-        match live.probation.ended(&key, admission, end, ground.queue.now()) {
+        // Where there was nothing to call it for, nothing is known of it.
+        match live.probation.ended(&key, admission, end.unwrap_or(End::HostFault), ground.queue.now()) {
             Change::None => {}
             Change::Quarantined => {
                 warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
@@ -183,7 +185,10 @@ impl Shadow {
         let memory = mount.memory(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
+        let queue_now = ground.queue.now();
+        let held = self.mounted.probation.quarantined().map(|held| Problem::quarantined(&held, queue_now, queue_now));
         Found::Pair(Box::new(Pair {
+            held,
             ask,
             is_held,
             now: ground.caller.clock.now(),

@@ -7,7 +7,7 @@ use gyre::scene::{Case, EXPECTED, cases_in};
 use crate::error::Result;
 use crate::plugin::Plugin;
 use crate::world::World;
-use crate::yaml::{self, Bless};
+use crate::yaml;
 
 /// Asserts that the cases in a folder come out as expected, as `gyre test` does. With `GYRE_BLESS=1` what comes out is what is expected.
 /// Paths are relative to the package.
@@ -19,7 +19,7 @@ use crate::yaml::{self, Bless};
 #[expect(clippy::panic, reason = "an assertion fails the test")]
 pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
     let folder = folder.as_ref();
-    let cases = match cases_in(folder, yaml::bless() == Bless::Yes) {
+    let cases = match cases_in(folder) {
         Ok(cases) => cases,
         Err(error) => panic!("{error:#}"),
     };

@@ -8,7 +8,6 @@ use gyre::host::Programs;
 use gyre::program::Program;
 use gyre::record::{CallRecord, Listening, Recordings};
 use gyre::scene::{Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
-use gyre_core::grants::Grants;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
 use gyre_sandbox::Fault;
@@ -245,7 +244,7 @@ impl World {
         };
         let settings = serde_json::from_slice(&old.settings).unwrap_or_default();
         let new = setup::program(plugin, &settings)?;
-        let grants = Grants::new(new.manifest(), old.namespaces.clone());
+        let grants = old.grants.clone().for_manifest(new.manifest());
         *old = Program { plugin: new.plugin, settings: new.settings, grants, ..old.clone() };
         let entered = self.runtime.enter();
         self.scene.put_definitions(&self.programs)?;

@@ -56,11 +56,15 @@ fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
     let (guide, _) = guide.split_once("For a real cluster").unwrap();
     let shown = commands(guide);
     assert_eq!(shown.len(), 11, "{shown:?}");
-    let project = folder.path().join("greeter");
+    // Beside a checkout.
+    std::os::unix::fs::symlink(workspace, folder.path().join("gyre")).unwrap();
+    let plugins = folder.path().join("plugins");
+    fs::create_dir(&plugins).unwrap();
+    let project = plugins.join("greeter");
     for command in &shown {
         match *command {
             new if new.starts_with("gyre new greeter ") => {
-                run(folder.path(), &format!("{new} --sdk '{}'", workspace.join("sdk").display()));
+                run(&plugins, new);
                 // The versions that are there already.
                 fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
                 fs::create_dir_all(target()).unwrap();

@@ -118,10 +118,12 @@ fn commands(text: &str) -> Vec<String> {
 }
 
 /// A folder with the files that the documents speak of.
-fn stage(kubectl: &Path) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| folder.path().join(name);
-    for made in ["bin", "new", "plugins"] {
+fn stage(folder: &Path, kubectl: &Path) -> PathBuf {
+    // Beside a checkout.
+    symlink(root(), folder.join("gyre")).expect("linked");
+    let folder = folder.join("work");
+    let path = |name: &str| folder.join(name);
+    for made in ["", "bin", "new", "plugins"] {
         fs::create_dir(path(made)).expect("made");
     }
     for (name, plugin) in [
@@ -193,7 +195,8 @@ fn every_command_that_the_documents_show_is_run() {
     }
     // Hosts that are confined to no namespace would meddle with the tests on a cluster that these share.
     let Plane::Dev(cluster) = &plane else { panic!("it is a devcluster") };
-    let folder = stage(&cluster.tools.kubectl);
+    let temporary = tempfile::tempdir().expect("a folder");
+    let folder = &stage(temporary.path(), &cluster.tools.kubectl);
     let mut wrong = Vec::new();
     let mut count = 0;
     for document in DOCUMENTS {
@@ -208,10 +211,8 @@ fn every_command_that_the_documents_show_is_run() {
                     let is_there = source.contains(&format!("fn {test}(")) && source.contains(names);
                     if is_there { Ok(()) } else { Err(format!("{file} has no {test} that names {names:?}")) }
                 }
-                Some(Shown::Runs) => runs(shell(folder.path(), &kubeconfig, &line)),
-                Some(Shown::Starts(says)) => {
-                    starts(shell(folder.path(), &kubeconfig, &format!("exec {line}")), folder.path(), says)
-                }
+                Some(Shown::Runs) => runs(shell(folder, &kubeconfig, &line)),
+                Some(Shown::Starts(says)) => starts(shell(folder, &kubeconfig, &format!("exec {line}")), folder, says),
             };
             wrong.extend(result.err().map(|error| format!("{document}: $ {line}\n{error}")));
         }

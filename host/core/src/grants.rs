@@ -93,6 +93,12 @@ impl Grants {
         Self { children: manifest.children.clone(), namespaces, kinds: Kinds::Declared, adoption: Adoption::Refused }
     }
 
+    /// The same for another version of the plugin: what the operator allows, of what that declares.
+    #[must_use]
+    pub fn for_manifest(self, manifest: &Manifest) -> Self {
+        Self { children: manifest.children.clone(), ..self }
+    }
+
     /// Narrowed to these kinds.
     #[must_use]
     pub fn with_kinds(self, kinds: Kinds) -> Self {

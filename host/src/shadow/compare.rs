@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tracing::Span;
 
+use super::report::redacted;
 use super::tally::Outcome;
 use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
@@ -46,41 +47,56 @@ pub(super) struct Pair {
     pub(super) now: Timestamp,
     pub(super) retries: Options,
     pub(super) memory: Memory,
+    /// Why the mount's plugin is not called; none: it is.
+    pub(super) held: Option<Problem>,
     pub(super) mounted: Side,
     pub(super) shadow: Side,
 }
 
 /// How it came out, and how the call of the shadow ended.
 pub(super) struct Comparison {
-    pub(super) end: End,
+    /// None: there was nothing to call it for.
+    pub(super) end: Option<End>,
     pub(super) outcome: Outcome,
+}
+
+/// What a plugin said, and what it took.
+struct Asked {
+    result: Result<Teardown, call::Error>,
+    /// Whether it would have been ended, had it been the mount's.
+    is_late: bool,
 }
 
 impl Pair {
     /// Blocks, for as long as both plugins run. None: the host could not call one of them.
     pub(super) fn compare(self) -> Option<Comparison> {
-        let intent = |side: &Side| {
-            let asked = self.asked(side);
-            let end = match &asked {
-                None | Some(Ok(_) | Err(call::Error::Failed(_))) => End::Answered,
-                Some(Err(error)) if error.fault() == gyre_sandbox::Fault::Host => End::HostFault,
-                Some(Err(error)) => End::PluginFault { reason: error.reason() },
-            };
-            (self.intent(side, asked.map(|asked| asked.map_err(problem))), end)
+        let mounted = match &self.held {
+            Some(problem) => self.intent(&self.mounted, Some(Err(problem.clone()))),
+            None => {
+                let asked = self.asked(&self.mounted);
+                if end(asked.as_ref()) == Some(End::HostFault) {
+                    return None;
+                }
+                self.intent(&self.mounted, asked.map(|asked| asked.result.map_err(problem)))
+            }
         };
-        let (mounted, mounted_end) = intent(&self.mounted);
-        let (shadow, end) = intent(&self.shadow);
-        if mounted_end == End::HostFault || end == End::HostFault {
+        let asked = self.asked(&self.shadow);
+        let (end, is_late) = (end(asked.as_ref()), asked.as_ref().is_some_and(|asked| asked.is_late));
+        if end == Some(End::HostFault) {
             return None;
         }
+        let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
         let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| &side.sight.children);
         let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
         let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.sight.parent));
-        Some(Comparison { end, outcome: Outcome::of(&changes(&parent, &observed, &mounted, &shadow)) })
+        let changes = changes(&parent, &observed, &mounted, &shadow);
+        // What is kept outlives the Secrets that there are now.
+        let changes = if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.live, &self.shadow.live]).0 };
+        Some(Comparison { end, outcome: Outcome::of(&changes, is_late) })
     }
 
     /// What the plugin answers; none: it has nothing to say to that.
-    fn asked(&self, side: &Side) -> Option<Result<Teardown, call::Error>> {
+    fn asked(&self, side: &Side) -> Option<Asked> {
         let Side { live, sight, span } = side;
         let program = &live.program;
         if self.ask == Ask::Finalize && !program.manifest().finalizes {
@@ -91,8 +107,8 @@ impl Pair {
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
         let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-        let Call { result, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
-        Some(result)
+        let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
+        Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
     /// What would be done about an answer.
@@ -145,6 +161,15 @@ impl Pair {
         let decided = decide(live.as_ref(), parent, response, verdict, side.live.room, self.now);
         decided.map(Value::Object).or(live).unwrap_or_default()
     }
+}
+
+/// How a call ended; none: there was none.
+fn end(asked: Option<&Asked>) -> Option<End> {
+    Some(match &asked?.result {
+        Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
+        Err(error) if error.fault() == gyre_sandbox::Fault::Host => End::HostFault,
+        Err(error) => End::PluginFault { reason: error.reason() },
+    })
 }
 
 /// What would be done for one parent.

@@ -1,5 +1,7 @@
 //! What is reported of a shadow.
 
+use std::sync::Arc;
+
 use gyre_sandbox::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Shadow;
 use crate::difference::{Change, Difference};
+use crate::mounts::live::Live;
 use crate::program::Program;
 use crate::record::Redaction;
 
@@ -50,7 +53,7 @@ impl Report {
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
         let tally = shadow.tally();
         let moment = tally.moment();
-        let counts = tally.counts().clone();
+        let (counts, late) = (tally.counts().clone(), tally.late());
         let details: Vec<String> = tally.details().map(str::to_owned).collect();
         drop(tally);
         let kept = details.len();
@@ -67,6 +70,12 @@ impl Report {
         }
         if let Some(held) = &quarantine {
             remarks.push(format!("the shadow is quarantined, since its calls keep ending in {}", held.reason));
+        }
+        if late > 0 {
+            let deadline = program.limits.deadline;
+            remarks.push(format!(
+                "for {late} the shadow took longer than its deadline of {deadline:?}, which ends a call in a mount"
+            ));
         }
         if !is_redacted {
             remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
@@ -119,13 +128,19 @@ impl Shadow {
 fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
-    let lives = [Some(&shadow.mounted), shadow.live.get()];
-    let seen = lives.into_iter().flatten().flat_map(|live| live.secrets());
+    redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
+}
+
+/// Without values of the Secrets that these see, and that are wanted; without objects, if these cannot all be looked for. The second says
+/// which.
+pub(super) fn redacted<'a>(changes: Vec<Change>, lives: impl IntoIterator<Item = &'a Arc<Live>>) -> (Vec<Change>, bool) {
+    let lives: Vec<&Arc<Live>> = lives.into_iter().collect();
+    let seen = lives.iter().flat_map(|live| live.secrets());
     // A Secret that is only wanted is in no cache.
     let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
     let wanted = wanted.map(|object| Bytes::from(object.to_string().into_bytes()));
     let secrets: Vec<Bytes> = seen.chain(wanted).collect();
-    let programs = [&*shadow.mounted.program, &*shadow.program];
+    let programs: Vec<&Program> = lives.iter().map(|live| &*live.program).collect();
     let redaction = Redaction::new(secrets.iter().map(|secret| &**secret), &programs);
     let is_redacted = redaction.is_some();
     (without_secrets(changes, redaction), is_redacted)

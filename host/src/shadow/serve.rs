@@ -1,9 +1,12 @@
 //! `/debug/shadow`: how a shadow differs from its mount's plugin, as JSON. Shown to whoever is on the host's own machine, as recordings are:
 //! it tells of objects.
 
+use std::sync::Arc;
+
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use tokio::sync::Semaphore;
 
 use super::report::Report;
 use crate::admin::local::{self, Ends};
@@ -13,16 +16,23 @@ use crate::mounts::mount::Lead;
 /// Where it is.
 pub(crate) const PATH: &str = "/debug/shadow";
 
+/// One report is made at a time.
+static TURN: Semaphore = Semaphore::const_new(1);
+
 /// Answers a request.
-pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, mounts: &Mounts) -> Response {
+pub(crate) async fn answer(ends: Ends, headers: &HeaderMap, query: String, mounts: Arc<Mounts>) -> Response {
     if !local::is_local(ends, headers) {
         let text = "what a shadow would do is told to those on the host's own machine only; in a cluster, use kubectl port-forward, or \
                     kubectl exec and gyre shadow\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
-    match report(query, mounts) {
-        Ok(report) => ([(CONTENT_TYPE, "application/json")], format!("{:#}\n", report.json())).into_response(),
-        Err((status, text)) => (status, text + "\n").into_response(),
+    // A report may be of some MiB, and whoever waits for the next one waits here.
+    let _turn = TURN.acquire().await;
+    let text = move || report(&query, &mounts).map(|report| format!("{:#}\n", report.json()));
+    match tokio::task::spawn_blocking(text).await {
+        Ok(Ok(text)) => ([(CONTENT_TYPE, "application/json")], text).into_response(),
+        Ok(Err((status, text))) => (status, text + "\n").into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot make a report: {error}\n")).into_response(),
     }
 }
 

@@ -24,13 +24,16 @@ pub(super) struct Outcome {
     pub(super) counts: Counts,
     /// The JSON of the changes; none: there are none, or they take too much room.
     pub(super) details: Option<Box<str>>,
+    /// Whether the shadow's call took longer than a mount lets it.
+    pub(super) is_late: bool,
 }
 
 impl Outcome {
-    pub(super) fn of(changes: &[Change]) -> Self {
+    pub(super) fn of(changes: &[Change], is_late: bool) -> Self {
         let counts = Counts::of(changes);
         let details = (!changes.is_empty()).then(|| serde_json::to_string(changes).ok()).flatten();
-        Self { counts, details: details.filter(|details| details.len() <= MOST_BYTES_OF_ONE).map(String::into_boxed_str) }
+        let details = details.filter(|details| details.len() <= MOST_BYTES_OF_ONE).map(String::into_boxed_str);
+        Self { counts, details, is_late }
     }
 
     /// One word for metrics.
@@ -58,6 +61,8 @@ pub(super) struct Tally {
     counts: Counts,
     details: BTreeMap<ObjectKey, Box<str>>,
     details_bytes: usize,
+    /// Those about which the shadow's call took longer than a mount lets it.
+    late: HashSet<ObjectKey>,
 }
 
 impl Tally {
@@ -94,7 +99,10 @@ impl Tally {
             return;
         }
         self.forget_outcome(parent);
-        let Outcome { counts, details } = outcome;
+        let Outcome { counts, details, is_late } = outcome;
+        if is_late {
+            self.late.insert(parent.clone());
+        }
         let is_same = counts.is_empty();
         if !is_same {
             self.diverging += 1;
@@ -117,6 +125,7 @@ impl Tally {
     }
 
     fn forget_outcome(&mut self, parent: &ObjectKey) {
+        self.late.remove(parent);
         if let Some(Some(counts)) = self.compared.get(parent) {
             self.counts.subtract(counts);
             self.diverging -= 1;
@@ -133,6 +142,11 @@ impl Tally {
             diverging: self.diverging,
             changes: self.counts.by_verb.iter().map(|(verb, count)| (verb.name(), *count)).collect(),
         }
+    }
+
+    /// About how many parents the shadow's call took too long.
+    pub(super) fn late(&self) -> usize {
+        self.late.len()
     }
 
     pub(super) fn counts(&self) -> &Counts {
@@ -159,7 +173,7 @@ mod tests {
     fn outcome(verb: Verb, size: usize) -> Outcome {
         let subject = Subject::of(&json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "it" } }));
         let after = Value::from("x".repeat(size));
-        Outcome::of(&[Change { verb, subject, refusal: None, message: None, parent: None, before: Value::Null, after }])
+        Outcome::of(&[Change { verb, subject, refusal: None, message: None, parent: None, before: Value::Null, after }], false)
     }
 
     fn compared(tally: &mut Tally, number: usize, outcome: Outcome) {

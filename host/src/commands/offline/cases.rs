@@ -1,6 +1,6 @@
 //! `gyre test`: golden cases in folders.
 //!
-//! A folder with an `expected.yaml` is a case. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
+//! A folder with objects is a case; `expected.yaml` says what is to come of them. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
 //! `time.txt` the time of day.
 
 use std::io::Write as _;
@@ -29,7 +29,7 @@ Examples:
   gyre test echo.wasm cases/ --update          # writes what the plugin does now; look at it with `git diff`
   gyre test echo.wasm cases/ --filter suspended --junit results.xml
 
-A folder with an expected.yaml is a case; with --update, every folder with objects is one. Its other .yaml, .yml and .json files hold the
+A folder with objects in it is a case, and its expected.yaml says what is to come of them; --update writes it. Its other .yaml, .yml and .json files hold the
 parents and what else the plugin reads; settings.yaml holds its settings, time.txt the time of day (2026-01-01T00:00:00Z if there is none).
 What is compared is all that the host would do: the plan, the children, the status of the parents.
 Exit codes: 0 all cases are as expected, 1 some are not, 2 the arguments are wrong.";
@@ -92,7 +92,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let mut mount = arguments.mount.clone();
     mount.plugins.push(arguments.plugin.clone());
     let programs = Source::open(&mount)?.programs();
-    let mut cases = cases_in(&arguments.cases, arguments.update)?;
+    let mut cases = cases_in(&arguments.cases)?;
     cases.retain(|case| case.name.contains(&arguments.filter));
     if cases.is_empty() {
         let (folder, filter) = (arguments.cases.display(), &arguments.filter);
@@ -112,19 +112,19 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The cases in a folder and in those within it, by name: those that say what is expected, or `with_new` ones, which have objects alone.
+/// The cases in a folder and in those within it, by name: folders with objects, be it said or not what is expected of them.
 ///
 /// # Errors
 ///
 /// When a folder cannot be listed.
-pub fn cases_in(root: &Path, with_new: bool) -> anyhow::Result<Vec<Case>> {
+pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
-    find(root, root, with_new, &mut cases)?;
+    find(root, root, &mut cases)?;
     cases.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(cases)
 }
 
-fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyhow::Result<()> {
+fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
         anyhow!("cannot list {}: {}; name a folder, in which each case has one", folder.display(), error_chain(&error))
     })?;
@@ -132,12 +132,12 @@ fn find(root: &Path, folder: &Path, update: bool, cases: &mut Vec<Case>) -> anyh
     for entry in entries {
         let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
         if path.is_dir() {
-            find(root, &path, update, cases)?;
+            find(root, &path, cases)?;
         } else {
             has_objects |= is_of_objects(&path);
         }
     }
-    if folder.join(EXPECTED).exists() || (update && has_objects && folder != root) {
+    if folder.join(EXPECTED).exists() || (has_objects && folder != root) {
         let name = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
         cases.push(Case { name, folder: folder.to_owned() });
     }
@@ -165,15 +165,15 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
         }
     };
     let actual = to_yaml(&rendered(programs, objects, time)?.summary())?;
-    let expected = text(&case.folder, EXPECTED)?.unwrap_or_default();
-    if actual == expected {
-        return Ok(Verdict::AsExpected);
+    match text(&case.folder, EXPECTED)? {
+        Some(expected) if actual == expected => Ok(Verdict::AsExpected),
+        _ if update => {
+            std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
+            Ok(Verdict::Updated)
+        }
+        Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
+        None => bail!("there is no {EXPECTED}: have --update write it, and look at what it says"),
     }
-    if update {
-        std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
-        return Ok(Verdict::Updated);
-    }
-    Ok(Verdict::Differs(unified(&expected, &actual)))
 }
 
 /// What a case begins with.

@@ -194,7 +194,8 @@ impl Rendered {
     fn yaml(&self) -> anyhow::Result<String> {
         let mut text = String::from("# plan:\n");
         for action in &self.done.actions {
-            text.push_str(&format!("#   {action}\n"));
+            // The message of an event may have several.
+            action.to_string().lines().for_each(|line| text.push_str(&format!("#   {line}\n")));
         }
         if self.done.actions.is_empty() {
             text.push_str("#   nothing: all is as it should be\n");

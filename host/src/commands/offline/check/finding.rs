@@ -39,7 +39,8 @@ const BOUND: &str = "Bound what one call does, or give the mount other limits.";
 
 flaws! {
     Nondeterministic, "nondeterministic",
-        "Let the answer follow from the parent, the settings and what is read alone: keep nothing in statics between calls.";
+        "Let the answer follow from the parent, the settings and what is read alone: keep nothing in statics \
+         between calls, and let no HashMap or HashSet decide an order: BTreeMap and BTreeSet have one.";
     Restless, "restless",
         "Let what is written follow from what is wanted: no time, counter or random number that differs from call to call.";
     DoesNotConverge, "does-not-converge",
@@ -57,7 +58,7 @@ flaws! {
     /// Whatever else a call can end in by the plugin's own fault.
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
-    InvalidChild, "invalid-child", "Make the child as its kind wants it; `names::dns_label` makes names of any text.";
+    InvalidChild, "invalid-child", "Make the child as its kind wants it, field by field: the API server says which one is wrong. `names::dns_label` makes names of any text.";
     TooSlow, "too-slow", "Do less in a call, or give the mount a longer deadline.";
     TooLarge, "too-large", "Hold less at once, or give the mount more memory.";
 }
