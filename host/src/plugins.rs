@@ -130,6 +130,44 @@ impl MountArguments {
         self.config.is_none() && self.plugins.is_empty() && self.plugin_dir.is_none()
     }
 
+    /// As they can be given again, each option a word with its value. What is absent: where code is kept and whether changes are taken in,
+    /// which changes nothing of what plugins do.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let Self {
+            config: file,
+            plugins,
+            plugin_dir,
+            settings,
+            namespaces,
+            adopt,
+            name,
+            workers,
+            max_retries,
+            quarantine_after,
+            call_deadline,
+            call_memory,
+            no_reload: _,
+            code: _,
+        } = self;
+        let mut words = Vec::new();
+        words.extend(file.iter().map(|file| format!("--config={}", file.display())));
+        words.extend(plugins.iter().map(|file| format!("--plugin={}", file.display())));
+        words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
+        words.extend(settings.iter().map(|settings| format!("--settings={}={}", settings.plugin, settings.json)));
+        words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
+        words.extend(adopt.then(|| "--adopt".to_owned()));
+        words.extend(name.iter().map(|name| format!("--name={name}")));
+        words.extend(workers.map(|workers| format!("--workers={workers}")));
+        words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
+        words.extend(quarantine_after.map(|Faults(faults)| {
+            let faults = faults.map_or_else(|| config::NEVER.to_owned(), |faults| faults.to_string());
+            format!("--quarantine-after={faults}")
+        }));
+        words.extend(call_deadline.map(|milliseconds| format!("--call-deadline={milliseconds}")));
+        words.extend(call_memory.map(|mebibytes| format!("--call-memory={mebibytes}")));
+        words
+    }
+
     /// Gives a plugin these settings, instead of others; messages call them as the place says.
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.settings.retain(|settings| settings.plugin != plugin);

@@ -22,7 +22,7 @@ fn check(plugin: &str, files: &[&Path], more: &[&str]) -> (Option<i32>, String) 
 /// Checks a plugin with one parent, and expects it to be called this.
 fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("parent.yaml");
+    let file = folder.path().join("it's a parent.yaml");
     fs::write(&file, parent(kind, spec)).unwrap();
     let (code, said) = check(plugin, &[&file], &[&["--json"], more].concat());
     assert_eq!(code, Some(1), "{kind}: {said}");
@@ -30,7 +30,21 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     let found: Vec<&str> =
         report["findings"].as_array().unwrap().iter().map(|finding| finding["finding"].as_str().unwrap()).collect();
     assert!(found.iter().all(|name| *name == expected), "{kind}: {said}");
+    let again = paste(&(report["findings"][0]["reproduce"].as_str().unwrap().to_owned() + " --json"));
+    let again: Value = serde_json::from_str(&again).unwrap_or_else(|error| panic!("{error}: {again}"));
+    assert_eq!(again["findings"], report["findings"], "{kind}");
     report["findings"][0].clone()
+}
+
+/// What a command says that was printed; it ends with that something was found.
+fn paste(line: &str) -> String {
+    let folders = std::iter::once(Path::new(GYRE).parent().unwrap().to_owned());
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&others))).unwrap();
+    let output = Command::new("sh").args(["-c", line]).env("PATH", path).output().expect("a shell runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+    said
 }
 
 fn parent(kind: &str, spec: &str) -> String {
@@ -218,16 +232,43 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Brittle", "{size: 1}")).unwrap();
-    let kept = folder.path().join("kept");
+    let kept = folder.path().join("what is kept");
     let more = ["--cases", "50", "--keep", kept.to_str().unwrap()];
     let (code, said) = check(probes::BRITTLE, &[&file], &more);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("gyre render"), "{said}");
-    let output = Command::new(GYRE).args(["render", probes::BRITTLE, "-f"]).arg(kept.join("1-trap.yaml")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("Warning Trapped"), "{output:?}");
+    let line = said.lines().find_map(|line| line.trim().strip_prefix("To see it: ")).expect("a command");
+    assert!(line.starts_with("gyre render ") && kept.join("1-trap.yaml").exists(), "{line}");
+    assert!(paste(line).contains("Warning Trapped"), "{line}");
     // The same seed finds the same.
     assert_eq!(check(probes::BRITTLE, &[&file], &more).1, said);
+}
+
+#[test]
+fn a_reproduction_says_all_that_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let given = [
+        "--namespace=default",
+        "--adopt",
+        "--max-retries=2",
+        "--quarantine-after=never",
+        "--call-deadline=1999",
+        "--call-memory=63",
+    ];
+    let own = ["--time=2026-02-01T00:00:00Z", "--seed=7", "--cases=3"];
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Remembering", "{}")).unwrap();
+    for keep in [&[][..], &["--keep", kept.to_str().unwrap()]] {
+        let more = [&given[..], &own[..], &["--json"], keep].concat();
+        let (code, said) = check(probes::REMEMBERING, &[&file], &more);
+        assert_eq!(code, Some(1), "{said}");
+        let report: Value = serde_json::from_str(&said).unwrap();
+        let line = report["findings"][0]["reproduce"].as_str().unwrap();
+        for option in own.iter().chain(&given) {
+            assert!(line.contains(&format!(" {option}")), "{option}: {line}");
+        }
+        assert!(paste(line).contains("nondeterministic: "), "{line}");
+    }
 }
 
 #[test]

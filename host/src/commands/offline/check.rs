@@ -22,12 +22,13 @@ mod draw;
 mod drawn;
 mod experiment;
 mod finding;
+mod reproduction;
 mod stored;
 mod texts;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -38,13 +39,13 @@ use serde_json::{Value, json};
 use self::draw::Dice;
 use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw, Tally};
+use self::reproduction::reproduction;
 use super::parallel;
 use super::plan::Subject;
 use super::render::check_parents;
 use crate::cli::{time, whole};
 use crate::commands::dev;
 use crate::config::Source;
-use crate::difference::to_yaml;
 use crate::plugins::MountArguments;
 
 const EXAMPLES: &str = "\
@@ -194,7 +195,11 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
         let all = json!({ "tried": found.tally.json(), "complete": goes_on, "findings": findings, "alike": more, "seed": arguments.seed });
         format!("{all:#}\n")
     } else {
-        text(found, &reproductions, more, goes_on)
+        let mut text = text(found, &reproductions, more, goes_on);
+        if !found.findings.is_empty() && arguments.keep.is_none() {
+            text.push_str("With --keep DIRECTORY the objects of each finding are written there.\n");
+        }
+        text
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
@@ -215,36 +220,4 @@ fn text(found: &Found, reproductions: &[String], more: usize, goes_on: bool) -> 
         text.push_str("The other checks were left out: they begin with a world at rest.\n");
     }
     text
-}
-
-/// The command line that shows a finding; its objects are written where they are to be kept.
-fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<String> {
-    let plugin = arguments.plugin.display();
-    let Some(folder) = &arguments.keep else {
-        let files: Vec<String> = arguments.files.iter().map(|file| format!("-f {}", file.display())).collect();
-        let (files, seed, cases) = (files.join(" "), arguments.seed, arguments.cases);
-        return Ok(format!("gyre check {plugin} {files} --seed {seed} --cases {cases} --keep DIRECTORY writes its objects"));
-    };
-    let file = kept(folder, number, finding)?;
-    let file = file.display();
-    Ok(match finding.flaw {
-        // One call is enough.
-        flaw if flaw.is_fault() || matches!(flaw, Flaw::OutsideManifest | Flaw::InvalidChild) => {
-            format!("gyre render {plugin} -f {file}")
-        }
-        _ => format!("gyre check {plugin} -f {file} --seed {}", arguments.seed),
-    })
-}
-
-fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathBuf> {
-    let file = folder.join(format!("{number}-{}.yaml", finding.flaw.name()));
-    let mut text = format!("# {}\n", finding.case.replace('\n', " "));
-    for object in &finding.objects {
-        text.push_str("---\n");
-        text.push_str(&to_yaml(object)?);
-    }
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))?;
-    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(file)
 }

@@ -1,0 +1,103 @@
+//! The command line that shows a finding again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::finding::{Finding, Flaw};
+use super::{CheckArguments, START};
+use crate::difference::to_yaml;
+
+/// What can be pasted into a shell to see a finding; its objects are written where they are to be kept, and read from there.
+pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<String> {
+    let CheckArguments { plugin, files, cases, seed, time, keep, json: _, mount } = arguments;
+    let files = match keep {
+        Some(folder) => vec![kept(folder, number, finding)?],
+        None => files.clone(),
+    };
+    // Of what is kept, one call is enough.
+    let is_call = finding.flaw.is_fault() || matches!(finding.flaw, Flaw::OutsideManifest | Flaw::InvalidChild);
+    let is_rendered = keep.is_some() && is_call;
+    let command = if is_rendered { "render" } else { "check" };
+    let mut words = ["gyre", command].map(str::to_owned).to_vec();
+    words.push(plugin.display().to_string());
+    words.extend(files.iter().flat_map(|file| ["-f".to_owned(), file.display().to_string()]));
+    if !is_rendered {
+        words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
+    }
+    // It is another time of day that `gyre render` begins with.
+    let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };
+    words.extend(time.map(|time| format!("--time={time}")));
+    words.extend(mount.words());
+    Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// As a POSIX shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "@%+=:,./_-".contains(character);
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathBuf> {
+    let file = folder.join(format!("{number}-{}.yaml", finding.flaw.name()));
+    let mut text = format!("# {}\n", finding.case.replace('\n', " "));
+    for object in &finding.objects {
+        text.push_str("---\n");
+        text.push_str(&to_yaml(object)?);
+    }
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))?;
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: CheckArguments,
+    }
+
+    #[test]
+    fn all_that_was_given_is_given_again() {
+        let given = [
+            "--seed=7",
+            "--cases=3",
+            "--time=2026-02-01T00:00:00Z",
+            "--plugin=another one.wasm",
+            "--plugin-dir=more",
+            r#"--settings=echo={"it's": 1}"#,
+            "--namespace=one",
+            "--namespace=two",
+            "--adopt",
+            "--name=here",
+            "--workers=2",
+            "--max-retries=5",
+            "--quarantine-after=never",
+            "--call-deadline=100",
+            "--call-memory=32",
+        ];
+        let words = [&["check", "echo.wasm", "-f", "a", "-f", "b c"], &given[..]].concat();
+        let finding = Finding { flaw: Flaw::Trap, case: String::new(), what: String::new(), objects: Vec::new() };
+        let again = reproduction(&Command::parse_from(&words).arguments, 1, &finding).unwrap();
+        let expected: Vec<String> = std::iter::once(&"gyre").chain(&words).map(|word| quoted(word)).collect();
+        assert_eq!(again, expected.join(" "));
+    }
+
+    #[test]
+    fn what_a_shell_would_take_apart_is_quoted() {
+        for plain in ["a/b-1_c.wasm", "--time=2026-01-01T00:00:00Z", "--settings=echo=1"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        for (word, expected) in
+            [("", "''"), ("a b", "'a b'"), ("{\"a\":1}", "'{\"a\":1}'"), ("it's", r"'it'\''s'"), ("$x", "'$x'")]
+        {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}
