@@ -7,4 +7,5 @@ pub(crate) mod inspect;
 pub(crate) mod manual;
 pub(crate) mod new;
 pub(crate) mod offline;
+pub(crate) mod progress;
 pub(crate) mod rbac;

@@ -59,6 +59,16 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
     // What is as it should be is so for a copy, too.
     let (code, said) = diff(&cluster, &old, &[]);
     assert_eq!((code, said.as_str()), (Some(0), format!("0 of {PARENTS} parents change\n").as_str()));
+    // No line of progress is in a pipe; a terminal has one.
+    let kubeconfig = cluster.kubeconfig();
+    let line = format!("{GYRE} diff {old} --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display());
+    if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        assert!(
+            shown.contains(&format!("\r{PARENTS} versioneds read")) && shown.contains("objects read; the host"),
+            "{shown:?}"
+        );
+    }
     let child = |number: usize| format!("it-{number:03}-one");
     cluster.kubectl(&["delete", "configmap", "-n", NAMESPACE, &child(7)]);
     cluster.kubectl(&["patch", "configmap", "-n", NAMESPACE, &child(8), "--type=merge", "-p", r#"{"data":{"text":"edited"}}"#]);

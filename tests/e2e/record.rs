@@ -56,6 +56,12 @@ fn a_running_host_records_its_calls_and_they_replay() {
     assert_eq!(replayed.status.code(), Some(0), "{}{}", text(&replayed.stdout), text(&replayed.stderr));
     assert!(text(&replayed.stdout).contains(": 5 identical, 0 differ"), "{}", text(&replayed.stdout));
 
+    let line = [GYRE, "replay", &file, gyre_artifacts::probes::INDISCREET].join(" ");
+    if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
+        assert!(text(&shown.stdout).contains("\r5 calls replayed"), "{}", text(&shown.stdout));
+    }
+    assert!(!text(&replayed.stderr).contains('\r'), "{}", text(&replayed.stderr));
+
     for (arguments, code, expected) in [
         (vec!["record", "indiscreet", "--from", &from, "-o", &file], 1, "name a file that does not exist yet"),
         (vec!["record", "--from", &from], 1, "say which mount to record: echo, indiscreet"),

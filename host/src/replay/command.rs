@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{Replayed, Verdict, replay, show};
 use crate::cli::whole;
 use crate::cluster::kinds::error_chain;
+use crate::commands::progress::Progress;
 use crate::config::bounds;
 use crate::plugins::{CodeArguments, open};
 use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
@@ -103,6 +104,7 @@ fn compare<R: BufRead>(
 ) -> anyhow::Result<()> {
     let name = &plugin.manifest().name;
     let mut others = std::collections::BTreeSet::new();
+    let progress = Progress::new();
     let mut last = 0;
     while let Some((program, call)) = reader.call()? {
         last = call.number;
@@ -114,7 +116,11 @@ fn compare<R: BufRead>(
             continue;
         }
         let replayed = replay(plugin, &program, &call);
+        if replayed.verdict == Verdict::Differs {
+            progress.clear();
+        }
         report.add(&program, &call, &replayed, output)?;
+        progress.say(format_args!("{} replayed", calls(report.calls())));
     }
     report.ending = reader.ending().cloned();
     if report.calls() == 0 {

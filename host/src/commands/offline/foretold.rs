@@ -10,6 +10,7 @@ use super::live::{self, Connected, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::cli;
+use crate::commands::progress::Progress;
 use crate::program::Program;
 
 /// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
@@ -46,8 +47,9 @@ pub(super) fn foretold(
         namespace = only;
     }
     let mut copied = threads.block_on(live::objects(&client, programs)).map_err(|error| unread(error, &url))?;
-    let mut looked_for = BTreeSet::new();
+    let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
     for _ in 0..MOST_COPIES {
+        progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
         let (done, parents) = simulate(acted(programs, &copied, files, &namespace, time))??;
         let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
         let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);

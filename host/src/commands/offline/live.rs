@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::plan::Subject;
 use crate::cli;
 use crate::cluster::kinds::{self, Resource, answered};
+use crate::commands::progress::Progress;
 use crate::program::Program;
 
 /// How many objects are asked for at once.
@@ -70,7 +71,7 @@ pub(super) struct Connected {
 /// When the API server cannot be asked, or does not answer.
 pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
-    let mut seen = BTreeSet::new();
+    let (mut seen, progress) = (BTreeSet::new(), Progress::new());
     for namespace in all_namespaces(client).await? {
         seen.insert(uid(&namespace));
         objects.push((COPIED.to_owned(), namespace));
@@ -89,7 +90,9 @@ pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Re
                 objects.push((format!("the definition of {}", kind.kind), definition));
             }
             for namespace in namespaces(&resource, namespace, &program.namespaces) {
-                for object in list(client, &resource, namespace, ListParams::default().labels(&selector)).await? {
+                for object in
+                    pages(client, &resource, namespace, ListParams::default().labels(&selector), Some(&progress)).await?
+                {
                     if seen.insert(uid(&object)) {
                         objects.push((COPIED.to_owned(), object));
                     }
@@ -181,6 +184,17 @@ pub(super) async fn list(
     namespace: Option<&str>,
     params: ListParams,
 ) -> anyhow::Result<Vec<Value>> {
+    pages(client, resource, namespace, params, None).await
+}
+
+/// All pages of a list; on a terminal it is said how much of it is read.
+async fn pages(
+    client: &Client,
+    resource: &Resource,
+    namespace: Option<&str>,
+    params: ListParams,
+    progress: Option<&Progress>,
+) -> anyhow::Result<Vec<Value>> {
     let api: Api<DynamicObject> = resource.api(client, namespace);
     let mut params = params.limit(PAGE);
     let mut objects = Vec::new();
@@ -188,6 +202,9 @@ pub(super) async fn list(
         let page = answered(api.list(&params)).await.with_context(|| format!("cannot list {}", resource.api.plural))?;
         for object in page.items {
             objects.push(value(object, resource)?);
+        }
+        if let Some(progress) = progress {
+            progress.say(format_args!("{} {} read", objects.len(), resource.api.plural));
         }
         match page.metadata.continue_.filter(|next| !next.is_empty()) {
             Some(next) => params = params.continue_token(&next),

@@ -1,14 +1,15 @@
 //! Simulations beside each other: each on a thread of its own, as its time is its own.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use crate::commands::progress::Progress;
 
 /// What comes of each, in their order. Some run at once; on a terminal it is said how many are done.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
-    let is_watched = std::io::stderr().is_terminal();
+    let progress = Progress::new();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -18,16 +19,11 @@ pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) 
                     let result = run(item);
                     let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
                     results.push((number, result));
-                    if is_watched {
-                        let _ = write!(std::io::stderr(), "\r{} of {}", results.len(), items.len());
-                    }
+                    progress.say(format_args!("{} of {}", results.len(), items.len()));
                 }
             });
         }
     });
-    if is_watched {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(number, _)| *number);
     results.into_iter().map(|(_, result)| result).collect()

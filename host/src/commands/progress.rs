@@ -1,0 +1,37 @@
+//! How far a long command is, in one line of a terminal that is written over and does not stay.
+
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+
+/// Such a line on standard error, which is taken away when this is dropped. In a pipe there is none.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    is_watched: bool,
+}
+
+impl Progress {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        Self { is_watched: std::io::stderr().is_terminal() }
+    }
+
+    /// Says this instead of what was said before.
+    pub(crate) fn say(&self, text: fmt::Arguments<'_>) {
+        if self.is_watched {
+            let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
+        }
+    }
+
+    /// Leaves the line to others, until something is said again.
+    pub(crate) fn clear(&self) {
+        if self.is_watched {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
