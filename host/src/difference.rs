@@ -188,26 +188,29 @@ pub(crate) struct Difference {
 impl Difference {
     /// In a line.
     pub(crate) fn summary(&self) -> String {
-        let mut text = format!("{} of {} parents change", self.changing, self.parents);
+        let change = if self.changing == 1 { "changes" } else { "change" };
+        let parents = if self.parents == 1 { "parent" } else { "parents" };
+        let mut text = format!("{} of {} {parents} {change}", self.changing, self.parents);
         let counts = [
-            (Verb::Create, "children created"),
-            (Verb::Update, "changed"),
-            (Verb::Delete, "deleted"),
-            (Verb::Status, "statuses written"),
-            (Verb::Finalizers, "finalizers put or taken away"),
-            (Verb::Fail, "calls fail"),
+            (Verb::Create, ["child created", "children created"]),
+            (Verb::Update, ["child changed", "children changed"]),
+            (Verb::Delete, ["child deleted", "children deleted"]),
+            (Verb::Status, ["status written", "statuses written"]),
+            (Verb::Finalizers, ["finalizer put or taken away", "finalizers put or taken away"]),
+            (Verb::Fail, ["call fails", "calls fail"]),
         ];
         let counted: Vec<String> = counts
             .into_iter()
-            .map(|(verb, what)| (self.counts.get(verb), what))
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(verb, [one, several])| (self.counts.get(verb), one, several))
+            .filter(|(count, _, _)| *count > 0)
+            .map(|(count, one, several)| format!("{count} {}", if count == 1 { one } else { several }))
             .collect();
         if !counted.is_empty() {
             text.push_str(&format!(": {}", counted.join(", ")));
         }
         if self.counts.refused > 0 {
-            text.push_str(&format!("; {} changes would be refused", self.counts.refused));
+            let changes = if self.counts.refused == 1 { "change" } else { "changes" };
+            text.push_str(&format!("; {} {changes} would be refused", self.counts.refused));
         }
         for remark in &self.remarks {
             text.push_str(&format!("; {remark}"));
@@ -327,7 +330,7 @@ fail       Pod it: it trapped, of Site one
   @@ -1 +1 @@
   -a: 1
   +a: 2
-1 of 5 parents change: 1 changed, 1 deleted, 1 calls fail; 1 changes would be refused; three wait
+1 of 5 parents changes: 1 child changed, 1 child deleted, 1 call fails; 1 change would be refused; three wait
 ";
         assert_eq!(difference.text(false).unwrap(), expected);
         assert_eq!(difference.text(true).unwrap(), expected.lines().last().unwrap().to_owned() + "\n");

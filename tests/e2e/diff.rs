@@ -80,13 +80,13 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
     {
         assert!(said.contains(line), "{line:?} in:\n{said}");
     }
-    assert!(said.ends_with(&format!("2 of {PARENTS} parents change: 1 children created, 1 changed\n")), "{said}");
+    assert!(said.ends_with(&format!("2 of {PARENTS} parents change: 1 child created, 1 child changed\n")), "{said}");
 
     let (code, said) = diff(&cluster, &new, &["-o", "json"]);
     assert_eq!(code, Some(1), "{said}");
     let said: Value = serde_json::from_str(&said).unwrap();
     let expected: BTreeSet<Write> = said["changes"].as_array().unwrap().iter().map(foretold).collect();
-    let summary = format!("{PARENTS} of {PARENTS} parents change: 1 children created, {} changed", 2 * PARENTS - 1);
+    let summary = format!("{PARENTS} of {PARENTS} parents change: 1 child created, {} children changed", 2 * PARENTS - 1);
     assert!(said["summary"].as_str().unwrap().starts_with(&summary), "{}", said["summary"]);
     let written = |events: Vec<AuditEvent>| events.iter().filter_map(done).collect::<BTreeSet<Write>>();
     assert_eq!(written(cluster.requests(mark)), BTreeSet::new());

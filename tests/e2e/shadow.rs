@@ -173,7 +173,8 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
     let other = json!({ "text": "new", "secret": format!("{SECRET}, changed"), "children": ["one", "three"] });
     folder.put(CONFIG, protean(namespace, "", &settings, Some(&other)));
     let shadowed = compared(&cluster, &host, PARENTS, |_| true);
-    let expected = format!("{PARENTS} of {PARENTS} parents change: 30 children created, 60 changed, 30 deleted");
+    let expected =
+        format!("{PARENTS} of {PARENTS} parents change: 30 children created, 60 children changed, 30 children deleted");
     assert_eq!(shadowed["summary"], expected);
     agree(&host, "protean", &shadowed, &diff(&cluster, &folder, &protean(namespace, "", &other, None)));
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
@@ -215,7 +216,7 @@ fn what_the_mount_is_not_granted_is_refused_to_its_shadow_and_what_that_reads_ca
     cluster.all_ready(namespace, "protean", 3);
     let shadowed = compared(&cluster, &host, 3, |_| true);
     assert_eq!(
-        shadowed["summary"], "3 of 3 parents change: 6 changed, 3 statuses written; 3 changes would be refused",
+        shadowed["summary"], "3 of 3 parents change: 6 children changed, 3 statuses written; 3 changes would be refused",
         "{shadowed}"
     );
     let (_, said) = gyre(&["shadow", "--from", &host.url()]);
@@ -255,7 +256,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     // One object that it cannot bear.
     folder.put(CONFIG, config(json!({ "end": "panic", "of": "it-03" })));
     let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 1);
-    assert_eq!(shadowed["summary"], "1 of 12 parents change: 1 statuses written, 1 calls fail");
+    assert_eq!(shadowed["summary"], "1 of 12 parents changes: 1 status written, 1 call fails");
     assert!(shadowed["changes"].to_string().contains("Trapped: "), "{shadowed}");
 
     for (end, reason) in [("panic", "Trapped"), ("spin", "DeadlineExceeded")] {
