@@ -159,8 +159,8 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
 
 /// Of a kind that is defined so. Who may not read definitions has those that plugins bring.
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
-    // The groups of Kubernetes' own kinds have no dots, or end like this.
-    if !resource.api.group.contains('.') || resource.api.group.ends_with(".k8s.io") {
+    // The groups of some of Kubernetes' own kinds have no dots. Those of the others are not told from those of definitions by their names.
+    if !resource.api.group.contains('.') {
         return Ok(None);
     }
     let definitions = GroupVersionKind::new("apiextensions.k8s.io", "v1", DEFINITION);
