@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use super::scene::End;
 use crate::cli;
 use crate::config::Source;
 use crate::difference::{Change, Counts, Difference, without_bookkeeping};
-use crate::plugins::MountArguments;
+use crate::plugins::{self, MountArguments};
 use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
@@ -39,6 +40,10 @@ pub(crate) struct DiffArguments {
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
+    /// A version that is mounted now: what it made of kinds that the plugin does not declare any more is deleted. Only for hosts without an
+    /// inventory, that is, without a name. May be given several times.
+    #[arg(long, value_name = "PLUGIN")]
+    was: Vec<PathBuf>,
     /// Only say how many.
     #[arg(long)]
     summary: bool,
@@ -57,19 +62,25 @@ enum Format {
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, summary, output, mut mount } = arguments;
+    let DiffArguments { plugin, cluster, was, summary, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
-    let difference = difference(&programs, foretold(&cluster, &programs, &[], Timestamp::now())?);
+    let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
+    let difference = difference(&programs, foretold(&cluster, &programs, &was, &[], Timestamp::now())?);
     let text = match output {
         Format::Text => difference.text(summary)?,
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+    let sandbox = mount.code.sandbox()?;
+    paths.iter().map(|path| plugins::open(&sandbox, path)).collect()
 }
 
 /// What a host would do, by the parents that it is done for.
