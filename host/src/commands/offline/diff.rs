@@ -1,5 +1,6 @@
 //! `gyre diff`: what a plugin would change in a live cluster.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use gyre_core::grants::Namespaces;
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
@@ -85,15 +87,14 @@ fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugi
 
 /// What a host would do, by the parents that it is done for.
 fn difference(programs: &[Program], foretold: Foretold) -> Difference {
-    let kinds: BTreeSet<(String, String)> = programs
-        .iter()
-        .map(|program| (program.manifest().parent.api_version(), program.manifest().parent.kind.clone()))
-        .collect();
     let mut parents = BTreeMap::new();
+    let mut selected = BTreeSet::new();
     for (_, object) in &foretold.copied {
-        let subject = Subject::of(object);
-        if kinds.contains(&(subject.api_version.clone(), subject.kind.clone())) {
-            parents.insert(uid(object).to_owned(), subject);
+        if programs.iter().any(|program| program.reconciles(object)) {
+            parents.insert(uid(object).to_owned(), Subject::of(object));
+        }
+        if programs.iter().any(|program| selects(program, object)) {
+            selected.insert(uid(object));
         }
     }
     let done = foretold.done;
@@ -101,14 +102,28 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     let actions = done.actions.into_iter().filter(|action| action.verb != Verb::Event);
     let changes: Vec<Change> = actions.map(|action| change(action, &parents)).collect();
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
+    // One that is not selected any more may change, too: it is let go.
+    let is_counted =
+        |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
     let remark = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
     Difference {
-        parents: parents.len(),
+        parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
         remarks: remark.into_iter().collect(),
         changes,
     }
+}
+
+/// Whether a program reconciles an object.
+fn selects(program: &Program, object: &Value) -> bool {
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let is_within = match &program.namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => namespace.is_some_and(|namespace| names.contains(namespace)),
+    };
+    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
+    program.reconciles(object) && is_within && program.selector.matches(label)
 }
 
 /// `parents` are those that there are, by UID.
