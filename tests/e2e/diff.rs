@@ -124,3 +124,20 @@ fn a_diff_foretells_that_children_of_a_kind_that_is_not_declared_any_more_are_de
     assert_eq!(deletes(&[]), [""; 0], "nobody knows");
     assert_eq!(deletes(&["--was", &wide]), expected);
 }
+
+#[test]
+fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
+    let namespace = "diff-failing";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let wide = gyre_artifacts::probes::WIDENED;
+    cluster.install_crds(&[wide, gyre_artifacts::guests::TRAP]);
+    let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": namespace } });
+    cluster.apply_all(&[foreign, guest("Narrowing", namespace, "a", json!({})), guest("Trap", namespace, "t", json!({}))]);
+
+    let (code, said) = diff_in(namespace, &cluster, wide, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("(refused: ForeignObject: ") && said.contains("; 1 changes would be refused"), "{said}");
+    let (code, said) = diff_in(namespace, &cluster, gyre_artifacts::guests::TRAP, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("fail       Trap {namespace}/t: Trapped: ")) && said.contains("1 calls fail"), "{said}");
+}

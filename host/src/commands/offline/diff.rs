@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use gyre_core::grants::Namespaces;
-use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -34,6 +34,46 @@ Examples:
 What the plugin would look at is copied from the cluster, which is only read (get, list), and the host works on the copy until it rests. Nobody
 else acts there: what would follow from what others do with the changes is not shown.
 Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
+
+/// Why children are refused before anything is sent,
+const PLANNED: &[RefusalReason] = &[
+    RefusalReason::UndeclaredKind,
+    RefusalReason::KindNotGranted,
+    RefusalReason::NamespaceNotGranted,
+    RefusalReason::NotServed,
+    RefusalReason::InvalidChild,
+    RefusalReason::ForeignObject,
+];
+/// and why by the API server, which may be asked without effect first.
+const APPLIED: &[RefusalReason] = &[
+    RefusalReason::Conflict,
+    RefusalReason::ImmutableField,
+    RefusalReason::Rejected,
+    RefusalReason::Forbidden,
+    RefusalReason::NamespaceTerminating,
+];
+/// How calls fail: the reasons of events.
+const FAILURES: &[&str] = &[
+    "PluginTransient",
+    "PluginRetryAfter",
+    "PluginTerminal",
+    "Quarantined",
+    "Trapped",
+    "DeadlineExceeded",
+    "OutOfMemory",
+    "StackOverflow",
+    "OutputTooLarge",
+    "OutputTooDeep",
+    "TooManyChildren",
+    "TooManyConditions",
+    "TooManyEvents",
+    "TooManyReads",
+    "InvalidOutput",
+    "LogFlood",
+    "ClusterNotAllowed",
+    "PoolSaturated",
+    "SandboxFailed",
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
@@ -98,9 +138,17 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
         }
     }
     let done = foretold.done;
-    // Events follow from the others.
-    let actions = done.actions.into_iter().filter(|action| action.verb != Verb::Event);
-    let changes: Vec<Change> = actions.map(|action| change(action, &parents)).collect();
+    // Events follow from the others, but for those that tell of what was not even tried.
+    let (events, actions): (Vec<Action>, Vec<Action>) = done.actions.into_iter().partition(|action| action.verb == Verb::Event);
+    let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
+    for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
+        let is_same =
+            |other: &Change| (other.verb, &other.subject, &other.refusal) == (change.verb, &change.subject, &change.refusal);
+        // A call that fails is tried again.
+        if !changes.iter().any(is_same) {
+            changes.push(change);
+        }
+    }
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
     // One that is not selected any more may change, too: it is let go.
     let is_counted =
@@ -124,6 +172,27 @@ fn selects(program: &Program, object: &Value) -> bool {
     };
     let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
     program.reconciles(object) && is_within && program.selector.matches(label)
+}
+
+/// What the host tells of in a Warning: a child that it refused, or a call that failed. None of what a request shows that was refused.
+fn told(event: &Action, changes: &[Change]) -> Option<Change> {
+    let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (reason, note) = (text("reason"), text("note"));
+    if text("type") != "Warning" {
+        return None;
+    }
+    let subject = event.subject.clone();
+    let parent = Some(subject.to_string());
+    let is_among = |reasons: &[RefusalReason]| reasons.iter().any(|refusal| refusal.as_str() == reason);
+    let is_shown = || changes.iter().any(|change| change.refusal.is_some() && change.parent == parent);
+    let (verb, refusal, message) = if is_among(PLANNED) || (is_among(APPLIED) && !is_shown()) {
+        (Verb::Create, Some(format!("{reason}: {note}")), None)
+    } else if FAILURES.contains(&reason) {
+        (Verb::Fail, None, Some(format!("{reason}: {note}")))
+    } else {
+        return None;
+    };
+    Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
 /// `parents` are those that there are, by UID.
