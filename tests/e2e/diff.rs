@@ -123,6 +123,15 @@ fn a_diff_foretells_that_children_of_a_kind_that_is_not_declared_any_more_are_de
     cluster.kubectl(&["delete", "configmap", "-n", home, "narrowing-inventory"]);
     assert_eq!(deletes(&[]), [""; 0], "nobody knows");
     assert_eq!(deletes(&["--was", &wide]), expected);
+
+    let value = "aHVudGVyMi1odW50ZXIy";
+    let patch = json!({ "data": { "password": value } }).to_string();
+    cluster.kubectl(&["patch", "secret", "-n", namespace, "a", "--type=merge", "-p", &patch]);
+    let shown =
+        |arguments: &[&str]| diff_in(namespace, &cluster, &narrow, &[&["-o", "json", "--was", &wide], arguments].concat()).1;
+    let said = shown(&[]);
+    assert!(said.contains("password") && !said.contains(value), "{said}");
+    assert!(shown(&["--secrets"]).contains(value));
 }
 
 #[test]

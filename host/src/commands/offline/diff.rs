@@ -20,9 +20,10 @@ use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use crate::cli;
 use crate::config::Source;
-use crate::difference::{Change, Counts, Difference, without_bookkeeping};
+use crate::difference::{Change, Counts, Difference, without_bookkeeping, without_secrets};
 use crate::plugins::{self, MountArguments};
 use crate::program::Program;
+use crate::record::Redaction;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -86,6 +87,9 @@ pub(crate) struct DiffArguments {
     /// inventory, that is, without a name. May be given several times.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
+    /// Show values of Secrets.
+    #[arg(long)]
+    secrets: bool,
     /// Only say how many.
     #[arg(long)]
     summary: bool,
@@ -104,20 +108,43 @@ enum Format {
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, was, summary, output, mut mount } = arguments;
+    let DiffArguments { plugin, cluster, was, secrets, summary, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
-    let difference = difference(&programs, foretold(&cluster, &programs, &was, &[], Timestamp::now())?);
+    let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
+    let seen: Vec<String> = foretold.copied.iter().map(|(_, object)| object).filter(is_secret).map(Value::to_string).collect();
+    let mut difference = difference(&programs, foretold);
+    if !secrets {
+        difference = redacted(difference, seen, &programs);
+    }
     let text = match output {
         Format::Text => difference.text(summary)?,
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a filter takes")]
+fn is_secret(object: &&Value) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("Secret")
+}
+
+/// Without values of Secrets: of those that were seen, and of those that are wanted.
+fn redacted(difference: Difference, seen: Vec<String>, programs: &[Program]) -> Difference {
+    let Difference { parents, changing, counts, mut remarks, changes } = difference;
+    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(is_secret).map(Value::to_string);
+    let secrets: Vec<String> = seen.into_iter().chain(wanted).collect();
+    let programs: Vec<&Program> = programs.iter().collect();
+    let redaction = Redaction::new(secrets.iter().map(String::as_bytes), &programs);
+    if redaction.is_none() {
+        remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
+    }
+    Difference { parents, changing, counts, remarks, changes: without_secrets(changes, redaction) }
 }
 
 fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
