@@ -201,7 +201,7 @@ impl Source {
     /// from others: two that shared an inventory would let go what the other one has mounted.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
-        Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}-inventory") })
+        Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
     }
 
     /// The most calls of plugins at once, each of which takes a thread.

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::record::Redaction;
 use crate::replay::diff::unified;
 
 /// What is done to an object.
@@ -251,6 +252,27 @@ pub(crate) fn without_bookkeeping(mut object: Value) -> Value {
         }
     }
     object
+}
+
+/// Without values of Secrets; without a redaction, without objects.
+pub(crate) fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
+    let shown = |change: Change| match &mut redaction {
+        Some(redaction) => Change {
+            message: change.message.map(|message| redaction.sentence(&message)),
+            refusal: change.refusal.map(|refusal| redaction.sentence(&refusal)),
+            before: redaction.object(&change.before),
+            after: redaction.object(&change.after),
+            ..change
+        },
+        None => Change {
+            message: None,
+            refusal: change.refusal.map(|_| "not shown".to_owned()),
+            before: Value::Null,
+            after: Value::Null,
+            ..change
+        },
+    };
+    changes.into_iter().map(shown).collect()
 }
 
 /// As YAML, which ends in a line break.

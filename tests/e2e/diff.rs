@@ -15,8 +15,12 @@ const PARENTS: usize = 200;
 type Write = (String, String, String);
 
 fn diff(cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    diff_in(NAMESPACE, cluster, plugin, arguments)
+}
+
+fn diff_in(namespace: &str, cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(GYRE);
-    command.args(["diff", plugin, "--namespace", NAMESPACE, "--kubeconfig"]).arg(cluster.kubeconfig()).args(arguments);
+    command.args(["diff", plugin, "--namespace", namespace, "--kubeconfig"]).arg(cluster.kubeconfig()).args(arguments);
     let output = command.output().expect("gyre runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.code(), said)
@@ -99,4 +103,60 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
     });
     cluster.settled(&host);
     assert_eq!(written(cluster.requests(mark)), expected);
+}
+
+#[test]
+fn a_diff_foretells_that_children_of_a_kind_that_is_not_declared_any_more_are_deleted() {
+    let (namespace, home) = ("diff-narrowing", "diff-narrowing-home");
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace, home]) else { return };
+    let folder = Folder::new();
+    let wide = folder.put_plugin("wide.wasm", gyre_artifacts::probes::WIDENED);
+    let narrow = folder.put_plugin("narrow.wasm", gyre_artifacts::probes::NARROWED);
+    let host = cluster.host_with(&[&wide], &[namespace], &["--name", "narrowing", "--home-namespace", home]);
+    cluster.apply_all(&["a", "b"].map(|name| guest("Narrowing", namespace, name, json!({}))));
+    let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foreign", "namespace": namespace } });
+    cluster.apply(&foreign.to_string());
+    cluster.all_ready(namespace, "narrowing", 2);
+    cluster.settled(&host);
+    drop(host);
+
+    let deletes = |arguments: &[&str]| -> Vec<String> {
+        let (_, said) = diff_in(namespace, &cluster, &narrow, &[&["-o", "json"], arguments].concat());
+        let said: Value = serde_json::from_str(&said).expect(&said);
+        let changes = said["changes"].as_array().unwrap().iter().filter(|change| change["verb"] == "delete");
+        let mut named: Vec<String> = changes.map(|change| format!("{} of {}", change["name"], change["parent"])).collect();
+        named.sort();
+        named
+    };
+    let expected = ["a", "b"].map(|name| format!("\"{name}\" of \"Narrowing {namespace}/{name}\""));
+    assert_eq!(deletes(&[]), expected, "as the inventory has it");
+    cluster.kubectl(&["delete", "configmap", "-n", home, "narrowing-inventory"]);
+    assert_eq!(deletes(&[]), [""; 0], "nobody knows");
+    assert_eq!(deletes(&["--was", &wide]), expected);
+
+    let value = "aHVudGVyMi1odW50ZXIy";
+    let patch = json!({ "data": { "password": value } }).to_string();
+    cluster.kubectl(&["patch", "secret", "-n", namespace, "a", "--type=merge", "-p", &patch]);
+    let shown =
+        |arguments: &[&str]| diff_in(namespace, &cluster, &narrow, &[&["-o", "json", "--was", &wide], arguments].concat()).1;
+    let said = shown(&[]);
+    assert!(said.contains("password") && !said.contains(value), "{said}");
+    assert!(shown(&["--secrets"]).contains(value));
+}
+
+#[test]
+fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
+    let namespace = "diff-failing";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let wide = gyre_artifacts::probes::WIDENED;
+    cluster.install_crds(&[wide, gyre_artifacts::guests::TRAP]);
+    let foreign = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a", "namespace": namespace } });
+    cluster.apply_all(&[foreign, guest("Narrowing", namespace, "a", json!({})), guest("Trap", namespace, "t", json!({}))]);
+
+    let (code, said) = diff_in(namespace, &cluster, wide, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("(refused: ForeignObject: ") && said.contains("; 1 changes would be refused"), "{said}");
+    let (code, said) = diff_in(namespace, &cluster, gyre_artifacts::guests::TRAP, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("fail       Trap {namespace}/t: Trapped: ")) && said.contains("1 calls fail"), "{said}");
 }

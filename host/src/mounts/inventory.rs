@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tracing::warn;
 
@@ -106,6 +107,11 @@ impl Entry {
         self.namespaces.as_ref().is_none_or(|names| names.contains(namespace)) && !self.except.contains(namespace)
     }
 
+    /// Whether it is of the plugin of a program, in whatever version.
+    pub(crate) fn is_of(&self, program: &Program) -> bool {
+        self.is_about_the_same(&Self::of(program, std::iter::empty()))
+    }
+
     /// Whether it is the same plugin with the same kind, which may have come to another version.
     fn is_about_the_same(&self, other: &Self) -> bool {
         let identity = |entry: &Self| (entry.plugin.clone(), entry.parent.group.clone(), entry.parent.kind.clone());
@@ -116,6 +122,30 @@ impl Entry {
 /// The key of what a mount has left behind: a name that no mount can have.
 fn left_by(mount: &str) -> String {
     format!("{mount}.left")
+}
+
+/// What the name of an inventory ends with, after that of its deployment.
+pub(crate) const SUFFIX: &str = "-inventory";
+
+/// The entries of a ConfigMap, as JSON; one that is no inventory has none.
+pub(crate) fn read(map: &Value) -> Vec<Entry> {
+    let name = map.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if !name.ends_with(SUFFIX) {
+        return Vec::new();
+    }
+    let texts = map.get("data").and_then(Value::as_object).into_iter().flat_map(|entries| entries.values());
+    texts.filter_map(|text| serde_json::from_str(text.as_str()?).ok()).collect()
+}
+
+/// An inventory that has these mounts, each with the kinds that its children were of, in JSON.
+pub(crate) fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BTreeSet<GroupVersionKind>>) -> Value {
+    let entries = programs.iter().filter_map(|program| {
+        let kinds = former.get(&*program.name).into_iter().flatten().cloned();
+        Some((program.name.to_string(), serde_json::to_string(&Entry::of(program, kinds)).ok()?))
+    });
+    let entries: BTreeMap<String, String> = entries.collect();
+    let metadata = json!({ "namespace": place.namespace, "name": place.name });
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries })
 }
 
 /// See the module's documentation.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shadow;
-use crate::difference::{Change, Difference};
+use crate::difference::{Change, Difference, without_secrets};
 use crate::mounts::live::Live;
 use crate::program::Program;
 use crate::record::Redaction;
@@ -144,24 +144,4 @@ pub(super) fn redacted<'a>(changes: Vec<Change>, lives: impl IntoIterator<Item =
     let redaction = Redaction::new(secrets.iter().map(|secret| &**secret), &programs);
     let is_redacted = redaction.is_some();
     (without_secrets(changes, redaction), is_redacted)
-}
-
-fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
-    let shown = |change: Change| match &mut redaction {
-        Some(redaction) => Change {
-            message: change.message.map(|message| redaction.sentence(&message)),
-            refusal: change.refusal.map(|refusal| redaction.sentence(&refusal)),
-            before: redaction.object(&change.before),
-            after: redaction.object(&change.after),
-            ..change
-        },
-        None => Change {
-            message: None,
-            refusal: change.refusal.map(|_| "not shown".to_owned()),
-            before: Value::Null,
-            after: Value::Null,
-            ..change
-        },
-    };
-    changes.into_iter().map(shown).collect()
 }

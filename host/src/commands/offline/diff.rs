@@ -1,5 +1,6 @@
 //! `gyre diff`: what a plugin would change in a live cluster.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,7 +8,9 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_core::grants::Namespaces;
+use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
+use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -17,9 +20,10 @@ use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use crate::cli;
 use crate::config::Source;
-use crate::difference::{Change, Counts, Difference, without_bookkeeping};
-use crate::plugins::MountArguments;
+use crate::difference::{Change, Counts, Difference, without_bookkeeping, without_secrets};
+use crate::plugins::{self, MountArguments};
 use crate::program::Program;
+use crate::record::Redaction;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -32,6 +36,46 @@ What the plugin would look at is copied from the cluster, which is only read (ge
 else acts there: what would follow from what others do with the changes is not shown.
 Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
 
+/// Why children are refused before anything is sent,
+const PLANNED: &[RefusalReason] = &[
+    RefusalReason::UndeclaredKind,
+    RefusalReason::KindNotGranted,
+    RefusalReason::NamespaceNotGranted,
+    RefusalReason::NotServed,
+    RefusalReason::InvalidChild,
+    RefusalReason::ForeignObject,
+];
+/// and why by the API server, which may be asked without effect first.
+const APPLIED: &[RefusalReason] = &[
+    RefusalReason::Conflict,
+    RefusalReason::ImmutableField,
+    RefusalReason::Rejected,
+    RefusalReason::Forbidden,
+    RefusalReason::NamespaceTerminating,
+];
+/// How calls fail: the reasons of events.
+const FAILURES: &[&str] = &[
+    "PluginTransient",
+    "PluginRetryAfter",
+    "PluginTerminal",
+    "Quarantined",
+    "Trapped",
+    "DeadlineExceeded",
+    "OutOfMemory",
+    "StackOverflow",
+    "OutputTooLarge",
+    "OutputTooDeep",
+    "TooManyChildren",
+    "TooManyConditions",
+    "TooManyEvents",
+    "TooManyReads",
+    "InvalidOutput",
+    "LogFlood",
+    "ClusterNotAllowed",
+    "PoolSaturated",
+    "SandboxFailed",
+];
+
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
     /// The plugin; more come with --plugin.
@@ -39,6 +83,13 @@ pub(crate) struct DiffArguments {
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
+    /// A version that is mounted now: what it made of kinds that the plugin does not declare any more is deleted. Only for hosts without an
+    /// inventory, that is, without a name. May be given several times.
+    #[arg(long, value_name = "PLUGIN")]
+    was: Vec<PathBuf>,
+    /// Show values of Secrets.
+    #[arg(long)]
+    secrets: bool,
     /// Only say how many.
     #[arg(long)]
     summary: bool,
@@ -57,13 +108,19 @@ enum Format {
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, summary, output, mut mount } = arguments;
+    let DiffArguments { plugin, cluster, was, secrets, summary, output, mut mount } = arguments;
     mount.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
-    let difference = difference(&programs, foretold(&cluster, &programs, &[], Timestamp::now())?);
+    let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
+    let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
+    let seen: Vec<String> = foretold.copied.iter().map(|(_, object)| object).filter(is_secret).map(Value::to_string).collect();
+    let mut difference = difference(&programs, foretold);
+    if !secrets {
+        difference = redacted(difference, seen, &programs);
+    }
     let text = match output {
         Format::Text => difference.text(summary)?,
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
@@ -72,32 +129,97 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a filter takes")]
+fn is_secret(object: &&Value) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("Secret")
+}
+
+/// Without values of Secrets: of those that were seen, and of those that are wanted.
+fn redacted(difference: Difference, seen: Vec<String>, programs: &[Program]) -> Difference {
+    let Difference { parents, changing, counts, mut remarks, changes } = difference;
+    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(is_secret).map(Value::to_string);
+    let secrets: Vec<String> = seen.into_iter().chain(wanted).collect();
+    let programs: Vec<&Program> = programs.iter().collect();
+    let redaction = Redaction::new(secrets.iter().map(String::as_bytes), &programs);
+    if redaction.is_none() {
+        remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
+    }
+    Difference { parents, changing, counts, remarks, changes: without_secrets(changes, redaction) }
+}
+
+fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+    let sandbox = mount.code.sandbox()?;
+    paths.iter().map(|path| plugins::open(&sandbox, path)).collect()
+}
+
 /// What a host would do, by the parents that it is done for.
 fn difference(programs: &[Program], foretold: Foretold) -> Difference {
-    let kinds: BTreeSet<(String, String)> = programs
-        .iter()
-        .map(|program| (program.manifest().parent.api_version(), program.manifest().parent.kind.clone()))
-        .collect();
     let mut parents = BTreeMap::new();
+    let mut selected = BTreeSet::new();
     for (_, object) in &foretold.copied {
-        let subject = Subject::of(object);
-        if kinds.contains(&(subject.api_version.clone(), subject.kind.clone())) {
-            parents.insert(uid(object).to_owned(), subject);
+        if programs.iter().any(|program| program.reconciles(object)) {
+            parents.insert(uid(object).to_owned(), Subject::of(object));
+        }
+        if programs.iter().any(|program| selects(program, object)) {
+            selected.insert(uid(object));
         }
     }
     let done = foretold.done;
-    // Events follow from the others.
-    let actions = done.actions.into_iter().filter(|action| action.verb != Verb::Event);
-    let changes: Vec<Change> = actions.map(|action| change(action, &parents)).collect();
+    // Events follow from the others, but for those that tell of what was not even tried.
+    let (events, actions): (Vec<Action>, Vec<Action>) = done.actions.into_iter().partition(|action| action.verb == Verb::Event);
+    let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
+    for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
+        let is_same =
+            |other: &Change| (other.verb, &other.subject, &other.refusal) == (change.verb, &change.subject, &change.refusal);
+        // A call that fails is tried again.
+        if !changes.iter().any(is_same) {
+            changes.push(change);
+        }
+    }
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
+    // One that is not selected any more may change, too: it is let go.
+    let is_counted =
+        |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
     let remark = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
     Difference {
-        parents: parents.len(),
+        parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
         remarks: remark.into_iter().collect(),
         changes,
     }
+}
+
+/// Whether a program reconciles an object.
+fn selects(program: &Program, object: &Value) -> bool {
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let is_within = match &program.namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => namespace.is_some_and(|namespace| names.contains(namespace)),
+    };
+    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
+    program.reconciles(object) && is_within && program.selector.matches(label)
+}
+
+/// What the host tells of in a Warning: a child that it refused, or a call that failed. None of what a request shows that was refused.
+fn told(event: &Action, changes: &[Change]) -> Option<Change> {
+    let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (reason, note) = (text("reason"), text("note"));
+    if text("type") != "Warning" {
+        return None;
+    }
+    let subject = event.subject.clone();
+    let parent = Some(subject.to_string());
+    let is_among = |reasons: &[RefusalReason]| reasons.iter().any(|refusal| refusal.as_str() == reason);
+    let is_shown = || changes.iter().any(|change| change.refusal.is_some() && change.parent == parent);
+    let (verb, refusal, message) = if is_among(PLANNED) || (is_among(APPLIED) && !is_shown()) {
+        (Verb::Create, Some(format!("{reason}: {note}")), None)
+    } else if FAILURES.contains(&reason) {
+        (Verb::Fail, None, Some(format!("{reason}: {note}")))
+    } else {
+        return None;
+    };
+    Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
 /// `parents` are those that there are, by UID.

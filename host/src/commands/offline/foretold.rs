@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
+use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::live::{self, Connected, LiveArguments};
+use super::live::{self, Connected, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::cli;
@@ -26,7 +27,7 @@ pub(super) struct Foretold {
     pub(super) parents: Vec<Value>,
 }
 
-/// Copies what a live cluster holds for some programs, puts the objects of files over it, and has a host do what the programs want.
+/// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over it, and has a host do what the programs want.
 ///
 /// # Guarantees
 ///
@@ -38,6 +39,7 @@ pub(super) struct Foretold {
 pub(super) fn foretold(
     cluster: &LiveArguments,
     programs: &[Program],
+    was: &[Plugin],
     files: &[(String, Value)],
     time: Timestamp,
 ) -> anyhow::Result<Foretold> {
@@ -46,11 +48,12 @@ pub(super) fn foretold(
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let mut copied = threads.block_on(live::objects(&client, programs)).map_err(|error| unread(error, &url))?;
+    let former = threads.block_on(live::former(&client, programs, was)).map_err(|error| unread(error, &url))?;
+    let mut copied = threads.block_on(live::objects(&client, programs, &former)).map_err(|error| unread(error, &url))?;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
-        let (done, parents) = simulate(acted(programs, &copied, files, &namespace, time))??;
+        let (done, parents) = simulate(acted(programs, &former, &copied, files, &namespace, time))??;
         let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
         let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);
         let created = done.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
@@ -74,15 +77,17 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
 /// What a host does in a copy, and the parents as they are afterwards.
 async fn acted(
     programs: &[Program],
+    former: &Former,
     copied: &[(String, Value)],
     files: &[(String, Value)],
     namespace: &str,
     time: Timestamp,
 ) -> anyhow::Result<(Done, Vec<Value>)> {
-    let scene = Scene::new(programs, time)?;
+    let mut scene = Scene::new(programs, time)?;
     scene.copy_all(copied.to_vec())?;
     // The definitions that plugins bring are new with them.
     scene.put_definitions(programs)?;
+    scene.remember(programs, former)?;
     scene.put_over(files.to_vec(), namespace).await?;
     let done = scene.run(programs).await?;
     let parents = scene.parents(programs).await?;

@@ -9,6 +9,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::PLUGIN_LABEL;
+use gyre_sandbox::Plugin;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::Value;
@@ -17,7 +18,11 @@ use super::plan::Subject;
 use crate::cli;
 use crate::cluster::kinds::{self, Resource, answered};
 use crate::commands::progress::Progress;
+use crate::mounts::inventory::{self, Entry};
 use crate::program::Program;
+
+/// By mount, the kinds that its children may be of besides those that are declared.
+pub(super) type Former = BTreeMap<String, BTreeSet<GroupVersionKind>>;
 
 /// How many objects are asked for at once.
 const PAGE: u32 = 500;
@@ -69,7 +74,7 @@ pub(super) struct Connected {
 /// # Errors
 ///
 /// When the API server cannot be asked, or does not answer.
-pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Result<Vec<(String, Value)>> {
+pub(super) async fn objects(client: &Client, programs: &[Program], former: &Former) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     let (mut seen, progress) = (BTreeSet::new(), Progress::new());
     for namespace in all_namespaces(client).await? {
@@ -81,7 +86,9 @@ pub(super) async fn objects(client: &Client, programs: &[Program]) -> anyhow::Re
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
         // Those that the mount does not select are copied, too: it is the host that tells them apart.
         let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
-        let children = manifest.children.iter().map(|child| (&child.kind, None, of_plugin.clone()));
+        let dropped = former.get(&*program.name).into_iter().flatten();
+        let children = manifest.children.iter().map(|child| &child.kind).chain(dropped);
+        let children = children.map(|kind| (kind, None, of_plugin.clone()));
         let reads = manifest.reads.iter();
         let reads = reads.map(|read| (&read.kind, read.namespace.as_deref(), read.label_selector.clone().unwrap_or_default()));
         for (kind, namespace, selector) in parents.chain(children).chain(reads) {
@@ -130,6 +137,32 @@ pub(super) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
     Ok(found.into_iter().flatten().map(|object| (COPIED.to_owned(), object)).collect())
 }
 
+/// The kinds that children are of, or were once: by the inventories of hosts that have mounted these plugins, and by the manifests of
+/// versions that are mounted.
+///
+/// # Errors
+///
+/// When the API server cannot be asked, or does not answer. Who may not list ConfigMaps has no inventories.
+pub(super) async fn former(client: &Client, programs: &[Program], was: &[Plugin]) -> anyhow::Result<Former> {
+    let mut maps = Vec::new();
+    if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
+        maps = match list(client, &resource, None, ListParams::default()).await {
+            Err(error) if is_forbidden(&error) => Vec::new(),
+            listed => listed?,
+        };
+    }
+    let entries: Vec<Entry> = maps.iter().flat_map(inventory::read).collect();
+    let mut former = Former::new();
+    for program in programs {
+        let manifest = program.manifest();
+        let of_entries = entries.iter().filter(|entry| entry.is_of(program)).flat_map(|entry| &entry.children);
+        let was = was.iter().map(Plugin::manifest).filter(|was| was.name == manifest.name);
+        let of_was = was.flat_map(|was| was.children.iter().map(|child| &child.kind));
+        former.insert(program.name.to_string(), of_entries.chain(of_was).cloned().collect());
+    }
+    Ok(former)
+}
+
 /// Who may not list them has those that objects are in.
 async fn all_namespaces(client: &Client) -> anyhow::Result<Vec<Value>> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else { return Ok(Vec::new()) };
@@ -162,8 +195,8 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
 
 /// Of a kind that is defined so. Who may not read definitions has those that plugins bring.
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
-    // The groups of Kubernetes' own kinds have no dots, or end like this.
-    if !resource.api.group.contains('.') || resource.api.group.ends_with(".k8s.io") {
+    // The groups of some of Kubernetes' own kinds have no dots. Those of the others are not told from those of definitions by their names.
+    if !resource.api.group.contains('.') {
         return Ok(None);
     }
     let definitions = GroupVersionKind::new("apiextensions.k8s.io", "v1", DEFINITION);

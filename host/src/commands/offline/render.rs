@@ -87,7 +87,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let objects = dev::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
     let rendered = if from_cluster {
-        let Foretold { done, parents, .. } = foretold(&cluster, &programs, &objects, time)?;
+        let Foretold { done, parents, .. } = foretold(&cluster, &programs, &[], &objects, time)?;
         Rendered { done, parents }
     } else {
         rendered(&programs, objects, time)?

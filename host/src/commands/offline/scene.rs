@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::journal::Journal;
-use super::live;
+use super::live::{self, Former};
 use super::plan::{Action, Subject, Verb};
 use crate::clock::Clock;
 use crate::cluster::kinds::{self, StatusSubresource};
 use crate::host::{self, Calls, Options};
+use crate::mounts::inventory::{self, Place};
 use crate::program::Program;
 use crate::record::Recordings;
 
@@ -36,6 +37,8 @@ pub struct Scene {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
+    /// Where its host keeps what it has mounted; none: in memory.
+    inventory: Option<Place>,
 }
 
 /// What a host did.
@@ -102,9 +105,21 @@ impl Scene {
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
-        let scene = Self { cluster, journal, clock: Clock::simulated(start) };
+        let scene = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
         scene.put_definitions(programs)?;
         Ok(scene)
+    }
+
+    /// Has the host know of which kinds the children of these programs were, as one that starts again does.
+    ///
+    /// # Errors
+    ///
+    /// When the ConfigMap cannot be put there.
+    pub(super) fn remember(&mut self, programs: &[Program], former: &Former) -> anyhow::Result<()> {
+        let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
+        self.put(inventory::written(&place, programs, former))?;
+        self.inventory = Some(place);
+        Ok(())
     }
 
     /// Has the cluster serve what these programs bring.
@@ -389,6 +404,7 @@ impl Scene {
             clock: self.clock.clone(),
             calls: Calls::Inline,
             recordings,
+            inventory: self.inventory.clone(),
             ..Options::default()
         };
         host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
