@@ -155,8 +155,8 @@ fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
 
     let (code, said) = diff_in(namespace, &cluster, wide, &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("(refused: ForeignObject: ") && said.contains("; 1 changes would be refused"), "{said}");
+    assert!(said.contains("(refused: ForeignObject: ") && said.contains("; 1 change would be refused"), "{said}");
     let (code, said) = diff_in(namespace, &cluster, gyre_artifacts::guests::TRAP, &[]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&format!("fail       Trap {namespace}/t: Trapped: ")) && said.contains("1 calls fail"), "{said}");
+    assert!(said.contains(&format!("fail       Trap {namespace}/t: Trapped: ")) && said.contains("1 call fails"), "{said}");
 }
