@@ -364,7 +364,8 @@ fn what_does_not_work_is_said_in_a_sentence() -> Result {
     let wasm = Plugin::wasm("tests/worlds.rs").map(drop);
     assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! What can hap\"");
     let misspelt = object("toys.gyre.dev/v1", "Ty", "default/bear");
-    let put = "Ty bear: no matches for kind \"Ty\" in version \"toys.gyre.dev/v1\"";
+    let put = "Ty bear: no matches for kind \"Ty\" in version \"toys.gyre.dev/v1\"; correct its apiVersion and kind, or add its \
+               CustomResourceDefinition to the files";
     assert_eq!(said(world.put(misspelt)), put);
     Ok(())
 }
