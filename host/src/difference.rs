@@ -4,11 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::program::Program;
 use crate::record::Redaction;
 use crate::replay::diff::unified;
+
+/// In which form it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -254,8 +263,22 @@ pub(crate) fn without_bookkeeping(mut object: Value) -> Value {
     object
 }
 
+/// What is said where [`redacted`] shows no objects.
+pub(crate) const NOT_SHOWN: &str = "objects are not shown, since there are more values of Secrets than can be looked for";
+
+/// Without values of the Secrets that were seen, and of those that are wanted; without objects, if these cannot all be looked for. The second
+/// says whether they could.
+pub(crate) fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> (Vec<Change>, bool) {
+    // A Secret that is only wanted was not seen.
+    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
+    let wanted: Vec<String> = wanted.map(Value::to_string).collect();
+    let redaction = Redaction::new(seen.iter().copied().chain(wanted.iter().map(String::as_bytes)), programs);
+    let is_redacted = redaction.is_some();
+    (without_secrets(changes, redaction), is_redacted)
+}
+
 /// Without values of Secrets; without a redaction, without objects.
-pub(crate) fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
+fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
     let shown = |change: Change| match &mut redaction {
         Some(redaction) => Change {
             message: change.message.map(|message| redaction.sentence(&message)),

@@ -512,3 +512,18 @@ fn is_ready(object: &Value) -> bool {
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
 }
+
+/// The definition of a kind of `guests.gyre.dev/v1`, of objects of whatever form.
+pub(crate) fn definition(kind: &str, plural: &str) -> String {
+    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.guests.gyre.dev") },
+        "spec": {
+            "group": "guests.gyre.dev", "scope": "Namespaced",
+            "names": { "kind": kind, "listKind": format!("{kind}List"), "singular": kind.to_lowercase(), "plural": plural },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+        },
+    })
+    .to_string()
+}

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, Host, config_map, guest};
+use crate::harness::{Cluster, Folder, Host, config_map, definition, guest};
 
 /// What the probe `reader` wrote into its copy.
 fn told(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
@@ -234,19 +234,7 @@ fn a_kind_that_comes_to_be_served_calls_those_who_asked_for_it() {
     hope("NotServed");
     assert_eq!(host.state_of("hopeful")["awaitedKinds"], json!(["Hope.v1.guests.gyre.dev"]));
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK", "what may never come holds nothing up");
-    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
-    cluster.apply(
-        &json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": "hopes.guests.gyre.dev" },
-            "spec": {
-                "group": "guests.gyre.dev", "scope": "Namespaced",
-                "names": { "kind": "Hope", "listKind": "HopeList", "singular": "hope", "plural": "hopes" },
-                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
-            },
-        })
-        .to_string(),
-    );
+    cluster.apply(&definition("Hope", "hopes"));
     hope("absent");
     assert_eq!(host.state_of("hopeful")["awaitedKinds"], json!([]));
     cluster.apply(&guest("Hope", "hopeful", "spring", json!({ "text": "eternal" })).to_string());

@@ -7,7 +7,7 @@ use gyre_artifacts::probes::{FINALIZING, HOPEFUL, PROTEAN};
 use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, Host, config_map, finalizers, guest};
+use crate::harness::{Cluster, Folder, GYRE, Host, config_map, definition, finalizers, guest};
 use crate::metrics::{echos, problems};
 
 const CONFIG: &str = "gyre.yaml";
@@ -305,19 +305,7 @@ fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
     cluster.apply(&guest("Hopeful", namespace, "it", json!({ "hope": "spring" })).to_string());
     cluster.ready(namespace, "hopeful", "it");
     compared(&cluster, &host, 1, |report| report["changing"] == 0);
-    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
-    cluster.apply(
-        &json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": "hypes.guests.gyre.dev" },
-            "spec": {
-                "group": "guests.gyre.dev", "scope": "Namespaced",
-                "names": { "kind": "Hype", "listKind": "HypeList", "singular": "hype", "plural": "hypes" },
-                "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
-            },
-        })
-        .to_string(),
-    );
+    cluster.apply(&definition("Hype", "hypes"));
     let shadowed = compared(&cluster, &host, 1, |report| report["changing"] == 1);
     let data = |state: &str| shadowed["changes"][0][state]["data"]["hope"].clone();
     assert_eq!((data("before"), data("after")), (json!("absent"), json!("vacant")), "{shadowed}");

@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::report::Report;
 use super::serve::PATH;
 use crate::admin::client::{self, HostArguments};
 use crate::cli::threads;
+use crate::difference::Format;
 
 /// A report holds no more than this, with all that is kept of it.
 const LARGEST_REPORT: usize = 256 << 20;
@@ -42,12 +43,6 @@ pub(crate) struct ShadowArguments {
     /// In which form.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Runs `gyre shadow`.

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Shadow;
-use crate::difference::{Change, Difference, without_secrets};
+use crate::difference::{self, Change, Difference, NOT_SHOWN};
 use crate::mounts::live::Live;
 use crate::program::Program;
-use crate::record::Redaction;
 
 /// See the module's documentation.
 #[derive(Debug, Serialize, Deserialize)]
@@ -78,7 +77,7 @@ impl Report {
             ));
         }
         if !is_redacted {
-            remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
+            remarks.push(NOT_SHOWN.to_owned());
         } else if kept < moment.diverging {
             remarks.push(format!("the changes of {kept} are kept"));
         }
@@ -131,17 +130,11 @@ fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
 }
 
-/// Without values of the Secrets that these see, and that are wanted; without objects, if these cannot all be looked for. The second says
-/// which.
+/// [`difference::redacted`], of the Secrets that these see.
 pub(super) fn redacted<'a>(changes: Vec<Change>, lives: impl IntoIterator<Item = &'a Arc<Live>>) -> (Vec<Change>, bool) {
     let lives: Vec<&Arc<Live>> = lives.into_iter().collect();
-    let seen = lives.iter().flat_map(|live| live.secrets());
-    // A Secret that is only wanted is in no cache.
-    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
-    let wanted = wanted.map(|object| Bytes::from(object.to_string().into_bytes()));
-    let secrets: Vec<Bytes> = seen.chain(wanted).collect();
+    let seen: Vec<Bytes> = lives.iter().flat_map(|live| live.secrets()).collect();
+    let seen: Vec<&[u8]> = seen.iter().map(|secret| &**secret).collect();
     let programs: Vec<&Program> = lives.iter().map(|live| &*live.program).collect();
-    let redaction = Redaction::new(secrets.iter().map(|secret| &**secret), &programs);
-    let is_redacted = redaction.is_some();
-    (without_secrets(changes, redaction), is_redacted)
+    difference::redacted(changes, &seen, &programs)
 }

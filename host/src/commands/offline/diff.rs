@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gyre_core::grants::Namespaces;
 use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
 use gyre_sandbox::Plugin;
@@ -20,10 +20,9 @@ use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use crate::cli;
 use crate::config::Source;
-use crate::difference::{Change, Counts, Difference, without_bookkeeping, without_secrets};
+use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
 use crate::plugins::{self, MountArguments};
 use crate::program::Program;
-use crate::record::Redaction;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -100,12 +99,6 @@ pub(crate) struct DiffArguments {
     mount: MountArguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let DiffArguments { plugin, cluster, was, secrets, summary, output, mut mount } = arguments;
@@ -119,7 +112,11 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let seen: Vec<String> = foretold.copied.iter().map(|(_, object)| object).filter(is_secret).map(Value::to_string).collect();
     let mut difference = difference(&programs, foretold);
     if !secrets {
-        difference = redacted(difference, seen, &programs);
+        let programs: Vec<&Program> = programs.iter().collect();
+        let seen: Vec<&[u8]> = seen.iter().map(String::as_bytes).collect();
+        let (changes, is_redacted) = redacted(difference.changes, &seen, &programs);
+        difference.changes = changes;
+        difference.remarks.extend((!is_redacted).then(|| NOT_SHOWN.to_owned()));
     }
     let text = match output {
         Format::Text => difference.text(summary)?,
@@ -132,19 +129,6 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what a filter takes")]
 fn is_secret(object: &&Value) -> bool {
     object.get("kind").and_then(Value::as_str) == Some("Secret")
-}
-
-/// Without values of Secrets: of those that were seen, and of those that are wanted.
-fn redacted(difference: Difference, seen: Vec<String>, programs: &[Program]) -> Difference {
-    let Difference { parents, changing, counts, mut remarks, changes } = difference;
-    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(is_secret).map(Value::to_string);
-    let secrets: Vec<String> = seen.into_iter().chain(wanted).collect();
-    let programs: Vec<&Program> = programs.iter().collect();
-    let redaction = Redaction::new(secrets.iter().map(String::as_bytes), &programs);
-    if redaction.is_none() {
-        remarks.push("objects are not shown, since there are more values of Secrets than can be looked for".to_owned());
-    }
-    Difference { parents, changing, counts, remarks, changes: without_secrets(changes, redaction) }
 }
 
 fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {

@@ -27,7 +27,8 @@ pub(super) struct Foretold {
     pub(super) parents: Vec<Value>,
 }
 
-/// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over it, and has a host do what the programs want.
+/// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over
+/// it, and has a host do what the programs want.
 ///
 /// # Guarantees
 ///
