@@ -267,14 +267,15 @@ impl Cluster {
 
     /// Waits until the host has handled everything that it was told up to now: it answers a change that comes after it.
     pub(crate) fn settled(&self, host: &Host) {
-        // The counters stand still once nothing is queued and nobody works.
+        // The counters stand still once nothing is queued and nobody works. They are of one moment, as what leaves the one enters the other.
         let mut last = String::new();
         self.eventually("the host to be idle", || {
-            let busy = host.metrics_sum("workqueue_depth") + host.metrics_sum("controller_runtime_active_workers");
+            let metrics = host.metrics();
+            let busy = metrics.sum("workqueue_depth", &[]) + metrics.sum("controller_runtime_active_workers", &[]);
             let now = format!(
                 "{} {}",
-                host.metrics_sum("controller_runtime_reconcile_total"),
-                host.metrics_sum("workqueue_adds_total")
+                metrics.sum("controller_runtime_reconcile_total", &[]),
+                metrics.sum("workqueue_adds_total", &[])
             );
             let idle = busy == 0.0 && now == last;
             last = now;
@@ -373,6 +374,21 @@ fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }
 
+/// What `/metrics` says at one moment.
+struct Metrics(String);
+
+impl Metrics {
+    /// The sum of a metric over the series whose labels contain all of `parts`.
+    fn sum(&self, name: &str, parts: &[&str]) -> f64 {
+        let is_of_it = |series: &str| series == name || series.strip_prefix(name).is_some_and(|labels| labels.starts_with('{'));
+        let lines = self.0.lines().filter_map(|line| line.rsplit_once(' '));
+        lines
+            .filter(|(series, _)| is_of_it(series) && parts.iter().all(|part| series.contains(part)))
+            .filter_map(|(_, value)| value.parse::<f64>().ok())
+            .sum()
+    }
+}
+
 /// A running `gyre run`. It is stopped when it is dropped.
 pub(crate) struct Host {
     pub(crate) process: Guarded,
@@ -433,24 +449,14 @@ impl Host {
         self.log().lines().filter(|line| line.contains(&span) && line.contains(" planned ")).count()
     }
 
-    /// The value of the metric whose name and labels begin a line and contain all of `parts`.
+    /// The sum of the metric over the series whose labels contain all of `parts`.
     pub(crate) fn metric(&self, name: &str, parts: &[&str]) -> f64 {
-        self.metric_lines(name).filter(|(line, _)| parts.iter().all(|part| line.contains(part))).map(|(_, value)| value).sum()
+        self.metrics().sum(name, parts)
     }
 
-    fn metrics_sum(&self, name: &str) -> f64 {
-        self.metric(name, &[])
-    }
-
-    fn metric_lines(&self, name: &str) -> impl Iterator<Item = (String, f64)> {
-        let (_, body) = self.http("/metrics");
-        let name = name.to_owned();
-        let lines: Vec<String> = body.lines().map(str::to_owned).collect();
-        lines.into_iter().filter_map(move |line| {
-            let (series, value) = line.rsplit_once(' ')?;
-            (series == name || series.starts_with(&format!("{name}{{")))
-                .then(|| Some((series.to_owned(), value.parse().ok()?)))?
-        })
+    /// All metrics, as they are at one moment.
+    fn metrics(&self) -> Metrics {
+        Metrics(self.http("/metrics").1)
     }
 
     /// The resident set of the process, in bytes.
