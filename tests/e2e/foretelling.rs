@@ -1,26 +1,43 @@
-//! Whatever a test starts a host on, `gyre render` foretells what the host does first: to each object of the plan, the first thing that it
-//! does is the first of the plan.
+//! Whatever a host meets in a test, `gyre render` foretells what it does.
 //!
-//! What comes later is the test's own doing, and so may be that something is not done at all: the host may be stopped before, never lead, or
-//! lack the permission. How many objects were compared, and what was not done, is told on standard output, with `--nocapture`.
+//! Render is asked with the host's arguments before the host starts, before the test applies objects to it, and when the test is done with
+//! it. Three laws are judged by the audit log:
 //!
-//! What is absent: hosts beside another one of their test, which would be foretold what that one is doing; objects of other tests, and those
-//! in no namespace; bodies and events, which [`crate::foretold`] compares where nobody else acts.
+//! 1. To each object of the plan, the first thing that the host does is the first of the plan.
+//! 2. Until somebody else changes something of the test's, the host does nothing to objects that are not of the plan; and if nobody does, it
+//!    does all of the plan.
+//! 3. In the end nothing is left to do: render's plan is empty, and so it is for hosts beside others, and whatever became of them before.
+//!
+//! What is absent: what a host is doing already while render looks, which would be foretold by halves; objects of other tests, and those in no
+//! namespace; bodies and events, which [`crate::foretold`] compares where nobody else acts. How much was judged is told on standard output,
+//! with `--nocapture`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-use gyre_controlplane::Mark;
+use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
-use crate::foretold::Step;
+use crate::foretold::{Step, plural};
 use crate::harness::{Cluster, GYRE};
 use crate::plane::Plane;
 
-/// Hosts that nothing is foretold of, by the name of their test, and why.
-const UNFORETOLD: [(&str, &str); 1] =
-    [("election", "parents change while leaders are killed amid their writes, of which nobody knows then what became")];
+/// Tests that nothing is foretold in, and why.
+const UNFORETOLD: [(&str, &str); 2] = [
+    ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
+    ("restless", "a plan is told at its end, and there is none"),
+];
+
+/// Tests whose hosts leave something to do, and why.
+const RESTLESS: [(&str, &str); 2] = [
+    ("parked", "a condition says how often it was tried, which no other host knows"),
+    ("shadow-children", "another host applies `stringData` once, and nothing changes"),
+];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [
@@ -44,78 +61,230 @@ const HOST: &str = "gyre/";
 /// What is tried and not done; see [`Step`].
 const REFUSED: &str = "refused";
 
-/// An object: its kind, namespace and name.
+/// How long a host may take until nothing is left to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An object: its resource, namespace and name.
 type Object = (String, String, String);
 
-/// What a host that is about to start will do first. It is compared with what the host did when this is dropped.
+/// What is foretold of a host. It is compared with what the host did when this is dropped.
 pub(crate) struct Foretelling {
     plane: Plane,
     test: String,
     since: Mark,
+    /// With them `gyre render` is asked.
+    arguments: Vec<String>,
+    foretold: Mutex<Vec<Foretold>>,
+    /// Whether the host lived until nothing was left to do.
+    is_at_rest: AtomicBool,
+}
+
+/// What a host does next.
+struct Foretold {
+    /// When render began to look, and when it had foretold.
+    looked: (SystemTime, SystemTime),
+    /// To each object.
     first: BTreeMap<Object, String>,
+    /// What the test applies then.
+    applied: BTreeSet<Object>,
+    /// Of the files that the host was given.
+    files: u64,
 }
 
 impl Foretelling {
-    /// Looks at a cluster for a host with those arguments; none if there is nothing to foretell.
-    pub(crate) fn of(plane: Plane, test: &str, kubeconfig: &Path, arguments: &[&str]) -> Option<Self> {
-        // Time is simulated, but for that of calls, and those of the one plugin end with their deadline.
-        if UNFORETOLD.iter().any(|(other, _)| *other == test) || arguments.contains(&gyre_artifacts::guests::ENDLESS_LOOP) {
+    /// For a host that will be given those arguments; none if there is nothing to foretell, or the audit log cannot be read.
+    pub(crate) fn new(plane: Plane, test: &str, kubeconfig: &Path, arguments: &[&str]) -> Option<Self> {
+        if is_among(&UNFORETOLD, test) || arguments.contains(&gyre_artifacts::guests::ENDLESS_LOOP) {
             return None;
         }
         let since = plane.audit_barrier().ok()?;
-        let mut command = Command::new(GYRE);
-        command.args(["render", "--from-cluster", "-o", "json", "--kubeconfig"]).arg(kubeconfig);
-        let mut arguments = arguments.iter();
-        while let Some(argument) = arguments.next() {
+        let own = |text: &str| text.to_owned();
+        let mut command: Vec<String> = ["render", "--from-cluster", "-o", "json", "--kubeconfig"].map(own).to_vec();
+        command.push(kubeconfig.display().to_string());
+        let mut given = arguments.iter();
+        while let Some(argument) = given.next() {
             if WITH_VALUE.contains(argument) {
-                command.arg(argument).args(arguments.next());
+                command.push(own(argument));
+                command.extend(given.next().copied().map(own));
             } else if *argument == "--adopt" {
-                command.arg(argument);
+                command.push(own(argument));
             }
         }
-        let output = command.output().expect("gyre runs");
-        let Ok(rendered) = serde_json::from_slice::<Value>(&output.stdout) else {
-            // Plugins and configurations that cannot be read are the matter of some tests.
-            println!("{test}: nothing is foretold: {}", String::from_utf8_lossy(&output.stderr).trim());
-            return None;
-        };
-        let mut first = first(test, rendered["plan"].as_array().expect("a plan").iter().map(Step::foretold));
-        first.retain(|_, verb| verb != REFUSED);
-        Some(Self { plane, test: test.to_owned(), since, first })
+        Some(Self {
+            plane,
+            test: own(test),
+            since,
+            arguments: command,
+            foretold: Mutex::default(),
+            is_at_rest: AtomicBool::new(false),
+        })
     }
 
-    fn compare(&self) -> Result<(), String> {
-        self.plane.audit_barrier().map_err(|error| error.to_string())?;
-        let audit = self.plane.audit().map_err(|error| error.to_string())?;
-        let events =
-            audit.matching(self.since, |event| event.user_agent.starts_with(HOST)).map_err(|error| error.to_string())?;
-        // A conflict is made good, or it stands.
-        let answered = events.iter().filter(|event| event.code != 409);
-        let done = first(&self.test, answered.filter_map(Step::done));
-        let mut wrong = Vec::new();
-        let mut left = Vec::new();
-        for (object, foretold) in &self.first {
-            let (resource, namespace, name) = object;
-            match done.get(object) {
-                Some(verb) if verb == foretold => {}
-                // Whether it was to be created or changed is not known of what was refused, or never answered.
-                Some(verb) if verb == REFUSED => left.push(format!("{foretold} {resource} {namespace}/{name}")),
-                Some(verb) => {
-                    wrong.push(format!("{resource} {namespace}/{name}: {foretold} was foretold, and {verb} was done"))
-                }
-                None => left.push(format!("{foretold} {resource} {namespace}/{name}")),
+    /// Foretells what the host does next.
+    pub(crate) fn of_what_is_there(&self) {
+        self.foretell(&[], BTreeSet::new());
+    }
+
+    /// Foretells what the host does next if these manifests are applied.
+    pub(crate) fn of_applying(&self, manifests: &str) {
+        let documents = serde_saphyr::from_multiple::<Value>(manifests).unwrap_or_default();
+        let objects = documents.iter().flat_map(|document| match document["items"].as_array() {
+            Some(items) => items.as_slice(),
+            None => std::slice::from_ref(document),
+        });
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let applied = objects.map(|object| {
+            let metadata = &object["metadata"];
+            (plural(&text(&object["kind"])), text(&metadata["namespace"]), text(&metadata["name"]))
+        });
+        let file = tempfile::NamedTempFile::with_suffix_in(".yaml", self.plane.folder()).expect("a file");
+        std::fs::write(file.path(), manifests).expect("written");
+        self.foretell(&["-f".to_owned(), file.path().display().to_string()], applied.collect());
+    }
+
+    fn foretell(&self, more: &[String], applied: BTreeSet<Object>) {
+        let begun = SystemTime::now();
+        let steps = match plan(&[&self.arguments, more].concat()) {
+            Ok(steps) => steps,
+            Err(error) => {
+                // Plugins, configurations and objects that cannot be read are the matter of some tests.
+                println!("{}: nothing is foretold: {error}", self.test);
+                return;
+            }
+        };
+        let first = first(&self.test, steps.into_iter());
+        let foretold = Foretold { looked: (begun, SystemTime::now()), first, applied, files: self.files() };
+        self.foretold.lock().expect("foretold").push(foretold);
+    }
+
+    /// What is in the files that the host was given: when they change, it does something else.
+    fn files(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for path in self.arguments.iter().map(Path::new) {
+            let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            for file in std::iter::once(path.to_owned()).chain(entries) {
+                std::fs::read(file).ok().hash(&mut hasher);
             }
         }
-        let as_foretold = self.first.len() - wrong.len() - left.len();
-        println!("{}: {as_foretold} of {} objects as foretold; not done: {left:?}", self.test, self.first.len());
-        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+        hasher.finish()
+    }
+
+    /// Waits until nothing is left to do. The host lives.
+    pub(crate) fn rest(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = match plan(&self.arguments) {
+                Ok(steps) => first(&self.test, steps.into_iter()),
+                Err(error) => return println!("{}: nothing is foretold: {error}", self.test),
+            };
+            if left.values().all(|verb| verb == REFUSED) {
+                self.is_at_rest.store(true, Ordering::Relaxed);
+                return;
+            }
+            if is_among(&RESTLESS, &self.test) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{}: `gyre render` says that this is left to do: {left:?}", self.test);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// What was done otherwise.
+    fn compare(&self) -> Vec<String> {
+        self.plane.audit_barrier().expect("an audit log");
+        let audit = self.plane.audit().expect("an audit log");
+        let is_of_test = |event: &AuditEvent| is_of(&self.test, &event.namespace) || is_of(&self.test, &event.name);
+        let is_write = |event: &AuditEvent| event.is_write() && event.resource != "leases" && is_of_test(event);
+        let mut events = audit.matching(self.since, is_write).expect("the audit log parses");
+        events.sort_by_key(|event| event.received);
+        let (hosts, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| event.user_agent.starts_with(HOST));
+        let foretold = self.foretold.lock().expect("foretold");
+        let next = foretold.iter().skip(1).map(|next| Some(next.looked.0)).chain([None]);
+        foretold.iter().zip(next).flat_map(|(foretold, next)| self.compare_with(foretold, next, &hosts, &others)).collect()
+    }
+
+    /// With what hosts and others wrote, in its order, and the time when the test applied something anew.
+    fn compare_with(
+        &self,
+        foretold: &Foretold,
+        next: Option<SystemTime>,
+        hosts: &[AuditEvent],
+        others: &[AuditEvent],
+    ) -> Vec<String> {
+        let (begun, told) = foretold.looked;
+        if hosts.iter().any(|event| event.timestamp >= begun && event.received <= told) {
+            println!("{}: nothing is compared, as the host was at work", self.test);
+            return Vec::new();
+        }
+        let until = next.into_iter().chain(foretold.until(others)).min();
+        // A conflict is made good, or it stands.
+        let done = hosts.iter().filter(|event| event.received > told && event.code != 409);
+        let early = done.clone().filter(|event| until.is_none_or(|until| event.received < until));
+        let [done, early] = [first(&self.test, done.filter_map(Step::done)), first(&self.test, early.filter_map(Step::done))];
+        let (mut wrong, mut left) = (Vec::new(), Vec::new());
+        for (object, verb) in &foretold.first {
+            match done.get(object) {
+                Some(done) if done == verb => {}
+                // Nothing need be sent to be refused.
+                None if verb == REFUSED => {}
+                // Whether it was to be created or changed is not known of what was refused, or never answered.
+                Some(done) if done != REFUSED => {
+                    wrong.push(format!("{}: {verb} was foretold, and {done} was done", named(object)))
+                }
+                _ => left.push(format!("{}: {verb} was foretold, and not done", named(object))),
+            }
+        }
+        let count = foretold.first.len();
+        println!("{}: {} of {count} objects as foretold; {left:?}", self.test, count - wrong.len() - left.len());
+        if self.files() == foretold.files {
+            let unforetold = early.iter().filter(|(object, _)| !foretold.first.contains_key(*object));
+            wrong.extend(unforetold.map(|(object, verb)| format!("{}: {verb} was done, and not foretold", named(object))));
+            if until.is_none() && self.is_at_rest.load(Ordering::Relaxed) {
+                wrong.append(&mut left);
+            }
+        }
+        wrong
     }
 }
 
-/// What is done first to each object in the test's own namespaces, events apart.
+impl Foretold {
+    /// When somebody else changed something, besides what was to be applied.
+    fn until(&self, others: &[AuditEvent]) -> Option<SystemTime> {
+        let mut applied = self.applied.clone();
+        let changes = others.iter().filter(|event| event.received > self.looked.1 && event.succeeded());
+        let mut unforeseen =
+            changes.filter(|event| !applied.remove(&(event.resource.clone(), event.namespace.clone(), event.name.clone())));
+        unforeseen.next().map(|event| event.received)
+    }
+}
+
+fn is_among(tests: &[(&str, &str)], test: &str) -> bool {
+    tests.iter().any(|(other, _)| *other == test)
+}
+
+/// The plan that `gyre` prints with these arguments, or why it prints none.
+fn plan(arguments: &[String]) -> Result<Vec<Step>, String> {
+    let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
+    match serde_json::from_slice::<Value>(&output.stdout) {
+        Ok(rendered) => Ok(rendered["plan"].as_array().expect("a plan").iter().map(Step::foretold).collect()),
+        Err(_) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+/// Whether it is the test's own: a namespace's name begins with the test's.
+fn is_of(test: &str, namespace: &str) -> bool {
+    namespace.strip_prefix(test).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+fn named((resource, namespace, name): &Object) -> String {
+    format!("{resource} {namespace}/{name}")
+}
+
+/// What is done first to each object in the test's own namespaces, but for events and the inventory, which is the host's own.
 fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, String> {
     let mut first = BTreeMap::new();
-    for step in steps.filter(|step| step.verb != "event" && step.namespace.starts_with(test)) {
+    for step in steps.filter(|step| step.verb != "event" && is_of(test, &step.namespace) && !step.name.ends_with("-inventory"))
+    {
         first.entry((step.resource, step.namespace, step.name)).or_insert(step.verb);
     }
     first
@@ -123,12 +292,11 @@ fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, Stri
 
 impl Drop for Foretelling {
     fn drop(&mut self) {
-        if self.first.is_empty() || std::thread::panicking() {
+        if std::thread::panicking() {
             return;
         }
-        if let Err(error) = self.compare() {
-            panic!("{}: the host did not do what `gyre render` foretold:\n{error}", self.test);
-        }
+        let wrong = self.compare();
+        assert!(wrong.is_empty(), "{}: the host did not do what `gyre render` foretold:\n{}", self.test, wrong.join("\n"));
     }
 }
 
@@ -143,14 +311,23 @@ fn what_a_host_does_otherwise_than_was_foretold_is_noticed() {
     cluster.apply_all(&[json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": metadata, "spec": spec })]);
     let mut host = cluster.host(&[gyre_artifacts::ECHO], &["mistold"]);
     cluster.ready("mistold", "echo", "it");
-    let mut foretelling = host.foretelling.take().expect("a foretelling");
+    cluster.settled(&host);
+    let foretelling = host.foretelling.take().expect("a foretelling");
+    foretelling.rest();
     drop(host);
     let object = |kind: &str| (kind.to_owned(), "mistold".to_owned(), "it".to_owned());
-    let expected = BTreeMap::from([(object("jobs"), "create".to_owned()), (object("echos"), "status".to_owned())]);
-    assert_eq!(foretelling.first, expected);
-    assert_eq!(foretelling.compare(), Ok(()));
-    foretelling.first.insert(object("jobs"), "update".to_owned());
-    let error = foretelling.compare().expect_err("it is wrong");
-    assert_eq!(error, "jobs mistold/it: update was foretold, and create was done");
-    foretelling.first.clear();
+    let foretell = |first: &[(&str, &str)]| {
+        let first = first.iter().map(|(resource, verb)| (object(resource), (*verb).to_owned()));
+        foretelling.foretold.lock().expect("foretold")[0].first = first.collect();
+    };
+    let right = [("jobs", "create"), ("echos", "status")];
+    assert_eq!(foretelling.foretold.lock().expect("foretold")[0].first.len(), right.len());
+    assert_eq!(foretelling.compare(), [] as [&str; 0]);
+    foretell(&right);
+    assert_eq!(foretelling.compare(), [] as [&str; 0], "it was as here");
+    foretell(&[("jobs", "update"), ("echos", "status")]);
+    assert_eq!(foretelling.compare(), ["jobs mistold/it: update was foretold, and create was done"]);
+    foretell(&[("echos", "status")]);
+    assert_eq!(foretelling.compare(), ["jobs mistold/it: create was done, and not foretold"]);
+    foretell(&right);
 }

@@ -101,7 +101,8 @@ fn by_parent(steps: Vec<Step>) -> BTreeMap<Option<String>, Vec<Step>> {
     parents
 }
 
-fn plural(kind: &str) -> String {
+/// As the API server makes it of a kind's name, but for irregular ones.
+pub(crate) fn plural(kind: &str) -> String {
     kind.to_lowercase() + "s"
 }
 

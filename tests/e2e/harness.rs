@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
@@ -40,6 +40,8 @@ pub(crate) struct Cluster {
     hosts: Arc<()>,
     /// Of another user, so that tests that count requests count those of hosts alone.
     foretelling: PathBuf,
+    /// Of the host that was started last.
+    foretold: Mutex<Weak<Foretelling>>,
 }
 
 impl Cluster {
@@ -66,7 +68,7 @@ impl Cluster {
     fn on(plane: Plane, test: &str, home: String) -> Self {
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let foretelling = plane.kubeconfig_for_user(&format!("gyre-render-{test}")).expect("a user");
-        Self { plane, test: test.to_owned(), kubeconfig, home, hosts: Arc::default(), foretelling }
+        Self { plane, test: test.to_owned(), kubeconfig, home, hosts: Arc::default(), foretelling, foretold: Mutex::default() }
     }
 
     /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute
@@ -154,14 +156,26 @@ impl Cluster {
     }
 
     /// What a host will do that is about to start, unless another one is doing it.
-    fn foretelling(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Foretelling> {
-        if Arc::strong_count(&self.hosts) > 1 {
-            return None;
-        }
+    fn foretelling(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<Foretelling>> {
         let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
         let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
-        Foretelling::of(self.plane, &self.test, &self.foretelling, &arguments)
+        let foretelling = Arc::new(Foretelling::new(self.plane, &self.test, &self.foretelling, &arguments)?);
+        *self.foretold.lock().expect("the last host's") = Arc::downgrade(&foretelling);
+        if Arc::strong_count(&self.hosts) == 1 {
+            foretelling.of_what_is_there();
+        }
+        Some(foretelling)
+    }
+
+    /// What the one host will do once these manifests are applied.
+    fn foretell(&self, manifests: &str) {
+        let foretelling = self.foretold.lock().expect("the last host's").upgrade();
+        if let Some(foretelling) = foretelling
+            && Arc::strong_count(&self.hosts) == 2
+        {
+            foretelling.of_applying(manifests);
+        }
     }
 
     /// Runs kubectl as the administrator; it must succeed.
@@ -171,6 +185,7 @@ impl Cluster {
 
     /// Applies manifests on the server's side.
     pub(crate) fn apply(&self, manifests: &str) {
+        self.foretell(manifests);
         self.plane.apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
@@ -198,6 +213,7 @@ impl Cluster {
 
     /// Creates objects, many at once.
     pub(crate) fn create(&self, manifests: &str) {
+        self.foretell(manifests);
         let file = tempfile::NamedTempFile::new_in(self.plane.folder()).expect("a file");
         std::fs::write(file.path(), manifests).expect("written");
         self.kubectl(&["create", "-f", &file.path().display().to_string()]);
@@ -396,8 +412,20 @@ pub(crate) struct Host {
     /// Where it listens.
     pub(crate) address: String,
     /// Goes after the process, which has done by then what it ever does.
-    pub(crate) foretelling: Option<Foretelling>,
+    pub(crate) foretelling: Option<Arc<Foretelling>>,
     _alive: Arc<()>,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let lives = self.process.wait(Duration::ZERO).is_ok_and(|ended| ended.is_none());
+        if let Some(foretelling) = &self.foretelling
+            && lives
+            && !std::thread::panicking()
+        {
+            foretelling.rest();
+        }
+    }
 }
 
 impl Host {
