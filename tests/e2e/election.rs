@@ -229,14 +229,17 @@ fn check_handover(deployment: &Deployment<'_>, since: Mark, [leader, other]: [&R
     requests.into_iter().filter(|event| is_fenced(event) && event.user == leader.user).collect()
 }
 
+/// Replicas all of whose parents are in progress at once.
+fn of_tenants<'a>(cluster: &'a Cluster, namespace: &'a str) -> Deployment<'a> {
+    Deployment::new(cluster, namespace, &[gyre_artifacts::probes::TENANT], &["--name", namespace, "--workers", "8"])
+}
+
 #[test]
 fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     let namespace = "election-pause";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
-    // So that all parents are in progress at once.
-    let arguments = ["--name", namespace, "--workers", "8"];
-    let deployment = Deployment::new(&cluster, namespace, &[gyre_artifacts::probes::TENANT], &arguments);
+    let deployment = of_tenants(&cluster, namespace);
     let leases = Leases::new(&deployment.client(), namespace);
     let (leader, other) = pair(&deployment, &leases);
 
@@ -278,9 +281,7 @@ fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
     let namespace = "election-way";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let Some(start) = cluster.audit_mark() else { return };
-    // So that all parents are in progress at once.
-    let arguments = ["--name", namespace, "--workers", "8"];
-    let deployment = Deployment::new(&cluster, namespace, &[gyre_artifacts::probes::TENANT], &arguments);
+    let deployment = of_tenants(&cluster, namespace);
     let leases = Leases::new(&deployment.client(), namespace);
     let (leader, other) = pair(&deployment, &leases);
     cluster.apply_all(&parents(namespace, "it", "first"));

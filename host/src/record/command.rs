@@ -1,10 +1,10 @@
 //! `gyre record`: asks a running host for a recording, and keeps it.
 
 use std::fs::OpenOptions;
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -14,6 +14,7 @@ use super::format::{Because, End, Line};
 use super::serve;
 use crate::admin::client::{self, HostArguments, chunk};
 use crate::cli::{threads, told_to_stop, whole};
+use crate::commands::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -118,14 +119,11 @@ struct Sink {
     lines: u64,
     /// What came since the last line break: in the end, the last line.
     last: Vec<u8>,
-    /// When progress was last shown; none: nobody looks.
-    shown: Option<Instant>,
+    progress: Progress,
 }
 
 /// No more of a line is kept: the last one is short.
 const LAST_LINE: usize = 1024;
-/// How often progress is shown.
-const SHOW_EVERY: Duration = Duration::from_millis(200);
 
 impl Sink {
     fn open(arguments: &RecordArguments) -> anyhow::Result<Self> {
@@ -137,8 +135,7 @@ impl Sink {
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }
         };
-        let shown = std::io::stderr().is_terminal().then(Instant::now);
-        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), shown })
+        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::new() })
     }
 
     fn write(&mut self, chunk: &[u8]) -> anyhow::Result<()> {
@@ -152,17 +149,12 @@ impl Sink {
             self.last.extend_from_slice(part.get(part.len().saturating_sub(room)..).unwrap_or(part));
             self.lines += u64::from(part.ends_with(b"\n"));
         }
-        if self.shown.is_some_and(|shown| shown.elapsed() >= SHOW_EVERY) {
-            self.shown = Some(Instant::now());
-            let _ = write!(std::io::stderr(), "\r{} lines, {:.1} MiB ", self.lines, mebibytes(self.bytes));
-        }
+        self.progress.say(format_args!("{} lines, {:.1} MiB", self.lines, mebibytes(self.bytes)));
         Ok(())
     }
 
     fn finish(&self, arguments: &RecordArguments) -> anyhow::Result<()> {
-        if self.shown.is_some() {
-            let _ = write!(std::io::stderr(), "\r");
-        }
+        self.progress.clear();
         let size = format!("{:.1} MiB", mebibytes(self.bytes));
         let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
             let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; what there is can be replayed.");
