@@ -4,9 +4,13 @@
 //! whether two objects are equal but whether one is contained in the other. Where that cannot be known without the schema, the answer is
 //! "different": that costs one apply, whose answer is then remembered ([`crate::plan::Settled`]), while a wrong "contained" would hide drift.
 
+mod spelling;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Number, Value};
+
+use self::spelling::Kind;
 
 /// Deeper values count as different. `serde_json` reads no deeper ones, so this only bounds the stack.
 const DEPTH_LIMIT: usize = 128;
@@ -52,20 +56,23 @@ const OMITTED_WHEN_EMPTY: &[&str] =
 /// holds all of it.
 ///
 /// - Every desired field has to be there and to hold what is desired; live objects may have more fields.
-/// - A desired null or `[]` may be absent, and `{}` for the maps that the API server is known to leave out.
+/// - A desired null or `[]` may be absent, and so may `{}`, `false`, `0` and `""` where the API server is known to leave them out.
 /// - Elements of lists that server-side apply merges by key are matched by it, and there may be more. All other lists have to be as
 ///   long as desired, element by element.
 /// - Numbers are compared by value, so `1` is `1.0`.
+/// - In objects of the kinds of Kubernetes, quantities are compared by amount (`1000m` is `1`), and so are bytes in base64; the
+///   `stringData` of a Secret is looked for in the live `data`, where it goes before the desired `data`.
 ///
 /// Indices in the path count the desired elements.
 pub fn first_difference(desired: &Value, live: &Value) -> Option<String> {
-    Comparison { path: Vec::new() }.value(desired, live).err().map(|Different { path }| path)
+    let mut comparison = desired.as_object().map_or_else(Comparison::default, Comparison::of);
+    comparison.value(desired, live).err().map(|Different { path }| path)
 }
 
 /// As [`first_difference`], for those fields of an object that are asked for.
 pub(crate) fn first_difference_in(desired: &Map<String, Value>, live: &Value, asked: fn(&str) -> bool) -> Option<String> {
     let fields = desired.iter().filter(|(field, _)| asked(field));
-    let mut comparison = Comparison { path: Vec::new() };
+    let mut comparison = Comparison::of(desired);
     let result = match live {
         Value::Object(live) => comparison.fields_of(fields, live),
         _ => Err(comparison.different()),
@@ -120,11 +127,24 @@ enum Segment<'a> {
 }
 
 /// Walks both values; the path is that of the desired value being looked at.
+#[derive(Default)]
 struct Comparison<'a> {
     path: Vec<Segment<'a>>,
+    kind: Kind,
+    /// The `stringData` of a desired Secret.
+    string_data: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> Comparison<'a> {
+    fn of(desired: &'a Map<String, Value>) -> Self {
+        let kind = Kind::of(desired);
+        let string_data = match (kind, desired.get("stringData")) {
+            (Kind::Secret, Some(Value::Object(texts))) => Some(texts),
+            _ => None,
+        };
+        Self { path: Vec::new(), kind, string_data }
+    }
+
     fn value(&mut self, desired: &'a Value, live: &Value) -> Result<(), Different> {
         if self.path.len() > DEPTH_LIMIT {
             return Err(self.different());
@@ -132,7 +152,7 @@ impl<'a> Comparison<'a> {
         match (desired, live) {
             (Value::Object(desired), Value::Object(live)) => self.fields_of(desired.iter(), live),
             (Value::Array(desired), Value::Array(live)) => self.array(desired, live),
-            _ if equal_scalars(desired, live) => Ok(()),
+            _ if equal_scalars(desired, live) || self.kind.is_same(self.fields(), desired, live) => Ok(()),
             _ => Err(self.different()),
         }
     }
@@ -143,10 +163,15 @@ impl<'a> Comparison<'a> {
         live: &Map<String, Value>,
     ) -> Result<(), Different> {
         for (field, value) in desired {
+            if self.is_overwritten(field) {
+                continue;
+            }
             self.path.push(Segment::Field(field));
             match live.get(field) {
                 Some(live) => self.value(value, live)?,
                 None if may_be_absent(field, value) => {}
+                None if self.kind.leaves_out(self.fields(), value) => {}
+                None if self.is_string_data() => self.texts(live.get("data"))?,
                 None => return Err(self.different()),
             }
             self.path.pop();
@@ -154,8 +179,31 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
+    /// Whether the current value is the `stringData` of a Secret, which a live one does not have.
+    fn is_string_data(&self) -> bool {
+        self.string_data.is_some() && matches!(self.path.as_slice(), [Segment::Field("stringData")])
+    }
+
+    /// Whether the field is one of a Secret's `data` for which its `stringData` has another value.
+    fn is_overwritten(&self, field: &str) -> bool {
+        matches!(self.path.as_slice(), [Segment::Field("data")])
+            && self.string_data.is_some_and(|texts| texts.contains_key(field))
+    }
+
+    fn texts(&mut self, live_data: Option<&Value>) -> Result<(), Different> {
+        for (key, text) in self.string_data.into_iter().flatten() {
+            self.path.push(Segment::Field(key));
+            let held = live_data.and_then(|data| data.get(key)).is_some_and(|data| spelling::is_text_in_base64(text, data));
+            if !held {
+                return Err(self.different());
+            }
+            self.path.pop();
+        }
+        Ok(())
+    }
+
     fn array(&mut self, desired: &'a [Value], live: &[Value]) -> Result<(), Different> {
-        if self.fields() == ("metadata", "finalizers") {
+        if self.last_fields() == ("metadata", "finalizers") {
             // A set: others have theirs.
             let live: BTreeSet<String> = live.iter().map(Value::to_string).collect();
             let contained = desired.iter().all(|element| live.contains(&element.to_string()));
@@ -187,18 +235,23 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// The field that the current value is in, and the one around that.
-    fn fields(&self) -> (&'a str, &'a str) {
-        let mut fields = self.path.iter().rev().filter_map(|segment| match segment {
+    /// The fields that lead to the current value, from the last one on.
+    fn fields(&self) -> impl Iterator<Item = &'a str> + Clone {
+        self.path.iter().rev().filter_map(|segment| match segment {
             Segment::Field(field) => Some(*field),
             Segment::Index(_) => None,
-        });
+        })
+    }
+
+    /// The field that the current value is in, and the one around that.
+    fn last_fields(&self) -> (&'a str, &'a str) {
+        let mut fields = self.fields();
         let field = fields.next().unwrap_or_default();
         (fields.next().unwrap_or_default(), field)
     }
 
     fn merge_keys(&self) -> Option<&'static [&'static str]> {
-        let (parent, field) = self.fields();
+        let (parent, field) = self.last_fields();
         KEYED_LISTS.iter().find(|list| list.parents.contains(&parent) && list.fields.contains(&field)).map(|list| list.keys)
     }
 

@@ -19,6 +19,7 @@ pub mod names;
 pub mod object;
 pub mod outcome;
 pub mod plan;
+pub mod quantity;
 pub mod quarantine;
 pub mod queue;
 mod random;

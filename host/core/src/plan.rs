@@ -66,8 +66,8 @@ pub struct Observed<'a> {
     pub settled: Option<&'a Settled>,
 }
 
-/// What the API server made of what was desired: an object that still looks like this needs no write, however the server spells
-/// it (`1000m` as `1`, `stringData` as `data`, a webhook's changes).
+/// What the API server made of what was desired: an object that still looks like this needs no write, whatever the server made of it
+/// that [`contains`](crate::contains) does not know (a default that takes the place of what was desired, a webhook's changes).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// The digest of what was desired.

@@ -12,7 +12,6 @@ mod decode;
 mod defaults;
 mod documents;
 mod openapi;
-mod quantity;
 mod selectable;
 mod strategy;
 #[cfg(test)]

@@ -3,20 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What one unit of a suffix of a quantity is worth in bytes.
-const BYTES: [(&str, u64); 11] = [
-    ("Ki", 1 << 10),
-    ("Mi", 1 << 20),
-    ("Gi", 1 << 30),
-    ("Ti", 1 << 40),
-    ("Pi", 1 << 50),
-    ("k", 1_000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-    ("T", 1_000_000_000_000),
-    ("P", 1_000_000_000_000_000),
-    ("", 1),
-];
+use gyre_core::quantity::Quantity;
+
+/// What one unit of a binary suffix of a quantity is worth in bytes.
+const BYTES: [(&str, u64); 5] = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("Ti", 1 << 40), ("Pi", 1 << 50)];
 
 /// What one unit of a duration is worth in nanoseconds. Longer suffixes come first.
 const NANOSECONDS: [(&str, u64); 7] = [
@@ -31,8 +21,7 @@ const NANOSECONDS: [(&str, u64); 7] = [
 
 /// Bytes in the notation of Kubernetes' quantities: `64Mi`, `1.5Gi`, `200k`, `4096`.
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
-    let (suffix, unit) = BYTES.iter().find(|(suffix, _)| text.ends_with(suffix))?;
-    decimal(text.strip_suffix(suffix)?, *unit)
+    Quantity::parse(text).ok()?.whole().and_then(|bytes| u64::try_from(bytes).ok())
 }
 
 /// A duration in Go's notation: `500ms`, `2s`, `1m30s`.
@@ -71,8 +60,7 @@ pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit =
-            BYTES.iter().rev().filter(|(suffix, _)| suffix.ends_with('i')).find(|(_, unit)| self.0.is_multiple_of(*unit));
+        let unit = BYTES.iter().rev().find(|(_, unit)| self.0.is_multiple_of(*unit));
         match unit {
             Some((suffix, unit)) if self.0 > 0 => write!(formatter, "{}{suffix}", self.0 / unit),
             _ => write!(formatter, "{}", self.0),
@@ -95,16 +83,18 @@ mod tests {
             ("200k", Some(200_000)),
             ("16P", Some(16_000_000_000_000_000)),
             ("", None),
-            ("Mi", None),
+            ("Mi", Some(0)),
             ("64MB", None),
             ("64 Mi", None),
             ("-1", None),
-            (".5Gi", None),
-            ("1.", None),
+            (".5Gi", Some(1 << 29)),
+            ("1e3", Some(1000)),
+            ("2000m", Some(2)),
             ("0.3", None),
             ("64mi", None),
             ("99999999999999999999", None),
-            ("99999999999999999Pi", None),
+            // As in Kubernetes, binary ones end there.
+            ("99999999999999999Pi", Some(i64::MAX as u64)),
         ] {
             assert_eq!(parse_bytes(text), expected, "{text:?}");
         }

@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -108,6 +110,30 @@ proptest! {
     }
 
     #[test]
+    fn a_live_secret_holds_the_data_and_the_texts_that_it_was_made_of(
+        data in proptest::collection::btree_map("[a-c]", "[ -~]{0,4}", 0..3),
+        texts in proptest::collection::btree_map("[a-c]", ".{0,4}", 0..3),
+        others in proptest::collection::btree_map("[a-e]", "[ -~]{0,4}", 0..3),
+        changed: prop::sample::Index,
+    ) {
+        let encoded = |texts: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+            texts.iter().map(|(key, text)| (key.clone(), STANDARD.encode(text))).collect()
+        };
+        let told: BTreeMap<String, String> = data.clone().into_iter().chain(texts.clone()).collect();
+        let desired = of_kind("v1", "Secret", json!({"data": encoded(&data), "stringData": texts}));
+        let live: BTreeMap<String, String> = encoded(&others).into_iter().chain(encoded(&told)).collect();
+        let secret = |live: &BTreeMap<String, String>| of_kind("v1", "Secret", json!({"data": live}));
+        prop_assert_eq!(first_difference(&desired, &secret(&live)), None);
+        if !told.is_empty() {
+            let (key, text) = told.iter().nth(changed.index(told.len())).unwrap();
+            let mut live = live;
+            live.insert(key.clone(), STANDARD.encode(format!("{text}!")));
+            let field = if texts.contains_key(key) { "stringData" } else { "data" };
+            prop_assert_eq!(first_difference(&desired, &secret(&live)), Some(format!("{field}.{key}")));
+        }
+    }
+
+    #[test]
     fn equal_is_symmetrical(left in values(), right in values()) {
         prop_assert_eq!(equal(&left, &right), equal(&right, &left));
     }
@@ -212,4 +238,202 @@ fn a_value_that_is_too_deep_is_different_and_no_stack_overflows() {
     assert_eq!(first_difference(&nested(DEPTH_LIMIT), &nested(DEPTH_LIMIT)), None);
     assert!(first_difference(&nested(1_000), &nested(1_000)).is_some());
     assert!(!equal(&nested(1_000), &nested(1_000)));
+}
+
+fn of_kind(api_version: &str, kind: &str, fields: Value) -> Value {
+    let mut object = fields;
+    object["apiVersion"] = json!(api_version);
+    object["kind"] = json!(kind);
+    object
+}
+
+/// Objects with the value at a place where a quantity is.
+fn with_quantity(value: &Value) -> Vec<Value> {
+    let resources = json!({"limits": {"cpu": value}, "requests": {"cpu": value}});
+    let spec = json!({
+        "containers": [{"name": "main", "resources": resources, "env": [
+            {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": value}}},
+        ]}],
+        "initContainers": [{"resources": {"limits": {"cpu": value}}}],
+        "resources": resources,
+        "overhead": {"cpu": value},
+        "volumes": [
+            {"name": "scratch", "emptyDir": {"sizeLimit": value}},
+            {"name": "claimed", "ephemeral": {"volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": value}}}}}},
+        ],
+    });
+    let claim = json!({"spec": {"resources": {"requests": {"storage": value}}}});
+    let target = |kind: &str| json!({"type": kind, "resource": {"name": "cpu", "target": {"type": kind, (kind): value}}});
+    vec![
+        of_kind("v1", "Pod", json!({"spec": spec})),
+        of_kind("apps/v1", "Deployment", json!({"spec": {"template": {"spec": spec}}})),
+        of_kind("batch/v1", "CronJob", json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}})),
+        of_kind("apps/v1", "StatefulSet", json!({"spec": {"volumeClaimTemplates": [claim]}})),
+        of_kind("v1", "PersistentVolumeClaim", claim),
+        of_kind("v1", "PersistentVolume", json!({"spec": {"capacity": {"storage": value}}})),
+        of_kind("v1", "ResourceQuota", json!({"spec": {"hard": {"requests.cpu": value, "pods": value}}})),
+        of_kind(
+            "v1",
+            "LimitRange",
+            json!({"spec": {"limits": [{
+                "max": {"cpu": value}, "min": {"cpu": value}, "default": {"cpu": value}, "defaultRequest": {"cpu": value},
+                "maxLimitRequestRatio": {"cpu": value},
+            }]}}),
+        ),
+        of_kind("node.k8s.io/v1", "RuntimeClass", json!({"overhead": {"podFixed": {"cpu": value}}})),
+        of_kind("storage.k8s.io/v1", "CSIStorageCapacity", json!({"capacity": value, "maximumVolumeSize": value})),
+        of_kind(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            json!({"spec": {
+                "metrics": [target("value"), target("averageValue")],
+                "behavior": {"scaleUp": {"tolerance": value}, "scaleDown": {"tolerance": value}},
+            }}),
+        ),
+    ]
+}
+
+/// Whether a desired quantity is held by a live one, which is the same everywhere.
+fn is_held(desired: &Value, live: &Value) -> bool {
+    let held = |(desired, live): (&Value, &Value)| first_difference(desired, live).is_none();
+    let (desired, live) = (with_quantity(desired), with_quantity(live));
+    let held: Vec<bool> = desired.iter().zip(&live).map(held).collect();
+    assert!(held.iter().all(|one| *one == held[0]), "{held:?} for {} and {}", desired[0], live[0]);
+    held[0]
+}
+
+#[test]
+fn quantities_of_one_amount_are_the_same_wherever_there_are_quantities() {
+    for (desired, live) in [
+        (json!("1000m"), json!("1")),
+        (json!("0.5"), json!("500m")),
+        (json!(".5"), json!("500m")),
+        (json!("1Gi"), json!("1024Mi")),
+        (json!("1.5Gi"), json!("1536Mi")),
+        (json!("1e3"), json!("1k")),
+        (json!("1E3"), json!("1000")),
+        (json!("1e-3"), json!("1m")),
+        (json!("+1"), json!("1")),
+        (json!("-1000m"), json!("-1")),
+        (json!("0m"), json!("0")),
+        (json!(1), json!("1")),
+        (json!(1.5), json!("1500m")),
+        (json!(1e21), json!("1000E")),
+        (json!("9007199254740993"), json!("9007199254740993000m")),
+        (json!("9999999999999999999999"), json!("9999999999999999999999000m")),
+    ] {
+        assert!(is_held(&desired, &live) && is_held(&live, &desired), "{desired} {live}");
+    }
+    for (desired, live) in [
+        (json!("1000m"), json!("1001m")),
+        (json!("1G"), json!("1Gi")),
+        (json!("1"), json!("-1")),
+        (json!("1m"), json!("1M")),
+        (json!(1), json!("2")),
+        // As floats they are the same.
+        (json!("9007199254740993"), json!("9007199254740992")),
+        (json!("9007199254740993"), json!(9_007_199_254_740_992_u64)),
+        (json!("1e-3"), json!("1e3")),
+        (json!("a lot"), json!("1")),
+        (json!(""), json!("0")),
+        (json!(true), json!("1")),
+        (json!({}), json!("0")),
+    ] {
+        assert!(!is_held(&desired, &live) && !is_held(&live, &desired), "{desired} {live}");
+    }
+}
+
+#[test]
+fn resources_are_rounded_up_to_thousandths_and_other_quantities_to_billionths() {
+    let container =
+        |cpu: &str| of_kind("v1", "Pod", json!({"spec": {"containers": [{"resources": {"limits": {"cpu": cpu}}}]}}));
+    let volume = |size: &str| of_kind("v1", "Pod", json!({"spec": {"volumes": [{"emptyDir": {"sizeLimit": size}}]}}));
+    check(container("0.1m"), container("1m"), None);
+    check(container("1000001u"), container("1001m"), None);
+    check(volume("0.1n"), volume("1n"), None);
+    check(volume("0.1m"), volume("1m"), Some("spec.volumes[0].emptyDir.sizeLimit"));
+}
+
+#[test]
+fn what_looks_like_a_quantity_elsewhere_is_text() {
+    let env = |value: &str| json!({"spec": {"containers": [{"name": "main", "env": [{"name": "CPU", "value": value}]}]}});
+    let limits = |value: &str| json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": value}}}]}});
+    for (api_version, kind, make, path) in [
+        ("v1", "Pod", &env as &dyn Fn(&str) -> Value, "spec.containers[0].env[0].value"),
+        ("v1", "ConfigMap", &|value: &str| json!({"data": {"capacity": value}}), "data.capacity"),
+        ("v1", "ConfigMap", &|value: &str| json!({"metadata": {"labels": {"sizeLimit": value}}}), "metadata.labels.sizeLimit"),
+        // The API server keeps what a custom kind says as it is, whatever it means.
+        ("example.com/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
+        ("autoscaling.k8s.io/v1", "Pod", &limits, "spec.containers[0].resources.limits.cpu"),
+    ] {
+        check(of_kind(api_version, kind, make("1000m")), of_kind(api_version, kind, make("1")), Some(path));
+    }
+    check(limits("1000m"), limits("1"), Some("spec.containers[0].resources.limits.cpu"));
+}
+
+#[test]
+fn what_means_nothing_is_left_out_where_the_api_server_does_so() {
+    let pod = |spec: Value| of_kind("v1", "Pod", json!({"spec": spec}));
+    let container = |fields: Value| json!({"containers": [fields]});
+    for desired in [
+        json!({"hostNetwork": false, "hostname": ""}),
+        container(json!({"tty": false, "env": [{"value": ""}], "livenessProbe": {"initialDelaySeconds": 0}})),
+        container(json!({"volumeMounts": [{"readOnly": false, "subPath": ""}]})),
+    ] {
+        let live = container(json!({"env": [{}], "livenessProbe": {}, "volumeMounts": [{}]}));
+        check(pod(desired), pod(live), None);
+    }
+    for (desired, path) in [
+        (json!({"hostNetwork": true}), "spec.hostNetwork"),
+        (json!({"automountServiceAccountToken": false}), "spec.automountServiceAccountToken"),
+        (container(json!({"env": [{"value": "x"}]})), "spec.containers[0].env[0].value"),
+    ] {
+        check(pod(desired), pod(container(json!({"env": [{}]}))), Some(path));
+    }
+    let config = |data: Value| of_kind("v1", "ConfigMap", json!({"data": data}));
+    check(config(json!({"hostname": ""})), config(json!({})), Some("data.hostname"));
+    let custom = |spec: Value| of_kind("example.com/v1", "Pod", json!({"spec": spec}));
+    check(custom(json!({"hostNetwork": false})), custom(json!({})), Some("spec.hostNetwork"));
+}
+
+#[test]
+fn bytes_in_base64_are_the_same_whatever_their_lines() {
+    let secret = |text: &str| of_kind("v1", "Secret", json!({"data": {"key": text}}));
+    check(secret("Zm9v\nYmFy\r\n"), secret("Zm9vYmFy"), None);
+    check(secret("Zm9vYmFy"), secret("Zm9vYmFz"), Some("data.key"));
+    check(secret("Zm9v YmFy"), secret("Zm9vYmFy"), Some("data.key"));
+    let config = |field: &str, text: &str| of_kind("v1", "ConfigMap", json!({(field): {"key": text}}));
+    check(config("binaryData", "Zm9v\n"), config("binaryData", "Zm9v"), None);
+    check(config("data", "Zm9v\n"), config("data", "Zm9v"), Some("data.key"));
+}
+
+#[test]
+fn the_string_data_of_a_secret_is_in_its_data() {
+    let secret = |fields: Value| of_kind("v1", "Secret", fields);
+    let live = json!({"data": {"a": "QQ==", "b": "Qg==", "empty": ""}, "type": "Opaque"});
+    for desired in [
+        json!({"stringData": {"a": "A", "b": "B"}}),
+        json!({"stringData": {"empty": ""}}),
+        json!({"stringData": {}}),
+        json!({"stringData": {"b": "B"}, "data": {"a": "QQ=="}}),
+        // For `b` there is another value, which goes first.
+        json!({"stringData": {"b": "B"}, "data": {"a": "QQ==", "b": "QQ=="}}),
+    ] {
+        check(secret(desired), secret(live.clone()), None);
+    }
+    for (desired, path) in [
+        (json!({"stringData": {"a": "B"}}), "stringData.a"),
+        (json!({"stringData": {"a": "QQ=="}}), "stringData.a"),
+        (json!({"stringData": {"c": "C"}}), "stringData.c"),
+        (json!({"stringData": {"a": 1}}), "stringData.a"),
+        (json!({"stringData": {"a": "A"}, "data": {"b": "QQ=="}}), "data.b"),
+        (json!({"stringData": {"a": "B"}, "data": {"a": "QQ=="}}), "stringData.a"),
+        (json!({"stringData": "A"}), "stringData"),
+    ] {
+        check(secret(desired), secret(live.clone()), Some(path));
+    }
+    let desired = json!({"stringData": {"a": "A"}});
+    check(secret(desired.clone()), secret(json!({})), Some("stringData.a"));
+    check(of_kind("v1", "ConfigMap", desired.clone()), of_kind("v1", "ConfigMap", live.clone()), Some("stringData"));
+    check(of_kind("example.com/v1", "Secret", desired), of_kind("example.com/v1", "Secret", live), Some("stringData"));
 }

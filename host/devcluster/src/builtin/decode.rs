@@ -4,9 +4,9 @@
 //! As in Go's decoder the first value of a wrong type is reported and the rest still looked at, but a value whose own reader fails
 //! (quantities, times) ends it at once, and that is what is reported then.
 
+use gyre_core::quantity::Quantity;
 use serde_json::{Map, Number, Value};
 
-use super::quantity::Quantity;
 use super::time::{self, Precision};
 use super::{base64, openapi};
 use crate::go;

@@ -3,9 +3,9 @@
 
 mod conditional;
 
+use gyre_core::quantity::Quantity;
 use serde_json::{Map, Value};
 
-use super::quantity::Quantity;
 use super::types::{self, Places};
 use crate::kinds::Kind;
 use crate::schema::{SchemaRef, Type};

@@ -1,5 +1,7 @@
 //! Tables of what goes in and what comes out, and laws.
 
+mod spelling;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Pods: the strategy, and what admission adds to every new one.
 
+use gyre_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
 use super::{keep, set, set_in};
-use crate::builtin::quantity::Quantity;
 use crate::object;
 
 const ACCOUNT_MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

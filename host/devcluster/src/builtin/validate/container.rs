@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::builtin::quantity::Quantity;
+use gyre_core::quantity::Quantity;
+
 use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::syntax;

@@ -1,9 +1,9 @@
 //! ConfigMaps, Secrets, Namespaces, Events, claims of volumes.
 
+use gyre_core::quantity::Quantity;
 use serde_json::Value;
 
 use crate::builtin::base64;
-use crate::builtin::quantity::Quantity;
 use crate::status::FieldError;
 use crate::validation::field::{Errors, Field};
 use crate::validation::{selector, syntax};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use gyre_core::quantity::Quantity;
 use serde_json::Value;
 
-use crate::builtin::quantity::Quantity;
 use crate::validation::field::{Errors, Field};
 use crate::validation::syntax;
 

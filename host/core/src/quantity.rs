@@ -25,7 +25,7 @@ enum Format {
 
 /// An amount: `digits` × 10^`exponent`.
 #[derive(Clone, Debug)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     negative: bool,
     /// Most significant first, none of the first ones 0; empty for nothing at all.
     digits: Vec<u8>,
@@ -40,7 +40,7 @@ impl Quantity {
     /// # Errors
     ///
     /// What the API server says of it.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST {
             return Err(FORMAT);
@@ -73,7 +73,7 @@ impl Quantity {
     }
 
     /// Rounds up to thousandths, as the API server does with the values of resource lists.
-    pub(crate) fn round_up_to_milli(&mut self) {
+    pub fn round_up_to_milli(&mut self) {
         if self.exponent < -3 {
             self.text = None;
             self.round_up_to(-3);
@@ -81,18 +81,18 @@ impl Quantity {
     }
 
     /// Whether it is less than nothing.
-    pub(crate) fn is_negative(&self) -> bool {
+    pub fn is_negative(&self) -> bool {
         self.negative && !self.digits.is_empty()
     }
 
     /// Whether it has no fraction.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         let mut digits = self.digits.iter().rev();
         self.exponent >= 0 || digits.by_ref().take(self.exponent.unsigned_abs() as usize).all(|digit| *digit == 0)
     }
 
     /// The canonical text.
-    pub(crate) fn canonical(&self) -> String {
+    pub fn canonical(&self) -> String {
         if let Some(text) = &self.text {
             return text.clone();
         }
@@ -101,7 +101,7 @@ impl Quantity {
         }
         let sign = if self.negative { "-" } else { "" };
         if self.format == Format::Binary
-            && let Some(mut number) = self.whole().filter(|number| *number >= 1024)
+            && let Some(mut number) = self.whole_magnitude().filter(|number| *number >= 1024)
         {
             let mut times = 0;
             while number.is_multiple_of(1024) && times < BINARY.len() {
@@ -134,8 +134,13 @@ impl Quantity {
         }
     }
 
+    /// Its number, if that is whole, not negative, and fits.
+    pub fn whole(&self) -> Option<u128> {
+        if self.is_negative() { None } else { self.whole_magnitude() }
+    }
+
     /// Its whole number, without its sign, if it is one that fits.
-    fn whole(&self) -> Option<u128> {
+    fn whole_magnitude(&self) -> Option<u128> {
         if !self.is_whole() {
             return None;
         }
@@ -309,8 +314,49 @@ fn increment(digits: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
 
     use super::*;
+
+    /// A quantity, and what it amounts to in parts of 10^-12, of which the suffixes and six places leave none out.
+    fn amounts() -> impl Strategy<Value = (String, i128)> {
+        let decimal = select(DECIMAL.as_slice()).prop_filter("fits", |(_, exponent)| (-3..=9).contains(exponent));
+        let decimal = decimal.prop_map(|(suffix, exponent)| (suffix.to_owned(), 10_i128.pow((exponent + 6) as u32)));
+        let exponent = (-3_i32..=9).prop_map(|exponent| (format!("e{exponent}"), 10_i128.pow((exponent + 6) as u32)));
+        let binary = select(BINARY.as_slice()).prop_filter("fits", |(_, shift)| *shift <= 30);
+        let binary = binary.prop_map(|(suffix, shift)| (suffix.to_owned(), 1_000_000 << shift));
+        // Small ones, so that some are equal.
+        let number = (any::<bool>(), 0_u32..40, 0_u32..4, any::<bool>());
+        (number, prop_oneof![decimal, exponent, binary]).prop_map(|((negative, whole, quarters, zeros), (suffix, unit))| {
+            let sign = if negative { "-" } else { "" };
+            let zeros = if zeros { "00" } else { "" };
+            let hundredths = quarters * 25;
+            let worth = i128::from(whole * 100 + hundredths) * 10_000 * unit;
+            (format!("{sign}{zeros}{whole}.{hundredths:02}{zeros}{suffix}"), if negative { -worth } else { worth })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn quantities_compare_as_what_they_amount_to((left, left_worth) in amounts(), (right, right_worth) in amounts()) {
+            let compared = Quantity::parse(&left).unwrap().cmp(&Quantity::parse(&right).unwrap());
+            prop_assert_eq!(compared, left_worth.cmp(&right_worth), "{} {}", left, right);
+        }
+
+        #[test]
+        fn what_is_rendered_amounts_to_the_same((text, _) in amounts()) {
+            let quantity = Quantity::parse(&text).unwrap();
+            prop_assert_eq!(Quantity::parse(&quantity.canonical()).unwrap(), quantity, "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_a_quantity_or_refused(text in "[-+0-9.eEinumkKMGTPx ]{0,12}") {
+            let _ = Quantity::parse(&text).map(|quantity| quantity.canonical());
+        }
+    }
 
     /// What a real API server rendered: a plain quantity, and one in a resource list.
     const RENDERED: &[(&str, &str)] = &[

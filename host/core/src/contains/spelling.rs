@@ -1,0 +1,197 @@
+//! What the API server writes otherwise than it was told, although it is the same.
+//!
+//! `1000m` of CPU is read back as `1`, the `stringData` of a Secret as its `data`, and `tty: false` not at all. Which text is read so
+//! depends on its place, as it does for lists: the value of an environment variable that says `1000m` is not the one that says `1`. A
+//! custom kind keeps what it was told, so only the kinds of Kubernetes have such places; a test in the crate of the devcluster compares
+//! them with its schemas.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use crate::quantity::Quantity;
+
+/// Groups of Kubernetes with kinds that have such places. Others that end so are of custom kinds (`gateway.networking.k8s.io`).
+const GROUPS: &[&str] =
+    &["admissionregistration.k8s.io", "apiextensions.k8s.io", "networking.k8s.io", "node.k8s.io", "storage.k8s.io"];
+
+/// What a text stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// `resource.Quantity`, whose suffix and precision are the writer's choice.
+    Quantity,
+    /// A quantity of a `ResourceList`, which the server also rounds up to thousandths.
+    Resource,
+    /// Bytes in base64, in which line breaks mean nothing.
+    Base64,
+}
+
+/// Texts that the API server may write otherwise.
+struct Place {
+    /// The fields that lead there, or the last of them. `*`: any field; an empty one: the object itself.
+    fields: &'static [&'static str],
+    spelling: Spelling,
+}
+
+const fn quantity(fields: &'static [&'static str]) -> Place {
+    Place { fields, spelling: Spelling::Quantity }
+}
+
+const fn resource(fields: &'static [&'static str]) -> Place {
+    Place { fields, spelling: Spelling::Resource }
+}
+
+const fn base64(fields: &'static [&'static str]) -> Place {
+    Place { fields, spelling: Spelling::Base64 }
+}
+
+const PLACES: &[Place] = &[
+    // Containers, Pods and claims of volumes.
+    resource(&["resources", "limits", "*"]),
+    resource(&["resources", "requests", "*"]),
+    resource(&["spec", "overhead", "*"]),
+    quantity(&["emptyDir", "sizeLimit"]),
+    quantity(&["resourceFieldRef", "divisor"]),
+    // PersistentVolume, ResourceQuota, LimitRange, RuntimeClass, CSIStorageCapacity.
+    resource(&["", "spec", "capacity", "*"]),
+    resource(&["inlineVolumeSpec", "capacity", "*"]),
+    resource(&["", "spec", "hard", "*"]),
+    resource(&["limits", "max", "*"]),
+    resource(&["limits", "min", "*"]),
+    resource(&["limits", "default", "*"]),
+    resource(&["limits", "defaultRequest", "*"]),
+    resource(&["limits", "maxLimitRequestRatio", "*"]),
+    resource(&["", "overhead", "podFixed", "*"]),
+    quantity(&["", "capacity"]),
+    quantity(&["", "maximumVolumeSize"]),
+    // HorizontalPodAutoscaler.
+    quantity(&["target", "value"]),
+    quantity(&["target", "averageValue"]),
+    quantity(&["behavior", "scaleUp", "tolerance"]),
+    quantity(&["behavior", "scaleDown", "tolerance"]),
+    // ConfigMaps and webhooks.
+    base64(&["", "binaryData", "*"]),
+    base64(&["clientConfig", "caBundle"]),
+];
+
+/// Fields that are not there where they hold false, 0 or nothing, with the fields that hold the object (or the elements) that has them.
+/// Elsewhere that has a meaning, such as that of `automountServiceAccountToken: false`.
+const LEFT_OUT: &[(&[&str], &[&str])] = &[
+    (&["spec"], &["hostNetwork", "hostPID", "hostIPC", "paused", "minReadySeconds", "publishNotReadyAddresses"]),
+    (&["spec"], &["hostname", "subdomain", "priorityClassName"]),
+    (super::CONTAINERS, &["stdin", "stdinOnce", "tty", "workingDir"]),
+    (&["env"], &["value"]),
+    (&["ports"], &["hostPort"]),
+    (&["volumeMounts"], &["readOnly", "subPath", "subPathExpr"]),
+    (&["livenessProbe", "readinessProbe", "startupProbe"], &["initialDelaySeconds"]),
+    (&["httpGet"], &["host"]),
+    (&["persistentVolumeClaim", "nfs"], &["readOnly"]),
+    (&["emptyDir"], &["medium"]),
+];
+
+/// `data` is text in a ConfigMap and bytes in a Secret.
+const SECRET_DATA: &[&str] = &["", "data", "*"];
+
+/// Whether the objects being compared are of a kind whose values are read and written anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A Secret of the core group.
+    Secret,
+    /// Another kind of Kubernetes.
+    BuiltIn,
+    /// A custom kind, or no kind at all: what was told is kept.
+    #[default]
+    Other,
+}
+
+impl Kind {
+    /// The kind of an object.
+    pub(super) fn of(object: &Map<String, Value>) -> Self {
+        let text = |field: &str| object.get(field).and_then(Value::as_str);
+        let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else { return Self::Other };
+        match api_version.split_once('/').map_or("", |(group, _)| group) {
+            "" if kind == "Secret" => Self::Secret,
+            // Groups without a dot are those of Kubernetes; custom ones have to have one.
+            group if !group.contains('.') || GROUPS.contains(&group) => Self::BuiltIn,
+            _ => Self::Other,
+        }
+    }
+
+    /// How the text is read at a place.
+    fn spelling<'a>(self, fields: impl Iterator<Item = &'a str> + Clone) -> Option<Spelling> {
+        match self {
+            Self::Other => None,
+            Self::Secret if is_at(SECRET_DATA, fields.clone()) => Some(Spelling::Base64),
+            Self::Secret | Self::BuiltIn => {
+                PLACES.iter().find(|place| is_at(place.fields, fields.clone())).map(|place| place.spelling)
+            }
+        }
+    }
+
+    /// Whether a value is left out there; `fields` as in [`Self::is_same`].
+    pub(super) fn leaves_out<'a>(self, mut fields: impl Iterator<Item = &'a str>, desired: &Value) -> bool {
+        let is_zero = match desired {
+            Value::Bool(set) => !set,
+            Value::Number(number) => number.as_i64() == Some(0),
+            Value::String(text) => text.is_empty(),
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        if self == Self::Other || !is_zero {
+            return false;
+        }
+        let (Some(field), Some(parent)) = (fields.next(), fields.next()) else { return false };
+        LEFT_OUT.iter().any(|(parents, left_out)| parents.contains(&parent) && left_out.contains(&field))
+    }
+
+    /// Whether both values are the same to the API server although they are not written the same. `fields` are those that
+    /// lead there, from the last one on.
+    pub(super) fn is_same<'a>(self, fields: impl Iterator<Item = &'a str> + Clone, desired: &Value, live: &Value) -> bool {
+        match self.spelling(fields) {
+            None => false,
+            Some(Spelling::Base64) => match (desired, live) {
+                (Value::String(desired), Value::String(live)) => letters(desired).eq(letters(live)),
+                _ => false,
+            },
+            Some(spelling @ (Spelling::Quantity | Spelling::Resource)) => {
+                match (amount(desired, spelling), amount(live, spelling)) {
+                    (Some(desired), Some(live)) => desired == live,
+                    _ => false,
+                }
+            }
+        }
+    }
+}
+
+fn is_at<'a>(place: &[&str], fields: impl Iterator<Item = &'a str>) -> bool {
+    // The object itself comes before its first field.
+    let mut fields = fields.chain([""]);
+    place.iter().rev().all(|expected| fields.next().is_some_and(|field| *expected == "*" || *expected == field))
+}
+
+fn letters(base64: &str) -> impl Iterator<Item = u8> {
+    base64.bytes().filter(|letter| !matches!(letter, b'\n' | b'\r'))
+}
+
+/// What a text, or a number, amounts to.
+fn amount(value: &Value, spelling: Spelling) -> Option<Quantity> {
+    let text = match value {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        _ => return None,
+    };
+    let mut quantity = Quantity::parse(&text).ok()?;
+    if spelling == Spelling::Resource {
+        quantity.round_up_to_milli();
+    }
+    Some(quantity)
+}
+
+/// Whether a value of a Secret's `data` is what a value of its `stringData` becomes.
+pub(super) fn is_text_in_base64(text: &Value, data: &Value) -> bool {
+    match (text, data) {
+        (Value::String(text), Value::String(data)) => STANDARD.encode(text) == *data,
+        _ => false,
+    }
+}
