@@ -39,6 +39,7 @@ mod scale;
 mod scheduled_echo;
 mod shadow;
 mod signals;
+mod spelling;
 mod state;
 mod status;
 mod swap;

@@ -50,6 +50,7 @@ mod secure;
 mod shadow;
 mod shares;
 mod signals;
+mod spelling;
 mod state;
 mod status;
 mod swap;

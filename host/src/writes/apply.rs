@@ -255,6 +255,11 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
             RefusalReason::ImmutableField,
             format!("{child} cannot be changed in place: {}; delete it to have it made anew", status.message),
         )
+    } else if let Some(violations) = schema_violations(&status.message) {
+        (
+            RefusalReason::Rejected,
+            format!("the API server rejects {child}, as it does not fit the schema of its kind: {violations}"),
+        )
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
     } else if is_terminating(status) {
@@ -263,6 +268,14 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
         return Err(problem_of(status, child));
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+/// What in an applied object does not fit the schema of its kind, field by field, if that is what the API server says of it. That has to be
+/// told by the words: it has the code of what is the server's own fault (500), and no reason.
+pub(crate) fn schema_violations(message: &str) -> Option<String> {
+    let (_, violations) = message.strip_prefix("failed to create typed patch object (")?.split_once("): ")?;
+    let violations = violations.strip_prefix("errors:\n").unwrap_or(violations).lines();
+    Some(violations.map(|violation| violation.trim().trim_start_matches('.')).collect::<Vec<_>>().join("; "))
 }
 
 /// Whether nothing can be created any more where it was to be created.
@@ -297,6 +310,7 @@ fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
         404 => ProblemKind::NotFound,
         409 => ProblemKind::Stale,
         429 => ProblemKind::TooManyRequests,
+        _ if schema_violations(&status.message).is_some() => ProblemKind::Invalid,
         code if code >= 500 => ProblemKind::Unavailable,
         _ => ProblemKind::Other,
     };
@@ -316,4 +330,36 @@ fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), 
     let object = answer.object.map_err(|error| odd(&error))?;
     let value = serde_json::from_str(object.json()).map_err(|error| odd(&error))?;
     Ok((object, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an API server of version 1.36 says.
+    const ANSWERS: &[(&str, &str)] = &[(
+        "failed to create typed patch object (default/it; apps/v1, Kind=Deployment): .spec.templat: field not declared in schema",
+        "spec.templat: field not declared in schema",
+    )];
+
+    #[test]
+    fn what_does_not_fit_the_schema_is_rejected_and_not_an_outage() {
+        let child = ObjectRef {
+            kind: GroupVersionKind::from_api_version("apps/v1", "Deployment"),
+            key: gyre_core::object::ObjectKey::new(Some("default"), "it"),
+        };
+        for (answer, violations) in ANSWERS {
+            let status = Status { code: 500, message: (*answer).to_owned(), ..Status::default() };
+            let refused = refusal(&status, &child).expect("a refusal");
+            assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
+            assert!(refused.message.ends_with(&format!(" fit the schema of its kind: {violations}")), "{}", refused.message);
+            assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
+        }
+        for answer in
+            ["failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", "etcd is gone"]
+        {
+            let status = Status { code: 500, message: answer.to_owned(), ..Status::default() };
+            assert_eq!(refusal(&status, &child).expect_err("a problem").kind, ProblemKind::Unavailable, "{answer}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::commands::offline::plan::{Action, Verb};
 use crate::commands::offline::scene::{End, Scene, simulate};
 use crate::program::Program;
 use crate::record::{CallRecord, Listening, Recordings};
+use crate::writes::apply::schema_violations;
 
 /// A host that writes whenever it starts anew does so for ever.
 const RESTARTS: usize = 3;
@@ -281,7 +282,7 @@ pub(super) fn is_of_child(action: &Action) -> bool {
 
 /// Not about conflicts and the like, which are not the plugin's.
 pub(super) fn is_about_form(refusal: &str) -> bool {
-    let is_of_schema = refusal.contains("failed to create typed patch object") || refusal.contains("unknown field");
+    let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
     is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
 }
 

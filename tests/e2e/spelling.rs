@@ -1,0 +1,134 @@
+//! Children as the API server spells them, and as it cannot read them.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, condition, guest};
+
+/// A Deployment, a Job, a HorizontalPodAutoscaler and a Secret, spelled as people do.
+fn spelled_by_people() -> Value {
+    let resources = json!({
+        "limits": { "cpu": "1000m", "memory": "1024Mi" },
+        "requests": { "cpu": 0.5, "memory": "0.5Gi" },
+    });
+    let pod = json!({
+        "containers": [{ "name": "main", "image": "busybox:1", "resources": resources, "env": [
+            { "name": "CPU", "valueFrom": { "resourceFieldRef": { "resource": "limits.cpu", "divisor": "1000u" } } },
+            { "name": "EMPTY", "value": "" },
+        ], "tty": false }],
+        "hostNetwork": false,
+        "volumes": [{ "name": "scratch", "emptyDir": { "sizeLimit": "1024Ki" } }],
+        "restartPolicy": "Always",
+    });
+    let mut job = pod.clone();
+    job["restartPolicy"] = json!("Never");
+    let labels = json!({ "app": "it" });
+    let target = json!({ "type": "AverageValue", "averageValue": "0.5" });
+    json!([
+        {
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": "it" },
+            "spec": {
+                "replicas": 0, "selector": { "matchLabels": labels },
+                "template": { "metadata": { "labels": labels }, "spec": pod },
+            },
+        },
+        {
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "it" },
+            "spec": { "suspend": true, "template": { "spec": job } },
+        },
+        {
+            "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": { "name": "it" },
+            "spec": {
+                "maxReplicas": 2, "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "it" },
+                "metrics": [{ "type": "Resource", "resource": { "name": "cpu", "target": target } }],
+            },
+        },
+        {
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" },
+            "data": { "both": "b2xk", "old": "b2xk\n" }, "stringData": { "both": "new", "new": "new" },
+        },
+    ])
+}
+
+#[test]
+fn what_the_api_server_spells_otherwise_is_not_written_again_when_a_host_starts() {
+    let Some(cluster) = Cluster::for_test("spelling", &["spelling"]) else { return };
+    let plugins = [gyre_artifacts::probes::VERBATIM];
+    let host = cluster.host(&plugins, &["spelling"]);
+    cluster.apply(&guest("Verbatim", "spelling", "it", json!({ "children": spelled_by_people() })).to_string());
+    cluster.ready("spelling", "verbatim", "it");
+    let child = |kind: &str| cluster.get("spelling", kind, "it").unwrap();
+    let of = |object: &Value, pointer: &str| object.pointer(pointer).cloned();
+    let limits = "/spec/template/spec/containers/0/resources/limits";
+    assert_eq!(of(&child("deployment"), limits), Some(json!({ "cpu": "1", "memory": "1Gi" })));
+    assert_eq!(of(&child("secret"), "/data"), Some(json!({ "both": "bmV3", "new": "bmV3", "old": "b2xk" })));
+    cluster.settled(&host);
+    drop(host);
+
+    let Some(restart) = cluster.audit_mark() else { return };
+    let host = cluster.host(&plugins, &["spelling"]);
+    cluster.eventually("it to be looked at again", || {
+        (host.metric("controller_runtime_reconcile_total", &["\"verbatim\"", "success"]) >= 1.0).then_some(())
+    });
+    cluster.settled(&host);
+    let writes: Vec<String> = cluster
+        .requests(restart)
+        .iter()
+        .filter(|event| event.is_write() && event.resource != "leases")
+        .map(|event| format!("{} {} {} -> {}", event.verb, event.resource, event.name, event.code))
+        .collect();
+    assert!(writes.is_empty(), "{writes:?}");
+
+    // And yet what somebody else changes is seen.
+    let edit = json!({ "spec": { "template": { "spec": { "containers": [
+        { "name": "main", "resources": { "limits": { "cpu": "1001m" } } },
+    ] } } } });
+    cluster.kubectl(&["patch", "-n", "spelling", "deployment", "it", "-p", &edit.to_string()]);
+    cluster.kubectl(&["patch", "-n", "spelling", "secret", "it", "-p", r#"{"stringData":{"new":"edited"}}"#]);
+    cluster.eventually("both to be put back", || {
+        let is_back = of(&child("deployment"), limits)? == json!({ "cpu": "1", "memory": "1Gi" });
+        (is_back && of(&child("secret"), "/data/new")? == "bmV3").then_some(())
+    });
+}
+
+#[test]
+fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_are_made() {
+    let Some(cluster) = Cluster::for_test("mistyped", &["mistyped"]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::VERBATIM], &["mistyped"]);
+    let parent = |mistyped: &[&str]| {
+        let mut children = spelled_by_people();
+        for field in mistyped {
+            children[0]["spec"][*field] = json!([]);
+        }
+        cluster.apply(&guest("Verbatim", "mistyped", "it", json!({ "children": children })).to_string());
+    };
+    let refused_by = |words: &[&str]| {
+        cluster.eventually(&format!("a refusal that says {words:?}"), || {
+            let parent = cluster.get("mistyped", "verbatim", "it")?;
+            let ready = condition(&parent, "Ready").filter(|ready| ready["reason"] == "Rejected")?;
+            let message = ready["message"].as_str()?;
+            let (_, violations) =
+                message.split_once("Deployment.v1.apps mistyped/it, as it does not fit the schema of its kind: ")?;
+            let without_value = |violation: &str| violation.split(", got ").next().map(str::to_owned);
+            let mut violations: Vec<String> = violations.split("; ").filter_map(without_value).collect();
+            violations.sort_unstable();
+            (violations == words).then_some(())
+        });
+    };
+    parent(&["templat"]);
+    refused_by(&["spec.templat: field not declared in schema"]);
+    let event = cluster.eventually("the event", || cluster.events("mistyped", "it", "Rejected").pop());
+    assert!(event["message"].as_str().is_some_and(|message| message.contains("spec.templat")), "{event}");
+    assert!(cluster.get("mistyped", "secret", "it").is_some(), "what can be made is made");
+    // It is told before it waits to try again.
+    cluster.settled(&host);
+    let tries = |verb: &str| {
+        let requests = cluster.requests(start);
+        requests.iter().filter(|event| event.resource == "deployments" && event.verb == verb).count()
+    };
+    assert!((1..=2).contains(&tries("patch")), "{} tries", tries("patch"));
+    parent(&["paused", "replicas"]);
+    refused_by(&["spec.paused: expected boolean", "spec.replicas: expected numeric (int or float)"]);
+    parent(&[]);
+    cluster.ready("mistyped", "verbatim", "it");
+}
