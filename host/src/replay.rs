@@ -10,7 +10,7 @@
 
 mod command;
 pub(crate) mod diff;
-mod show;
+pub(crate) mod show;
 
 use std::collections::BTreeSet;
 

@@ -85,7 +85,33 @@ fn nothing_is_found_in_the_shipped_plugins() {
 
 #[test]
 fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
-    finds(probes::REMEMBERING, "Remembering", "{}", &[], "nondeterministic");
+    let finding = finds(probes::REMEMBERING, "Remembering", "{}", &[], "nondeterministic");
+    let lines: Vec<&str> = finding["what"].as_str().unwrap().lines().map(str::trim_end).collect();
+    assert_eq!(lines[1..3], ["--- at first", "+++ again"], "{finding}");
+    let changed = |sign: char| lines[3..].iter().filter(|line| line.starts_with(sign)).copied().collect::<Vec<_>>();
+    let [first, again] = ['-', '+'].map(changed);
+    assert!(first.len() == 1 && first[0].contains("calls: "), "{finding}");
+    assert!(again.len() == 1 && again[0].contains("calls: ") && again[0][1..] != first[0][1..], "{finding}");
+}
+
+#[test]
+fn what_differs_between_answers_is_shown_without_values_of_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Remembering", "{secret: correct horse}")).unwrap();
+    let (code, said) = check(probes::REMEMBERING, &[&file], &["--cases", "0"]);
+    assert_eq!(code, Some(1), "{said}");
+    let (_, shown) = said.split_once("+++ again\n").unwrap_or_else(|| panic!("no difference in {said}"));
+    let redacted = |sign: &str, field: &str| {
+        let begins = |line: &&str| line.trim_start().starts_with(sign) && line.contains(&format!("{field}: redacted-"));
+        shown.lines().find(begins).unwrap_or_else(|| panic!("no {sign}{field} in {said}")).split("redacted-").nth(1).unwrap()
+    };
+    for sign in ["-", "+"] {
+        assert_eq!(redacted(sign, "copy"), redacted(sign, "value"), "{said}");
+    }
+    assert_ne!(redacted("-", "value"), redacted("+", "value"), "{said}");
+    assert!(!shown.contains("correct horse-"), "{said}");
+    assert_eq!(said.matches("\nnondeterministic: ").count(), 1, "{said}");
 }
 
 #[test]
@@ -174,6 +200,38 @@ fn a_child_that_the_manifest_does_not_name_is_outside_of_it() {
 #[test]
 fn a_child_that_no_api_server_takes_is_invalid() {
     finds(probes::MISNAMED, "Misnamed", "{}", &[], "invalid-child");
+}
+
+/// A Deployment, with more in its spec, and a Secret.
+fn deployment(more: &str) -> String {
+    let pod = "{metadata: {labels: {app: it}}, spec: {containers: [{name: main, image: busybox, resources: {limits: {cpu: 1000m}}}]}}";
+    format!(
+        "{{children: [{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: it}}, spec: {{selector: {{matchLabels: {{app: it}}}}, \
+         template: {pod}{more}}}}}, {{apiVersion: v1, kind: Secret, metadata: {{name: it}}, stringData: {{key: value}}}}]}}"
+    )
+}
+
+#[test]
+fn a_child_with_a_field_that_its_kind_does_not_have_is_one_finding_that_names_the_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Verbatim", &deployment(", templat: {}"))).unwrap();
+    let (code, said) = check(probes::VERBATIM, &[&file], &["--json"]);
+    assert_eq!(code, Some(1), "{said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let [finding] = report["findings"].as_array().unwrap().as_slice() else { panic!("one finding: {said}") };
+    assert_eq!(finding["finding"], "invalid-child", "{said}");
+    let what = finding["what"].as_str().unwrap();
+    assert!(what.contains("Deployment default/it") && what.contains("spec.templat: field not declared in schema"), "{said}");
+}
+
+#[test]
+fn what_the_api_server_spells_otherwise_is_not_restless() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
+    let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0"]);
+    assert_eq!(code, Some(0), "{said}");
 }
 
 #[test]

@@ -22,11 +22,14 @@ use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Digest};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::program::Program;
 
+use super::format::{AnswerLine, ChildLine, ResultLine};
 use super::strings::{self, NotJson, Path, Step};
+use super::text::Text;
 use super::{Given, Question, Reply};
 
 /// A value of so many bytes is replaced wherever it occurs,
@@ -268,6 +271,42 @@ impl Redaction {
         match self.0.redact_object(&mut text) {
             Ok(_) => serde_json::from_slice(&text).unwrap_or_default(),
             Err(_) => Value::Null,
+        }
+    }
+
+    /// An answer without them. What is no JSON in it is left out.
+    pub(crate) fn answer(&mut self, mut answer: AnswerLine) -> AnswerLine {
+        let mut sentences: Vec<&mut String> = Vec::new();
+        for line in &mut answer.log {
+            sentences.push(&mut line.message);
+            sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
+        }
+        match &mut answer.result {
+            ResultLine::Response { children, status, conditions, events, .. } => {
+                let applied = children.iter_mut().flatten().filter_map(|child| match child {
+                    ChildLine::Apply(text) => Some(text),
+                    ChildLine::Keep { .. } => None,
+                });
+                applied.chain(status).for_each(|text| self.text(text));
+                sentences.extend(conditions.iter_mut().map(|condition| &mut condition.message));
+                sentences.extend(events.iter_mut().map(|event| &mut event.message));
+            }
+            ResultLine::Failure { message, .. } => sentences.push(message),
+            ResultLine::Error { message, texts, .. } => {
+                texts.iter_mut().for_each(|text| self.text(text));
+                sentences.push(message);
+            }
+        }
+        for sentence in sentences {
+            *sentence = self.sentence(sentence);
+        }
+        answer
+    }
+
+    fn text(&mut self, text: &mut Text) {
+        let is_json = serde_json::from_slice::<IgnoredAny>(&text.0).is_ok();
+        if !is_json || self.0.redact_object(&mut text.0).is_err() {
+            text.0 = Arc::from(&b"not shown"[..]);
         }
     }
 

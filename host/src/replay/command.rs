@@ -221,7 +221,7 @@ impl<'a> Report<'a> {
                 )?;
             }
             if self.differ <= self.arguments.most_shown as u64 {
-                writeln!(output, "{}", show::difference(&call.answer, &replayed.answer))?;
+                writeln!(output, "{}", show::difference(("recorded", &call.answer), ("replayed", &replayed.answer)))?;
             }
         }
         Ok(())

@@ -108,14 +108,14 @@ fn name_of(object: &Text) -> Option<String> {
     })
 }
 
-/// What differs, line by line, as YAML; or as it was written, if it is the same in YAML.
-pub(super) fn difference(recorded: &AnswerLine, replayed: &AnswerLine) -> String {
-    let mut hunks = unified(&yaml(recorded), &yaml(replayed));
-    if hunks.is_empty() {
-        hunks = unified(&written(recorded), &written(replayed));
-        return format!("It means the same, and is written otherwise:\n--- recorded\n+++ replayed\n{hunks}");
+/// What differs between two answers of these names, line by line, as YAML; or as it was written, if it is the same in YAML.
+pub(crate) fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
+    let hunks = unified(&yaml(one), &yaml(other));
+    if !hunks.is_empty() {
+        return format!("--- {one_name}\n+++ {other_name}\n{hunks}");
     }
-    format!("--- recorded\n+++ replayed\n{hunks}")
+    let hunks = unified(&written(one), &written(other));
+    format!("It means the same, and is written otherwise:\n--- {one_name}\n+++ {other_name}\n{hunks}")
 }
 
 /// An answer as YAML.

@@ -1,26 +1,41 @@
-//! Counts its calls in memory of its own, and writes the number into its ConfigMap `<name>`: it is no pure function.
+//! Counts its calls in memory of its own, and writes the number into its ConfigMap `<name>`: it is no pure function. With `spec.secret` that
+//! and the number are in a Secret `<name>` too, and as `copy` in the ConfigMap.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gyre_guests::{CONFIG_MAP, config_map};
+use gyre_guests::{CONFIG_MAP, SECRET, config_map};
 use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use serde::Deserialize;
 use serde_json::json;
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
+#[derive(Deserialize)]
+struct Spec {
+    secret: Option<String>,
+}
+
 struct Remembering;
 
 impl Reconciler for Remembering {
-    type Parent = Object<gyre_guests::Parent, NoStatus>;
+    type Parent = Object<Spec, NoStatus>;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Remembering").child(CONFIG_MAP, Strategy::Apply)
+        gyre_guests::probe("Remembering").child(CONFIG_MAP, Strategy::Apply).child(SECRET, Strategy::Apply)
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let calls = CALLS.fetch_add(1, Ordering::Relaxed);
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"calls": calls.to_string()})))
+        let name = &parent.metadata.name;
+        let Some(secret) = &parent.spec.secret else {
+            return Response::new().apply(&config_map(name, json!({"calls": calls.to_string()})));
+        };
+        let value = format!("{secret}-{calls}");
+        let (api_version, kind) = (SECRET.api_version, SECRET.kind);
+        Response::new().apply(&config_map(name, json!({"calls": calls.to_string(), "copy": value})))?.apply(
+            &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "stringData": {"value": value}}),
+        )
     }
 }
 

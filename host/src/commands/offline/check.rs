@@ -170,13 +170,14 @@ fn thin_out(findings: &mut Vec<Finding>) -> usize {
     let mut others = BTreeSet::new();
     for finding in findings.drain(..) {
         // Calls that are tried again say the same again.
-        if kept.iter().any(|other| (other.flaw, &other.what) == (finding.flaw, &finding.what)) {
+        if kept.iter().any(|other| other.gist() == finding.gist()) {
             continue;
         }
         if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_TOLD {
             kept.push(finding);
         } else {
-            others.insert((finding.flaw, finding.what));
+            let (flaw, what) = finding.gist();
+            others.insert((flaw, what.to_owned()));
         }
     }
     kept.sort_by_key(|finding| finding.flaw);

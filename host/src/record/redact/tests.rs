@@ -203,3 +203,46 @@ fn more_values_than_can_be_looked_for_end_it() {
     assert_eq!(ended, Some(Error::TooMany));
     assert!(redactor.known_bytes <= MOST_BYTES && redactor.is_half_full());
 }
+
+#[test]
+fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
+    use super::super::format::{ConditionLine, EventLine, LogText};
+    let value = "correct horse battery staple";
+    let text = |value: &Value| Text(bytes(value));
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "stringData": { "short": "x", "long": value } });
+    let copy = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "copy": value } });
+    let telling = || format!("it is {value}");
+    let log = LogText {
+        source: "log".to_owned(),
+        level: "info".to_owned(),
+        message: telling(),
+        fields: vec![("secret".to_owned(), telling())],
+    };
+    let results = [
+        ResultLine::Response {
+            children: Some(vec![ChildLine::Apply(text(&copy)), ChildLine::Apply(text(&secret))]),
+            status: Some(text(&json!({ "seen": telling() }))),
+            conditions: vec![ConditionLine {
+                kind: "Ready".to_owned(),
+                status: "True".to_owned(),
+                reason: "Told".to_owned(),
+                message: telling(),
+            }],
+            events: vec![EventLine { severity: "Normal".to_owned(), reason: "Told".to_owned(), message: telling() }],
+            requeue_after_ms: None,
+            done: false,
+        },
+        ResultLine::Failure { reason: "TerminalFailure".to_owned(), message: telling(), after_ms: None },
+        ResultLine::Error {
+            reason: "InvalidOutput".to_owned(),
+            message: telling(),
+            texts: vec![text(&copy), Text(Arc::from(telling().into_bytes()))],
+        },
+    ];
+    for result in results {
+        let answer = AnswerLine { read_clock: false, log: vec![log.clone()], result };
+        let mut redaction = Redaction::new([secret.to_string().as_bytes()].into_iter(), &[]).unwrap();
+        let shown = serde_json::to_string(&redaction.answer(answer)).unwrap();
+        assert!(!shown.contains("correct") && !shown.contains("\"x\"") && shown.contains("it is redacted-"), "{shown}");
+    }
+}

@@ -9,10 +9,16 @@ use gyre_sandbox::{Fault, Plugin, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::Flaw;
-use crate::record::{CallRecord, Given, Made};
+use crate::difference::NOT_SHOWN;
+use crate::record::format::AnswerLine;
+use crate::record::{CallRecord, Given, Made, Redaction};
+use crate::replay::show;
 
 /// More of one case are alike.
 const MOST_MADE_AGAIN: usize = 40;
+
+/// What differs is shown up to here: whoever wants more makes the call again.
+const MOST_LINES: usize = 40;
 
 /// Something about a call.
 pub(super) struct Remark {
@@ -82,16 +88,21 @@ fn again(plugin: &Plugin, call: &CallRecord, remarks: &mut Vec<Remark>) {
     if ran_out_of_time(&alone) {
         // That depends on the machine: see below.
     } else if alone.answer != call.answer {
-        let what = format!("About {}: made again with the same input, the call is answered otherwise.", parent(call));
+        let what = format!(
+            "About {}: made again with the same input, the call is answered otherwise.\n{}",
+            parent(call),
+            difference(call, &alone)
+        );
         remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
     } else {
         // As a mount with `limits.reuse` does it.
         given.limits.reuse = Reuse::UpTo(3);
         let served = [given.make(plugin), given.make(plugin)];
-        if served.iter().any(|made| made.answer != call.answer && !ran_out_of_time(made)) {
+        if let Some(made) = served.iter().find(|made| made.answer != call.answer && !ran_out_of_time(made)) {
             let what = format!(
-                "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.",
-                parent(call)
+                "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.\n{}",
+                parent(call),
+                difference(call, made)
             );
             remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
         }
@@ -109,6 +120,22 @@ fn again(plugin: &Plugin, call: &CallRecord, remarks: &mut Vec<Remark>) {
             format!("About {}: a call took {} MiB of the {} MiB that it may take.", parent(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
+}
+
+/// What another answer to the same call differs in, line by line, without values of Secrets.
+fn difference(call: &CallRecord, made: &Made) -> String {
+    let seen = call.children.values().flatten().chain(call.reads.values().flatten().flatten()).chain([&call.parent]);
+    let wanted = call.answer.texts.iter().chain(&made.answer.texts);
+    let objects = seen.map(|object| &**object).chain(wanted.map(Vec::as_slice));
+    let Some(mut redaction) = Redaction::new(objects, &[&call.program]) else { return NOT_SHOWN.to_owned() };
+    let first = redaction.answer(AnswerLine::of(&call.answer, call.usage.clock));
+    let again = redaction.answer(AnswerLine::of(&made.answer, made.usage.clock));
+    let shown = show::difference(("at first", &first), ("again", &again));
+    let mut lines: Vec<&str> = shown.lines().take(MOST_LINES).collect();
+    if shown.lines().nth(MOST_LINES).is_some() {
+        lines.push("…");
+    }
+    lines.join("\n")
 }
 
 /// Whether the host ended the call, which it does not do each time.

@@ -114,6 +114,15 @@ pub(super) struct Finding {
 }
 
 impl Finding {
+    /// What it says: findings that say the same are one.
+    pub(super) fn gist(&self) -> (Flaw, &str) {
+        match self.flaw {
+            // The lines that differ are others each time.
+            Flaw::Nondeterministic => (self.flaw, self.what.lines().next().unwrap_or_default()),
+            _ => (self.flaw, &self.what),
+        }
+    }
+
     /// For programs.
     pub(super) fn json(&self, reproduce: &str) -> Value {
         json!({
