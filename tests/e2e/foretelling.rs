@@ -34,10 +34,7 @@ const UNFORETOLD: [(&str, &str); 2] = [
 ];
 
 /// Tests whose hosts leave something to do, and why.
-const RESTLESS: [(&str, &str); 2] = [
-    ("parked", "a condition says how often it was tried, which no other host knows"),
-    ("shadow-children", "another host applies `stringData` once, and nothing changes"),
-];
+const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [
