@@ -37,6 +37,8 @@ pub enum Verb {
     Event,
     /// The plugin does not answer about a parent.
     Fail,
+    /// It is created only once, and stays as it is; made anew, it would be another.
+    Anew,
 }
 
 impl Verb {
@@ -50,6 +52,7 @@ impl Verb {
             Self::Finalizers => "finalizers",
             Self::Event => "event",
             Self::Fail => "fail",
+            Self::Anew => "anew",
         }
     }
 }
@@ -164,6 +167,11 @@ impl Counts {
         *self == Self::default()
     }
 
+    /// Whether something would be done now, and not only to what is made anew.
+    pub(crate) fn is_change(&self) -> bool {
+        self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         other.by_verb.iter().for_each(|(verb, count)| *self.by_verb.entry(*verb).or_default() += count);
         self.refused += other.refused;
@@ -208,6 +216,7 @@ impl Difference {
             (Verb::Status, ["status written", "statuses written"]),
             (Verb::Finalizers, ["finalizer put or taken away", "finalizers put or taken away"]),
             (Verb::Fail, ["call fails", "calls fail"]),
+            (Verb::Anew, ["child would be another if it were made anew", "children would be others if they were made anew"]),
         ];
         let counted: Vec<String> = counts
             .into_iter()

@@ -147,6 +147,28 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     assert_eq!(host.metric("gyre_shadow_parents", &[]), 0.0);
 }
 
+#[test]
+fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
+    const ECHOS: usize = 3;
+    let namespace = "shadow-anew";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let mount = format!("mounts:\n- plugin: {0}\n  namespaces: [{namespace}]\n", gyre_artifacts::ECHO);
+    let shadow = format!("  shadow: {{plugin: {}, settings: {{restricted: true}}}}\n", gyre_artifacts::ECHO);
+    let host = host(&cluster, &folder, &format!("{mount}{shadow}"));
+    cluster.apply_all(&echos(namespace, 0..ECHOS));
+    cluster.all_ready(namespace, "echo", ECHOS);
+    let shadowed = compared(&cluster, &host, ECHOS, |report| report["changing"] == 0);
+    assert_eq!(
+        shadowed["summary"],
+        format!("0 of {ECHOS} parents change: {ECHOS} children would be others if they were made anew")
+    );
+    let (code, said) = gyre(&["shadow", "--from", &host.url()]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("anew       Job shadow-anew/echo-0, of Echo shadow-anew/echo-0\n"), "{said}");
+    assert!(said.contains("allowPrivilegeEscalation: false"), "{said}");
+}
+
 /// A mount of the probe, with these settings, and another with these for its shadow.
 fn protean(namespace: &str, more: &str, settings: &Value, shadow: Option<&Value>) -> String {
     let mount = format!("mounts:\n- plugin: {PROTEAN}\n  namespaces: [{namespace}]\n{more}  settings: {settings}\n");

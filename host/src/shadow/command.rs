@@ -27,7 +27,8 @@ A mount has a shadow if the configuration file gives it one, e.g. another versio
   - plugin: echo.wasm
     shadow: {plugin: new/echo.wasm}
 It is called beside the mount's plugin, as objects change, and nothing of what it wants is done. What it would do otherwise is told in the
-words of `gyre diff`, to the host's own machine only. In place of values of Secrets there are others.
+words of `gyre diff`, to the host's own machine only. In place of values of Secrets there are others. A child that is created only once and is
+there already stays as it is, whatever the shadow wants: what it would be if it were made anew is told, too, after the word \"anew\".
 Exit codes: 0 nothing differs, 1 something does, 2 it cannot be said: not all objects were compared yet, or no host answers.";
 
 #[derive(Debug, Args)]
@@ -64,9 +65,9 @@ pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
         Format::Json => format!("{:#}\n", report.json()),
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(match (report.difference.changing, report.is_complete()) {
-        (0, true) => ExitCode::SUCCESS,
-        (0, false) => ExitCode::from(2),
-        _ => ExitCode::FAILURE,
+    Ok(match (report.difference.counts.is_empty(), report.is_complete()) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(2),
+        (false, _) => ExitCode::FAILURE,
     })
 }

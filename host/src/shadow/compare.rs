@@ -276,6 +276,10 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
         let otherwise = if observed.contains_key(child) { Fate::AsIs } else { Fate::Absent };
         let [own, fate] = [&own, &fates].map(|fates| fates.get(child).copied().unwrap_or(otherwise));
         if own.is_same(fate) {
+            if let (Fate::AsIs, Some([was, now])) = (own, made_anew(child, mounted, shadow)) {
+                let [was, now] = [was, now].map(|desired| plain(Value::Object(desired.object.clone())));
+                changes.push(change(Verb::Anew, Subject::of(&now), was, now));
+            }
             continue;
         }
         let before = state(own, child, observed, mounted, &Value::Null);
@@ -310,6 +314,17 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
         changes.push(Change { message: Some(format!("{}: {problem}", problem.reason())), ..failed });
     }
     changes
+}
+
+/// What both want, one something else than the other, of a child that neither would touch, as it is created only once.
+fn made_anew<'a>(child: &Identity, mounted: &'a Intent, shadow: &'a Intent) -> Option<[&'a Desired; 2]> {
+    let wanted = |intent: &'a Intent| {
+        let refused = intent.plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref());
+        let is_refused = refused.map(identity_of).any(|refused| refused == *child);
+        intent.desired.get(child).filter(|_| !is_refused)
+    };
+    let (was, now) = (wanted(mounted)?, wanted(shadow)?);
+    (was.digest != now.digest).then_some([was, now])
 }
 
 fn subject_of(child: &ObjectRef) -> Subject {

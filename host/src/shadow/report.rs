@@ -52,7 +52,7 @@ impl Report {
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
         let tally = shadow.tally();
         let moment = tally.moment();
-        let (counts, late) = (tally.counts().clone(), tally.late());
+        let (counts, late, differing) = (tally.counts().clone(), tally.late(), tally.differing());
         let details: Vec<String> = tally.details().map(str::to_owned).collect();
         drop(tally);
         let kept = details.len();
@@ -78,7 +78,7 @@ impl Report {
         }
         if !is_redacted {
             remarks.push(NOT_SHOWN.to_owned());
-        } else if kept < moment.diverging {
+        } else if kept < differing {
             remarks.push(format!("the changes of {kept} are kept"));
         }
         Self {

@@ -9,6 +9,8 @@ use crate::telemetry::metrics::{DIFFERENT, FAILED, SAME, Shadowed};
 
 /// The changes of so many parents are kept; more is read by nobody. All are counted.
 const MOST_PARENTS: usize = 1_000;
+/// Of those with nothing to change but what is made anew, fewer: they are alike.
+const MOST_ANEW: usize = 20;
 /// As much JSON as is kept of all changes together,
 const MOST_BYTES: usize = 16 << 20;
 /// and of those of one parent: a few objects as large as people write them.
@@ -103,13 +105,11 @@ impl Tally {
         if is_late {
             self.late.insert(parent.clone());
         }
-        let is_same = counts.is_empty();
-        if !is_same {
-            self.diverging += 1;
-            self.counts.add(&counts);
-        }
-        self.compared.insert(parent.clone(), (!is_same).then(|| Box::new(counts)));
-        let has_room = |details: &str| self.details.len() < MOST_PARENTS && self.details_bytes + details.len() <= MOST_BYTES;
+        let most = if counts.is_change() { MOST_PARENTS } else { MOST_ANEW };
+        self.diverging += usize::from(counts.is_change());
+        self.counts.add(&counts);
+        self.compared.insert(parent.clone(), (!counts.is_empty()).then(|| Box::new(counts)));
+        let has_room = |details: &str| self.details.len() < most && self.details_bytes + details.len() <= MOST_BYTES;
         if let Some(details) = details.filter(|details| has_room(details)) {
             self.details_bytes += details.len();
             self.details.insert(parent.clone(), details);
@@ -128,7 +128,7 @@ impl Tally {
         self.late.remove(parent);
         if let Some(Some(counts)) = self.compared.get(parent) {
             self.counts.subtract(counts);
-            self.diverging -= 1;
+            self.diverging -= usize::from(counts.is_change());
         }
         if let Some(details) = self.details.remove(parent) {
             self.details_bytes -= details.len();
@@ -151,6 +151,11 @@ impl Tally {
 
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// How many parents there are changes of.
+    pub(super) fn differing(&self) -> usize {
+        self.compared.values().flatten().count()
     }
 
     /// The changes that are kept, by parent.
@@ -198,6 +203,21 @@ mod tests {
         assert_eq!((tally.moment().compared, tally.moment().diverging, tally.details().count()), (1, 0, 0));
         assert!(tally.counts().is_empty());
         assert_eq!(tally.details_bytes, 0);
+    }
+
+    #[test]
+    fn what_is_only_for_children_made_anew_is_counted_and_no_change() {
+        let mut tally = Tally::default();
+        for number in 0..2 * MOST_ANEW {
+            compared(&mut tally, number, outcome(Verb::Anew, 1));
+        }
+        let moment = tally.moment();
+        assert_eq!((moment.diverging, moment.changes), (0, vec![("anew", 2 * MOST_ANEW)]));
+        assert_eq!(tally.details().count(), MOST_ANEW);
+        compared(&mut tally, 0, outcome(Verb::Update, 1));
+        assert_eq!((tally.moment().diverging, tally.details().count()), (1, MOST_ANEW), "there is room for a change");
+        compared(&mut tally, 0, Outcome::default());
+        assert_eq!((tally.moment().diverging, tally.moment().changes), (0, vec![("anew", 2 * MOST_ANEW - 1)]));
     }
 
     #[test]

@@ -109,7 +109,11 @@ fn what_is_recreated_goes_and_comes_and_what_is_made_once_stays() {
     let found = differences(Strategy::Recreate, Some("one"), Some("one"), Some("two"));
     let expected = [(Verb::Delete, json!("one"), Value::Null), (Verb::Create, Value::Null, json!("two"))];
     assert_eq!(texts(&found), expected);
-    assert_eq!(differences(Strategy::CreateOnly, Some("one"), Some("one"), Some("two")), []);
+    for there in ["one", "three"] {
+        let found = differences(Strategy::CreateOnly, Some(there), Some("one"), Some("two"));
+        assert_eq!(texts(&found), [(Verb::Anew, json!("one"), json!("two"))]);
+        assert_eq!(differences(Strategy::CreateOnly, Some(there), Some("one"), Some("one")), []);
+    }
     let found = differences(Strategy::CreateOnly, None, Some("one"), Some("two"));
     assert_eq!(texts(&found), [(Verb::Update, json!("one"), json!("two"))]);
 }
