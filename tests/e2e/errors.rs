@@ -57,6 +57,8 @@ fn stage() -> tempfile::TempDir {
     file("other-world.wasm", b"\0asm\x0d\0\x01\0");
     file("text.wasm", b"kind: Echo\n");
     file("empty.wasm", b"");
+    fs::create_dir(folder.path().join("sdk")).expect("made");
+    file("sdk/Cargo.toml", b"[package]\nname = \"gyre-sdk\"\n");
     file("echo.yaml", ECHO);
     // Nothing listens on the first port.
     file("nobody.kubeconfig", NOBODY.as_bytes());

@@ -10,9 +10,8 @@ use gyre_core::names::is_dns_label;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre new greeter
-  gyre new greeter --kind Greeting --group example.com
-  gyre new greeter --sdk ../gyre/sdk";
+  gyre new greeter --sdk ../gyre/sdk
+  gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
 
 /// Each file, with what stands in it. Names in double braces are replaced.
 const FILES: [(&str, &str); 8] = [
@@ -26,6 +25,21 @@ const FILES: [(&str, &str); 8] = [
     ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
 ];
 
+/// Crates cannot be called so, by Cargo (keywords, crates that come with Rust) or here, where they are depended on.
+#[rustfmt::skip]
+const TAKEN_NAMES: &[&str] = &[
+    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate", "do", "dyn", "else", "enum",
+    "extern", "false", "final", "fn", "for", "gen", "gyre-sdk", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
+    "override", "priv", "proc-macro", "pub", "ref", "return", "self", "serde", "serde-json", "static", "std", "struct", "super", "test", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
+/// The kind that the new plugin makes: its constant has this name.
+const CHILD: &str = "ConfigMap";
+
+/// Definitions of kinds in these groups need the approval of Kubernetes' authors; see the annotation `api-approved.kubernetes.io`.
+const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
+
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
     /// What the plugin is called: lower-case letters, digits and hyphens. Its folder is made here, unless --path says where.
@@ -37,9 +51,9 @@ pub(crate) struct NewArguments {
     /// The API group of that.
     #[arg(long, value_name = "GROUP", default_value = "example.com", value_parser = group)]
     group: String,
-    /// The folder of gyre-sdk's source, if it is not to come from the registry.
+    /// The folder of gyre-sdk's source: `sdk` in a checkout of gyre. It is not on crates.io yet.
     #[arg(long, value_name = "DIRECTORY")]
-    sdk: Option<PathBuf>,
+    sdk: PathBuf,
     /// The folder to make.
     #[arg(long, value_name = "DIRECTORY")]
     path: Option<PathBuf>,
@@ -47,19 +61,36 @@ pub(crate) struct NewArguments {
 
 fn plugin_name(text: &str) -> Result<String, String> {
     let is_name = is_dns_label(text) && text.starts_with(|first: char| first.is_ascii_lowercase());
-    let remedy = "expected lower-case letters, digits and hyphens, a letter first, as in my-plugin";
-    if is_name { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+    if !is_name {
+        return Err("expected lower-case letters, digits and hyphens, a letter first, as in my-plugin".to_owned());
+    }
+    if TAKEN_NAMES.contains(&text) {
+        return Err(format!("Rust has another use for this name; expected one of its own, as in my-{text}"));
+    }
+    Ok(text.to_owned())
 }
 
 fn kind(text: &str) -> Result<String, String> {
     let is_kind =
         text.starts_with(|first: char| first.is_ascii_uppercase()) && text.chars().all(|next| next.is_ascii_alphanumeric());
-    if is_kind { Ok(text.to_owned()) } else { Err("expected letters and digits, a capital first, as in MyKind".to_owned()) }
+    if !is_kind {
+        return Err("expected letters and digits, a capital first, as in MyKind".to_owned());
+    }
+    if text == CHILD {
+        return Err(format!("{CHILD} is what the new plugin makes; expected a kind of its own, as in My{text}"));
+    }
+    Ok(text.to_owned())
 }
 
 fn group(text: &str) -> Result<String, String> {
     let is_group = text.contains('.') && text.split('.').all(is_dns_label);
-    if is_group { Ok(text.to_owned()) } else { Err("expected a domain name, as in example.com".to_owned()) }
+    if !is_group {
+        return Err("expected a domain name, as in example.com".to_owned());
+    }
+    if PROTECTED.iter().any(|domain| text == *domain || text.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))) {
+        return Err("it is for what Kubernetes approves; expected a domain of your own, as in example.com".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Whether the source of the SDK is in a folder.
@@ -75,16 +106,11 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     if folder.exists() {
         bail!("{} is there already: choose another name, or another --path", folder.display());
     }
-    let sdk = match sdk {
-        Some(sdk) => {
-            if !is_sdk(sdk) {
-                bail!("{} does not hold the source of gyre-sdk: name the folder sdk of a checkout of gyre", sdk.display());
-            }
-            let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
-            format!("{{ path = {:?} }}", sdk.display().to_string())
-        }
-        None => format!("{:?}", env!("CARGO_PKG_VERSION")),
-    };
+    if !is_sdk(sdk) {
+        bail!("{} does not hold the source of gyre-sdk: name the folder sdk of a checkout of gyre", sdk.display());
+    }
+    let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
+    let sdk = format!("{{ path = {:?} }}", sdk.display().to_string());
     let singular = kind.to_ascii_lowercase();
     let values = [
         ("{{name}}", name.clone()),
@@ -167,7 +193,7 @@ mod tests {
             name: "my-plugin".to_owned(),
             kind: None,
             group: "example.com".to_owned(),
-            sdk: None,
+            sdk: Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk"),
             path: Some(path.clone()),
         };
         new(&arguments).unwrap();
@@ -185,6 +211,10 @@ mod tests {
         {
             assert!(refused.unwrap_err().contains(", as in "));
         }
+        for refused in [plugin_name("self"), plugin_name("test"), kind(CHILD), group("k8s.io"), group("foo.k8s.io")] {
+            assert!(refused.unwrap_err().contains("; expected "));
+        }
         assert!(plugin_name("my-plugin2").is_ok() && kind("MyKind2").is_ok() && group("a.example.com").is_ok());
+        assert!(plugin_name("testing").is_ok() && kind("ConfigMaps").is_ok() && group("notk8s.io").is_ok());
     }
 }
