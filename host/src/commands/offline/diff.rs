@@ -109,7 +109,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
     let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
-    let seen: Vec<String> = foretold.copied.iter().map(|(_, object)| object).filter(is_secret).map(Value::to_string).collect();
+    let seen = foretold.secrets();
     let mut difference = difference(&programs, foretold);
     if !secrets {
         let programs: Vec<&Program> = programs.iter().collect();
@@ -124,11 +124,6 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a filter takes")]
-fn is_secret(object: &&Value) -> bool {
-    object.get("kind").and_then(Value::as_str) == Some("Secret")
 }
 
 fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {

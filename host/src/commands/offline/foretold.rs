@@ -27,6 +27,19 @@ pub(super) struct Foretold {
     pub(super) parents: Vec<Value>,
 }
 
+impl Foretold {
+    /// The Secrets that were copied, as JSON.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        texts_of_secrets(self.copied.iter().map(|(_, object)| object))
+    }
+}
+
+/// Those of some objects that are Secrets, as JSON.
+pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
+    objects.filter(is_secret).map(Value::to_string).collect()
+}
+
 /// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over
 /// it, and has a host do what the programs want.
 ///
