@@ -14,7 +14,7 @@ use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::foretold::{Foretold, foretold};
+use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
@@ -109,7 +109,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
     let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
-    let seen = foretold.secrets();
+    let seen = texts_of_secrets(foretold.copied.iter().map(|(_, object)| object));
     let mut difference = difference(&programs, foretold);
     if !secrets {
         let programs: Vec<&Program> = programs.iter().collect();

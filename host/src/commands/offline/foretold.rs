@@ -27,13 +27,6 @@ pub(super) struct Foretold {
     pub(super) parents: Vec<Value>,
 }
 
-impl Foretold {
-    /// The Secrets that were copied, as JSON.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        texts_of_secrets(self.copied.iter().map(|(_, object)| object))
-    }
-}
-
 /// Those of some objects that are Secrets, as JSON.
 pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");

@@ -35,7 +35,8 @@ an owner may be named without its UID. With --from-cluster, what the plugin woul
 list), and the files are applied to the copy. Values of Secrets are then not printed, as they are or in base64, whoever they come from; what a
 plugin computes from one is. A child that holds one is a comment, since it is not to be applied like that. --secrets has all printed.
 The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the host would do until it rests, events, and
-the status of the parents.
+the status of the parents. Owners of children that have no UID in the files or the cluster are not named in the YAML, since the garbage
+collector would delete what names them; -o json has all as the host would send it, with UIDs that are made up.
 Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments are wrong.";
 
 #[derive(Debug, Args)]
@@ -91,14 +92,14 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let programs = Source::open(&mount)?.programs();
     let objects = dev::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
+    let of_files = objects.iter().map(|(_, object)| object);
     let shown = if from_cluster {
-        let foretold = foretold(&cluster, &programs, &[], &objects, time)?;
-        let seen = [foretold.secrets(), texts_of_secrets(objects.iter().map(|(_, object)| object))].concat();
-        let Foretold { done, parents, .. } = foretold;
-        let shown = Shown::whole(Rendered { done, parents });
-        if secrets { shown } else { shown.without_secrets(&seen, &programs)? }
+        let Foretold { copied, done, parents } = foretold(&cluster, &programs, &[], &objects, time)?;
+        let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
+        let shown = Shown::whole(Rendered { done, parents }, given());
+        if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? }
     } else {
-        Shown::whole(rendered(&programs, objects, time)?)
+        Shown::whole(rendered(&programs, objects.clone(), time)?, of_files)
     };
     let text = match output {
         Format::Yaml => shown.yaml()?,
