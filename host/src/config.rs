@@ -299,8 +299,8 @@ fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) 
         Some(path) => read_file(path, arguments, files, problems),
         None => arguments.configuration(problems),
     };
-    if let Some(name) = &arguments.name {
-        configuration.name = Said { value: Some(name.clone()), place: Place::whole(&"--name".into()) };
+    if let Some(name) = arguments.name() {
+        configuration.name = Said { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
     if let Some(directory) = configuration.directory.take() {
         match files.list(&directory.value) {

@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 
 use super::*;
+use crate::plugins::RunMounts;
 use crate::program::Program;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
-    mount: MountArguments,
+    mount: RunMounts,
 }
 
 fn arguments(arguments: &[&str]) -> MountArguments {
     let fixed = ["gyre", "--code-cache", "off"];
-    Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount
+    Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount.into()
 }
 
 /// A folder with the cases, and with plugins of several kinds beside them.

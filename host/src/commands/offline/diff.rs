@@ -21,7 +21,7 @@ use super::scene::End;
 use crate::cli;
 use crate::config::Source;
 use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
-use crate::plugins::{self, MountArguments};
+use crate::plugins::{self, ForetoldMounts, MountArguments};
 use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
@@ -96,13 +96,14 @@ pub(crate) struct DiffArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: ForetoldMounts,
 }
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, was, secrets, summary, output, mut mount } = arguments;
-    mount.plugins.extend(plugin);
+    let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
+    let mut mount = MountArguments::from(mount);
+    mount.named.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }

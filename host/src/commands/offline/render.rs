@@ -18,7 +18,7 @@ use super::shown::Shown;
 use crate::cli::time;
 use crate::commands::dev;
 use crate::config::{Source, list};
-use crate::plugins::MountArguments;
+use crate::plugins::{ForetoldMounts, MountArguments};
 use crate::program::Program;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub(crate) struct RenderArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: ForetoldMounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,8 +81,9 @@ pub struct Rendered {
 
 /// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
-    let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mut mount } = arguments;
-    mount.plugins.extend(plugin);
+    let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
+    let mut mount = MountArguments::from(mount);
+    mount.named.plugins.extend(plugin);
     if mount.is_empty() {
         crate::cli::missing("render", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
