@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
-pub(crate) use self::arguments::{WrongArguments, missing, time, whole};
+pub(crate) use self::arguments::{WrongArguments, label, missing, period, time, whole};
 pub(crate) use self::connect::configuration;
 use crate::admin::SecureArguments;
 use crate::cluster::kinds::error_chain;
@@ -54,7 +54,7 @@ struct Gyre {
 enum Command {
     /// Mounts plugins and reconciles their objects until it is told to stop.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
@@ -175,7 +175,7 @@ struct RbacArguments {
     #[command(flatten)]
     secure: SecureArguments,
     /// The namespace that the host itself lives in.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
+    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
     /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
     #[arg(long)]
@@ -201,7 +201,7 @@ pub fn main() -> ExitCode {
         Err(error) => arguments::named_by_variable(error).exit(),
     };
     let result = match command {
-        Command::Run(arguments) => run(arguments),
+        Command::Run(arguments) => run(*arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
@@ -263,8 +263,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     }
     let traces = Traces::of(&arguments.host.traces, &instance())?;
     log::start(&arguments.host.log, "info", traces.as_ref())?;
-    let source = Source::open(&mount)?;
     let host = arguments.host;
+    let source = Source::open_host(&mount, &host.election)?;
     let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source));
@@ -310,7 +310,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     if mount.is_empty() {
         missing("rbac", SOMETHING_TO_MOUNT);
     }
-    let source = Source::open(&mount)?;
+    let source = Source::open_host(&mount, &arguments.election)?;
     let programs = source.programs();
     let mut definitions = Vec::new();
     for (file, object) in dev::read(&arguments.crds)? {

@@ -17,10 +17,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
-use gyre_core::names;
 use gyre_sandbox::Sandbox;
 
-use crate::cli::whole;
+use crate::cli::{label, whole};
 use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Place, Policy, Problems, Said, bounds};
 
 /// All that flags can say of what is mounted. What a command has no flags for is not said.
@@ -268,11 +267,6 @@ impl FromStr for Faults {
         let (least, most) = (bounds::FAULTS.start(), bounds::FAULTS.end());
         faults.map(|faults| Self(Some(faults))).ok_or_else(|| format!("expected a number from {least} to {most}, or never"))
     }
-}
-
-fn label(text: &str) -> Result<String, String> {
-    let remedy = "expected lower-case letters, digits and hyphens, at most 63";
-    if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
 impl MountArguments {
