@@ -1,5 +1,6 @@
 //! Logging.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use anyhow::{Context as _, anyhow};
@@ -71,4 +72,27 @@ pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Tra
     };
     let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
     all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
+}
+
+/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+pub(crate) fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
+    }
 }
