@@ -64,7 +64,8 @@ impl Cluster {
         }));
         let url = format!("http://{address}");
         let kubeconfig = match &arguments.kubeconfig {
-            Some(path) => path.clone(),
+            // Whoever exports it may go elsewhere.
+            Some(path) => std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))?,
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
