@@ -64,13 +64,14 @@ impl Cluster {
         }));
         let url = format!("http://{address}");
         let kubeconfig = match &arguments.kubeconfig {
-            // Whoever exports it may go elsewhere.
-            Some(path) => std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))?,
+            Some(path) => path.clone(),
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
             format!("cannot write the kubeconfig {}; name a file in a folder that exists", kubeconfig.display())
         })?;
+        // Whoever exports it may go elsewhere.
+        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot tell the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
 
