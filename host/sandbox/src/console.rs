@@ -7,10 +7,18 @@ use crate::world::{LogLevel, LogLine, LogSource, World};
 /// How much of stderr is kept for the message of a trap. A Rust panic takes some 100 bytes.
 const LAST_WORDS: usize = 1_024;
 
+/// What follows a panic.
+const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
+
 /// Where Rust's standard library says that something panicked: `thread 'main' (1) panicked at src/lib.rs:5:36:`, and the message follows.
 fn place_of_panic(line: &str) -> Option<&str> {
     let (thread, place) = line.split_once(" panicked at ")?;
     thread.starts_with("thread '").then(|| place.trim_end_matches(':'))
+}
+
+/// Blank lines, one of which begins a panic; and the advice that ends it, which nobody can follow: plugins have no environment.
+fn says_nothing(line: &str) -> bool {
+    line.is_empty() || line.starts_with(ADVICE)
 }
 
 /// One of the two streams that a program writes text to.
@@ -53,7 +61,7 @@ impl Console {
         let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
         let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);
         match (panicked, lines.nth(1)) {
-            (Some(place), Some(why)) if !why.starts_with("note: run with") => Some(format!("it panicked at {place}: {why}")),
+            (Some(place), Some(why)) if !why.starts_with(ADVICE) => Some(format!("it panicked at {place}: {why}")),
             (Some(place), _) => Some(format!("it panicked at {place}")),
             // Traces of scripts are indented, and what was wrong is not.
             (None, _) => {
@@ -119,7 +127,7 @@ impl Console {
         let (source, level) = match stream {
             Stream::Stdout => (LogSource::Stdout, LogLevel::Info),
             // Whoever tells of the end of the call tells of the panic.
-            Stream::Stderr if self.is_panicking || message.is_empty() => (LogSource::Stderr, LogLevel::Debug),
+            Stream::Stderr if self.is_panicking => (LogSource::Stderr, LogLevel::Debug),
             Stream::Stderr => (LogSource::Stderr, LogLevel::Warn),
         };
         self.emit(LogLine { source, level, message, fields: Vec::new() }, world)
@@ -143,6 +151,9 @@ impl Console {
             return Err(self.flood());
         }
         self.lines += 1;
+        if line.source == LogSource::Stderr && says_nothing(&line.message) {
+            return Ok(());
+        }
         match world {
             Some(world) => world.log(line),
             // Outside of a call about an object there is nobody but the operator to tell.
