@@ -18,7 +18,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
-pub(crate) use self::arguments::{WrongArguments, missing, time, whole};
+pub(crate) use self::arguments::{WrongArguments, label, missing, period, time, whole};
 pub(crate) use self::connect::configuration;
 use crate::admin::SecureArguments;
 use crate::cluster::kinds::error_chain;
@@ -31,7 +31,7 @@ use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews
 use crate::config::{self, HostArguments, Source};
 use crate::host::{self, Options};
 use crate::leadership::election::ElectionArguments;
-use crate::plugins::{CodeArguments, MountArguments, open, read};
+use crate::plugins::{CodeArguments, MountArguments, RbacMounts, RunMounts, open, read};
 use crate::program::ServiceAccount;
 use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
@@ -54,7 +54,7 @@ struct Gyre {
 enum Command {
     /// Mounts plugins and reconciles their objects until it is told to stop.
     #[command(after_help = RUN_EXAMPLES)]
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
@@ -146,7 +146,10 @@ Examples:
 #[derive(Debug, Args)]
 struct RunArguments {
     #[command(flatten)]
-    mount: MountArguments,
+    mount: RunMounts,
+    /// Do not take in a configuration or a plugin that changes: a restart does.
+    #[arg(long)]
+    no_reload: bool,
     /// Say whether the configuration and the plugins are right, print what would be mounted, and end. Needs no cluster.
     #[arg(long)]
     check: bool,
@@ -160,7 +163,7 @@ struct RunArguments {
 #[derive(Debug, Args)]
 struct RbacArguments {
     #[command(flatten)]
-    mount: MountArguments,
+    mount: RbacMounts,
     /// The service account that the host runs as: prints the bindings, too.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
@@ -172,7 +175,7 @@ struct RbacArguments {
     #[command(flatten)]
     secure: SecureArguments,
     /// The namespace that the host itself lives in.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
+    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
     /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
     #[arg(long)]
@@ -198,7 +201,7 @@ pub fn main() -> ExitCode {
         Err(error) => arguments::named_by_variable(error).exit(),
     };
     let result = match command {
-        Command::Run(arguments) => run(arguments),
+        Command::Run(arguments) => run(*arguments),
         Command::Compile(arguments) => compile(&arguments),
         Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
@@ -225,12 +228,12 @@ pub fn main() -> ExitCode {
 /// The command line, with what a configuration file says of the host as defaults.
 fn parse() -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse()?;
-    let (name, mount) = match &parsed.command {
-        Command::Run(arguments) => ("run", &arguments.mount),
-        Command::Rbac(arguments) => ("rbac", &arguments.mount),
+    let (name, source) = match &parsed.command {
+        Command::Run(arguments) => ("run", &arguments.mount.source),
+        Command::Rbac(arguments) => ("rbac", &arguments.mount.source),
         _ => return Ok(parsed),
     };
-    let Some(file) = &mount.config else { return Ok(parsed) };
+    let Some(file) = &source.config else { return Ok(parsed) };
     let commands = Gyre::command().mut_subcommand(name, |command| config::with_defaults(command, file));
     Gyre::from_arg_matches(&commands.try_get_matches()?)
 }
@@ -254,13 +257,14 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
 }
 
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
-    if arguments.mount.is_empty() {
+    let mount = MountArguments::from(arguments.mount);
+    if mount.is_empty() {
         missing("run", SOMETHING_TO_MOUNT);
     }
     let traces = Traces::of(&arguments.host.traces, &instance())?;
     log::start(&arguments.host.log, "info", traces.as_ref())?;
-    let source = Source::open(&arguments.mount)?;
     let host = arguments.host;
+    let source = Source::open_host(&mount, &host.election)?;
     let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source));
@@ -277,7 +281,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let most_calls = source.concurrent_calls() as usize;
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
-        if !arguments.mount.no_reload {
+        if !arguments.no_reload {
             let metrics = Arc::clone(&metrics);
             tokio::spawn(source.follow(RELOAD_EVERY, sender, move |reload| {
                 for problem in reload.problems() {
@@ -302,10 +306,11 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
 }
 
 fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
-    if arguments.mount.is_empty() {
+    let mount = MountArguments::from(arguments.mount.clone());
+    if mount.is_empty() {
         missing("rbac", SOMETHING_TO_MOUNT);
     }
-    let source = Source::open(&arguments.mount)?;
+    let source = Source::open_host(&mount, &arguments.election)?;
     let programs = source.programs();
     let mut definitions = Vec::new();
     for (file, object) in dev::read(&arguments.crds)? {

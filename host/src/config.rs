@@ -42,12 +42,14 @@ pub(crate) use self::problem::{Place, list};
 pub use self::problem::{Problem, Problems};
 use self::process::Setting;
 pub(crate) use self::process::{HostArguments, with_defaults};
+pub(crate) use self::quantity::parse_duration;
 pub use self::settings::accept as accept_settings;
 use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
 pub(crate) use self::table::Table;
 pub(crate) use self::watch::Files;
 use crate::cluster::kinds::error_chain;
+use crate::leadership::election::ElectionArguments;
 use crate::mounts::inventory;
 use crate::plugins::MountArguments;
 use crate::program::Program;
@@ -114,7 +116,7 @@ struct Process {
     /// None: nobody gave it one.
     name: Option<String>,
     /// What the file said of it when it began.
-    host: Vec<Setting>,
+    host: Vec<Said<Setting>>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
@@ -153,7 +155,8 @@ impl Process {
                 problems.add(mount.place.clone(), what, "restart gyre to raise it");
             }
         }
-        if configuration.host != self.host {
+        let settings = |host: &[Said<Setting>]| host.iter().map(|setting| setting.value.clone()).collect::<Vec<_>>();
+        if settings(&configuration.host) != settings(&self.host) {
             warn!("the file says something else under host now, which takes effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
@@ -176,8 +179,24 @@ impl Source {
     ///
     /// All that is wrong with it.
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
+        Self::open_as(arguments, None)
+    }
+
+    /// As [`Self::open`], for a host that takes part in this election, about which the file may have said something.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::open`], and what the file says of the election that cannot be.
+    pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
+        Self::open_as(arguments, Some(election))
+    }
+
+    fn open_as(arguments: &MountArguments, election: Option<&ElectionArguments>) -> Result<Self, Error> {
         let (mut files, mut problems) = (Files::default(), Problems::default());
         let configuration = read(arguments, &mut files, &mut problems);
+        if let Some(wrong) = election.and_then(ElectionArguments::wrong_times) {
+            process::check_times(&wrong, &configuration.host, &mut problems);
+        }
         let process = Process::of(&configuration);
         let options = gyre_sandbox::Options {
             concurrent_calls: process.concurrent_calls,
@@ -299,8 +318,8 @@ fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) 
         Some(path) => read_file(path, arguments, files, problems),
         None => arguments.configuration(problems),
     };
-    if let Some(name) = &arguments.name {
-        configuration.name = Said { value: Some(name.clone()), place: Place::whole(&"--name".into()) };
+    if let Some(name) = arguments.name() {
+        configuration.name = Said { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
     if let Some(directory) = configuration.directory.take() {
         match files.list(&directory.value) {

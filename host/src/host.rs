@@ -13,7 +13,7 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tracing::{Instrument as _, debug, error, info, info_span, warn};
+use tracing::{Instrument as _, debug, error, error_span, info, warn};
 
 use crate::admin;
 use crate::clock::Clock;
@@ -34,6 +34,7 @@ use crate::reconcile::{Context, reconcile};
 use crate::record::Recordings;
 use crate::record::format::Secrets;
 use crate::record::serve::Recorded;
+use crate::telemetry::log::without_control;
 use crate::telemetry::metrics::{End, Metrics};
 use crate::work::WorkQueue;
 use crate::writes::client;
@@ -266,7 +267,8 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
-    let span = info_span!("reconcile", plugin = %name, object = %key, id);
+    // Of the level of what goes wrong, since those lines need it most.
+    let span = error_span!("reconcile", plugin = %name, object = %key, id);
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
     let _entered = span.enter();
@@ -301,11 +303,12 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             debug!(reason = problem.reason(), "not done: {problem}");
         }
         Outcome::Failed(problem) => {
-            error!(reason = problem.reason(), failures, "the reconcile failed: {problem}");
+            let said = problem.to_string();
+            error!(reason = problem.reason(), failures, "the reconcile failed: {}", without_control(&said));
         }
         Outcome::Refused { refusals, .. } => {
             for refusal in refusals {
-                warn!(reason = refusal.reason.as_str(), "refused: {}", refusal.message);
+                warn!(reason = refusal.reason.as_str(), "refused: {}", without_control(&refusal.message));
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),

@@ -35,7 +35,7 @@ use gyre_core::queue::Options;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use tracing::{error, info, info_span, warn};
+use tracing::{error, error_span, info, warn};
 
 pub(crate) use self::command::{EXAMPLES, ShadowArguments, run};
 use self::compare::{Comparison, Pair, Side};
@@ -198,7 +198,7 @@ impl Shadow {
             shadow: Side {
                 sight: Sight::of(live, shadowed),
                 live: Arc::clone(live),
-                span: Some(info_span!("shadow", plugin = %mount.name, object = %key)),
+                span: Some(error_span!("shadow", plugin = %mount.name, object = %key)),
             },
         }))
     }

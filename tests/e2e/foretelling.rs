@@ -37,13 +37,12 @@ const UNFORETOLD: [(&str, &str); 2] = [
 const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
-const WITH_VALUE: [&str; 12] = [
+const WITH_VALUE: [&str; 11] = [
     "--config",
     "--plugin",
     "--plugin-dir",
     "--settings",
     "--namespace",
-    "--workers",
     "--max-retries",
     "--quarantine-after",
     "--call-deadline",

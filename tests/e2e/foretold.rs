@@ -274,7 +274,7 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     arguments.extend(confined_to(&namespace));
     let mut of_cluster = arguments.clone();
     let kubeconfig = cluster.kubeconfig().display().to_string();
-    of_cluster.extend(["--from-cluster", "--kubeconfig", &kubeconfig].map(str::to_owned));
+    of_cluster.extend(["--from-cluster", "--secrets", "--kubeconfig", &kubeconfig].map(str::to_owned));
     let rendered = render(plugin, &of_cluster);
     let foretold = plan(&rendered);
     let bare = |steps: &[Step]| steps.iter().map(Step::bare).collect::<Vec<_>>();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Host};
+use crate::harness::{Cluster, Host, guest};
 
 const GATEWAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/gateway/samples/gateway.yaml");
 
@@ -73,6 +73,33 @@ fn each_target_has_a_level_of_its_own() {
     assert_eq!(levels("warn,gyre::admin=info,plugin=info"), (true, false, false));
     assert_eq!(levels("warn,gyre::admin=info,gyre::host=debug"), (false, true, false));
     assert_eq!(levels("info,plugin=off"), (false, false, true));
+}
+
+#[test]
+fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
+    let namespace = "log-panic";
+    let plugin = gyre_artifacts::guests::PANICS;
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    cluster.install_crds(&[plugin]);
+    for (filter, has_rest) in [("error,gyre::admin=info", false), ("info", false), ("info,plugin=debug", true)] {
+        let host = cluster.host_with(&[plugin], &[namespace], &["--log-level", filter]);
+        cluster.apply_all(&[guest("Panics", namespace, "it", json!({}))]);
+        let failed = |log: &str| log.lines().filter(|line| line.contains("ERROR")).count();
+        cluster.eventually("two failures", || (failed(&host.log()) >= 2).then_some(()));
+        let log = host.log();
+        let whole = log.rsplit_once('\n').expect("lines").0;
+        let said = |line: &&str| line.contains("panicked") && (!has_rest || line.contains("ERROR"));
+        let lines: Vec<&str> = whole.lines().filter(said).collect();
+        assert_eq!(lines.len(), failed(whole), "{filter}: {log}");
+        for line in lines {
+            assert!(line.contains("ERROR") && line.contains("panics.rs:5:36: the guest gives up"), "{filter}: {line}");
+            assert!(line.contains("plugin=panics object=log-panic/it "), "{filter}: {line}");
+        }
+        assert_eq!(whole.contains("thread '<unnamed>'"), has_rest, "{filter}: {log}");
+        assert!(!whole.contains("RUST_BACKTRACE"), "nobody can set it: {log}");
+        // Each begins with its time, so none is the rest of another.
+        assert!(whole.lines().all(|line| line.starts_with("20")), "{filter}: {log}");
+    }
 }
 
 /// echoperator logs JSON unless ENV is "local".

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use gyre_controlplane::skip;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{GYRE, SHIPPED};
 
@@ -129,7 +129,24 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     assert!(comments.contains("#     reason: JobCreated\n"), "{comments}");
     let child: Value = serde_saphyr::from_str(children).unwrap();
     assert_eq!(child["kind"], "Job");
-    assert_eq!(child["metadata"]["ownerReferences"][0]["name"], "hello");
+    // Of an owner whose UID nobody knows nothing is said: the garbage collector would delete the child.
+    assert_eq!((&child["metadata"]["ownerReferences"], &child["metadata"]["labels"]), (&Value::Null, &Value::Null));
+    assert!(comments.contains("# The children come without owners"), "{comments}");
+    let uid = "00000000-1111-4222-8333-444444444444";
+    let there = fs::read_to_string(&sample).unwrap().replace("metadata:\n", &format!("metadata:\n  uid: {uid}\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("there.yaml");
+    fs::write(&file, there).unwrap();
+    let (code, said) = gyre(&["render", gyre_artifacts::ECHO, "-f", text(&file)]);
+    assert_eq!(code, Some(0), "{said}");
+    let (comments, children) = said.split_once("---\n").unwrap();
+    assert!(!comments.contains("without owners"), "{comments}");
+    let child: Value = serde_saphyr::from_str(children).unwrap();
+    assert_eq!(
+        (&child["metadata"]["ownerReferences"][0]["name"], &child["metadata"]["ownerReferences"][0]["uid"]),
+        (&json!("hello"), &json!(uid))
+    );
+    assert_eq!(child["metadata"]["labels"]["gyre.dev/owner-uid"], uid);
 
     let (code, said) = render(&["-o", "json"]);
     assert_eq!(code, Some(0), "{said}");
@@ -138,10 +155,9 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     assert_eq!(verbs, ["create", "status", "event"]);
     assert_eq!(rendered["parents"][0]["status"]["job"], "hello");
     // What it prints is all that is missing: given that, too, there is nothing left to do.
-    let folder = tempfile::tempdir().unwrap();
     let all = folder.path().join("all.json");
     let objects: Vec<&Value> = ["children", "parents"].iter().flat_map(|field| rendered[field].as_array().unwrap()).collect();
-    fs::write(&all, serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
+    fs::write(&all, json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
     let (code, said) = gyre(&["render", gyre_artifacts::ECHO, "-f", text(&all)]);
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("nothing: all is as it should be"), "{said}");

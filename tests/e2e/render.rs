@@ -4,13 +4,17 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE};
+use crate::harness::{Cluster, Folder, GYRE, guest};
 
 const NAMESPACE: &str = "render";
 
 fn render(cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, String) {
+    render_of(gyre_artifacts::ECHO, NAMESPACE, cluster, &[&["-o", "json"], arguments].concat())
+}
+
+fn render_of(plugin: &str, namespace: &str, cluster: &Cluster, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(GYRE);
-    command.args(["render", gyre_artifacts::ECHO, "--from-cluster", "--namespace", NAMESPACE, "-o", "json"]);
+    command.args(["render", plugin, "--from-cluster", "--namespace", namespace]);
     let output = command.arg("--kubeconfig").arg(cluster.kubeconfig()).args(arguments).output().expect("gyre runs");
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
 }
@@ -92,6 +96,51 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     assert!(said.contains("Job.v1.batch render/first exists, and nobody says that it is a child"), "{said}");
     assert!(!said.contains("\"refusal\""), "{said}");
     assert_eq!(writes(mark), 0);
+}
+
+#[test]
+fn values_of_secrets_are_shown_to_who_asks_for_them() {
+    let namespace = "render-secrets";
+    let plugin = gyre_artifacts::probes::INDISCREET;
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    cluster.install_crds(&[plugin]);
+    let parent = guest("Indiscreet", namespace, "it", json!({ "secret": "key" }));
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "key", "namespace": namespace },
+        "stringData": { "password": "correct horse battery" },
+    });
+    cluster.apply_all(&[secret, parent.clone()]);
+    let forms = ["correct horse battery", "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5"];
+    let folder = Folder::new();
+    let file = folder.put("it.json", parent.to_string());
+    let render = |arguments: &[&str]| render_of(plugin, namespace, &cluster, arguments);
+    for arguments in [&[][..], &["-o", "json"], &["-f", &file]] {
+        let (code, said) = render(arguments);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("redacted-"), "{said}");
+        for form in forms {
+            assert!(!said.contains(form), "{form} in:\n{said}");
+        }
+        let (_, said) = render(&[&["--secrets"], arguments].concat());
+        assert!(!said.contains("redacted-"), "{said}");
+        for form in forms {
+            assert!(said.contains(form), "no {form} in:\n{said}");
+        }
+    }
+    // Nobody is to apply what stands there instead.
+    let (_, said) = render(&[]);
+    assert!(said.contains("# kind: Secret\n") && said.lines().all(|line| line.starts_with('#')), "{said}");
+    let (_, said) = render(&["--secrets"]);
+    assert!(said.contains("\nkind: Secret\n"), "{said}");
+}
+
+#[test]
+fn secrets_are_not_asked_for_of_files() {
+    let arguments = ["render", gyre_artifacts::ECHO, "-f", "echo.yaml", "--secrets"];
+    let output = Command::new(GYRE).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--from-cluster"), "{said}");
 }
 
 #[test]

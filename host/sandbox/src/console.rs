@@ -7,6 +7,20 @@ use crate::world::{LogLevel, LogLine, LogSource, World};
 /// How much of stderr is kept for the message of a trap. A Rust panic takes some 100 bytes.
 const LAST_WORDS: usize = 1_024;
 
+/// What follows a panic.
+const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
+
+/// Where Rust's standard library says that something panicked: `thread 'main' (1) panicked at src/lib.rs:5:36:`, and the message follows.
+fn place_of_panic(line: &str) -> Option<&str> {
+    let (thread, place) = line.split_once(" panicked at ")?;
+    thread.starts_with("thread '").then(|| place.trim_end_matches(':'))
+}
+
+/// Blank lines, one of which begins a panic; and the advice that ends it, which nobody can follow: plugins have no environment.
+fn says_nothing(line: &str) -> bool {
+    line.is_empty() || line.starts_with(ADVICE)
+}
+
 /// One of the two streams that a program writes text to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
@@ -23,7 +37,10 @@ pub(crate) struct Console {
     lines: usize,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// What was last written to stderr, as much as is kept; of a panic, from its beginning.
     last_words: String,
+    /// Whether all that is written to stderr belongs to a panic, which ends the call.
+    is_panicking: bool,
 }
 
 impl Console {
@@ -39,9 +56,20 @@ impl Console {
         self.lines
     }
 
-    /// What was last written to stderr.
-    pub(crate) fn last_words(&self) -> &str {
-        self.last_words.trim_end()
+    /// What stderr says of how the call ended, in a line: where it panicked and the first line of why, or what else was last written there.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        let mut lines = self.last_words.lines().filter(|line| !line.trim().is_empty());
+        let panicked = lines.clone().find_map(place_of_panic).filter(|_| self.is_panicking);
+        match (panicked, lines.nth(1)) {
+            (Some(place), Some(why)) if !why.starts_with(ADVICE) => Some(format!("it panicked at {place}: {why}")),
+            (Some(place), _) => Some(format!("it panicked at {place}")),
+            // Traces of scripts are indented, and what was wrong is not.
+            (None, _) => {
+                let lines = || self.last_words.lines().filter(|line| !line.trim().is_empty());
+                let is_said = |line: &&str| !line.starts_with([' ', '\t']);
+                lines().rfind(is_said).or_else(|| lines().next_back()).map(|line| format!("it last wrote: {}", line.trim()))
+            }
+        }
     }
 
     /// How much more may be written before it is a flood.
@@ -93,15 +121,29 @@ impl Console {
 
     fn emit_text(&mut self, stream: Stream, bytes: &[u8], world: Option<&mut dyn World>) -> Result<(), Error> {
         let message = String::from_utf8_lossy(bytes).trim_end_matches(['\n', '\r']).to_owned();
+        if stream == Stream::Stderr {
+            self.remember(&message);
+        }
         let (source, level) = match stream {
             Stream::Stdout => (LogSource::Stdout, LogLevel::Info),
+            // Whoever tells of the end of the call tells of the panic.
+            Stream::Stderr if self.is_panicking => (LogSource::Stderr, LogLevel::Debug),
             Stream::Stderr => (LogSource::Stderr, LogLevel::Warn),
         };
-        if stream == Stream::Stderr && self.last_words.len() + message.len() < LAST_WORDS {
-            self.last_words.push_str(&message);
+        self.emit(LogLine { source, level, message, fields: Vec::new() }, world)
+    }
+
+    fn remember(&mut self, line: &str) {
+        let begins_panic = !self.is_panicking && place_of_panic(line).is_some();
+        self.is_panicking |= begins_panic;
+        if begins_panic || (!self.is_panicking && self.last_words.len() + line.len() >= LAST_WORDS) {
+            self.last_words.clear();
+        }
+        let room = LAST_WORDS.saturating_sub(self.last_words.len() + 1);
+        if room > 0 {
+            self.last_words.push_str(line.get(..line.floor_char_boundary(room)).unwrap_or(line));
             self.last_words.push('\n');
         }
-        self.emit(LogLine { source, level, message, fields: Vec::new() }, world)
     }
 
     fn emit(&mut self, line: LogLine, world: Option<&mut dyn World>) -> Result<(), Error> {
@@ -109,6 +151,9 @@ impl Console {
             return Err(self.flood());
         }
         self.lines += 1;
+        if line.source == LogSource::Stderr && says_nothing(&line.message) {
+            return Ok(());
+        }
         match world {
             Some(world) => world.log(line),
             // Outside of a call about an object there is nobody but the operator to tell.
@@ -146,7 +191,35 @@ mod tests {
         console.write(Stream::Stderr, b"o\nthree", None).unwrap();
         assert_eq!(console.lines(), 2);
         console.flush(None);
-        assert_eq!((console.lines(), console.last_words()), (3, "one\ntwo\nthree"));
+        assert_eq!((console.lines(), console.last_words().as_deref()), (3, Some("it last wrote: three")));
+    }
+
+    fn last_words(written: &str) -> Option<String> {
+        let mut console = console(100_000, 10_000);
+        console.write(Stream::Stderr, written.as_bytes(), None).unwrap();
+        console.flush(None);
+        console.last_words()
+    }
+
+    #[test]
+    fn last_words_are_a_line() {
+        let panic = "\nthread '<unnamed>' (1) panicked at src/lib.rs:5:36:\nit gives up\nfor a reason\nnote: run with `RUST_BACKTRACE=1`\n";
+        let told = "it panicked at src/lib.rs:5:36: it gives up";
+        assert_eq!(last_words(panic).as_deref(), Some(told));
+        // However much was said before, or is said in the end.
+        assert_eq!(last_words(&("so it goes\n".repeat(500) + panic)).as_deref(), Some(told));
+        assert_eq!(last_words(&(panic.to_owned() + &"and on\n".repeat(500))).as_deref(), Some(told));
+        let long = last_words(&panic.replace("gives", &"ü".repeat(5_000))).unwrap();
+        assert!(long.starts_with("it panicked at src/lib.rs:5:36: it ü") && long.len() <= LAST_WORDS, "{long}");
+        let mute = "thread 'main' panicked at src/lib.rs:5:36:\n\nnote: run with `RUST_BACKTRACE=1`\n";
+        assert_eq!(last_words(mute).as_deref(), Some("it panicked at src/lib.rs:5:36"));
+
+        let python = "Traceback (most recent call last):\n  File \"app.py\", line 3\nValueError: no\n";
+        assert_eq!(last_words(python).as_deref(), Some("it last wrote: ValueError: no"));
+        let javascript = "Error: no\n    at reconcile (app.js:3)\n";
+        assert_eq!(last_words(javascript).as_deref(), Some("it last wrote: Error: no"));
+        assert_eq!(last_words(&("so it goes\n".repeat(500) + "the end")).as_deref(), Some("it last wrote: the end"));
+        assert_eq!(last_words("\n \n"), None);
     }
 
     #[test]

@@ -198,6 +198,12 @@ fn why(thrown: &(dyn Any + Send)) -> call::Error {
     }
     let said =
         thrown.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| thrown.downcast_ref::<String>().cloned());
-    let message = said.map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}"));
+    let message = said.map_or_else(
+        || "it panicked".to_owned(),
+        |text| {
+            // As of a component: the rest is in its log.
+            format!("it panicked: {}", text.lines().next().unwrap_or_default())
+        },
+    );
     call::Error::Trapped { message, backtrace: Vec::new() }
 }

@@ -58,8 +58,12 @@ pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &
 }
 
 fn message(root: String, state: &State) -> String {
-    let words = state.console.last_words();
-    if words.is_empty() { root } else { format!("{root}; it last wrote: {words}") }
+    match state.console.last_words() {
+        // How a panic ends is no news.
+        Some(words) if words.starts_with("it panicked") => words,
+        Some(words) => format!("{root}; {words}"),
+        None => root,
+    }
 }
 
 /// The innermost functions, without repetitions.

@@ -3,12 +3,15 @@
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use gyre_core::names;
 use jiff::Timestamp;
 
 use super::Gyre;
+use crate::config::parse_duration;
 
 /// Arguments that are right one by one, and wrong together: the exit code is that of wrong arguments.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,22 @@ where
             _ => "expected a whole number".to_owned(),
         })
     }
+}
+
+/// The longest that a Lease can say.
+const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
+
+/// A length of time with its unit, for clap; a number alone is one of seconds, as variables of echoperator have it.
+pub(crate) fn period(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let found = seconds.or_else(|| parse_duration(text)).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
+    found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
+}
+
+/// The name of something that is a DNS label, such as a namespace, for clap.
+pub(crate) fn label(text: &str) -> Result<String, String> {
+    let remedy = "expected lower-case letters, digits and hyphens, at most 63";
+    if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
 }
 
 /// A time of day, for clap.

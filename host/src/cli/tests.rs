@@ -115,6 +115,47 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     }
 }
 
+#[test]
+fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
+    let named = ["plugin", "plugin-dir", "settings", "namespace"];
+    let policy = ["adopt", "max-retries", "quarantine-after", "call-deadline", "call-memory"];
+    let code = ["code-cache", "compiled"];
+    let lasting = ["name", "workers", "no-reload"];
+    let all = [&["config"][..], &named, &policy, &code, &lasting].concat();
+    let offline = [&named[..], &policy, &code].concat();
+    let expected = |command: &str| match command {
+        "run" => all.clone(),
+        "dev" => [&offline[..], &["config", "workers"]].concat(),
+        "rbac" => [&["config", "name"][..], &named, &code].concat(),
+        "render" | "diff" => [&offline[..], &["config"]].concat(),
+        "test" | "check" => offline.clone(),
+        "compile" | "crds" | "inspect" | "replay" => code.to_vec(),
+        _ => vec![],
+    };
+    for command in commands() {
+        let name = command.get_name();
+        let there = |flag: &&str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+        let expected = expected(name);
+        let found: BTreeSet<&str> = all.iter().copied().filter(there).collect();
+        assert_eq!(found, expected.into_iter().collect(), "{name}");
+    }
+    let refused = |line: &str| {
+        let words = ["gyre"].into_iter().chain(line.split(' '));
+        Gyre::command().try_get_matches_from(words).expect_err(line).kind()
+    };
+    for line in
+        ["render it.wasm -f it --name it", "test it.wasm it --config it", "check it.wasm -f it --workers 3", "dev --no-reload"]
+    {
+        assert_eq!(refused(line), ErrorKind::UnknownArgument, "{line}");
+    }
+    for command in ["run", "dev", "render -f it", "diff"] {
+        for other in ["--adopt", "--plugin it", "--namespace it"] {
+            let line = format!("{command} --config it {other}");
+            assert_eq!(refused(&line), ErrorKind::ArgumentConflict, "{line}");
+        }
+    }
+}
+
 /// The documents that show commands.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

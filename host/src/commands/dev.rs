@@ -27,7 +27,7 @@ use crate::admin::{self, Listen};
 use crate::cli::{self, WrongArguments, whole};
 use crate::config::{Reload, Source, list};
 use crate::host::{self, Options};
-use crate::plugins::MountArguments;
+use crate::plugins::{DevMounts, MountArguments};
 use crate::program::Program;
 use crate::telemetry::log::{self, LogArguments};
 use cluster::{Cluster, PodsRun};
@@ -52,7 +52,7 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 #[derive(Debug, Args)]
 pub(crate) struct DevArguments {
     #[command(flatten)]
-    mount: MountArguments,
+    mount: DevMounts,
     /// Manifests to apply: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     manifests: Vec<PathBuf>,
@@ -93,7 +93,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 
 /// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
-    if arguments.mount.is_empty() && !arguments.cluster_only {
+    let mount = MountArguments::from(arguments.mount.clone());
+    if mount.is_empty() && !arguments.cluster_only {
         cli::missing("dev", "--plugin <FILE> (or --cluster-only)");
     }
     if !arguments.address.ip().is_loopback() {
@@ -104,7 +105,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     log::start(&arguments.log, LOG, None)?;
     let objects = read(&arguments.manifests)?;
-    let source = if arguments.cluster_only { None } else { Some(Source::open(&arguments.mount)?) };
+    let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
         let mounted = source.programs();
         let is_parent = |object: &Value| mounted.iter().any(|program| program.reconciles(object));

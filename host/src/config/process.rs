@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::error::Error as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
@@ -13,9 +14,11 @@ use clap::{Arg, Args, Command, ValueHint};
 use super::node::{Source, Value};
 use super::problem::{Place, Problems};
 use super::read::Field;
+use super::spec::Said;
 use super::watch::Files;
 use crate::admin::AdminArguments;
-use crate::leadership::election::ElectionArguments;
+use crate::cli::{label, period};
+use crate::leadership::election::{ElectionArguments, TimeFlag, WrongTimes};
 use crate::plugins::CodeArguments;
 use crate::telemetry::log::LogArguments;
 use crate::telemetry::traces::TraceArguments;
@@ -31,7 +34,7 @@ pub(crate) struct HostArguments {
     #[command(flatten)]
     pub(crate) election: ElectionArguments,
     /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
-    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default")]
+    #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     pub(crate) home_namespace: String,
     /// Let `gyre record --secrets` record values of Secrets as they are. Who may forward a port of the host can then read them.
     #[arg(
@@ -75,7 +78,7 @@ fn camel_case(flag: &str) -> String {
 }
 
 /// Reads what stands under `host`. What is wrong is a problem, and taken as if it were not there.
-pub(super) fn read(field: Field<'_>) -> Vec<Setting> {
+pub(super) fn read(field: Field<'_>) -> Vec<Said<Setting>> {
     let arguments = arguments();
     let keys: Vec<&str> = arguments.iter().map(|(key, _)| key.as_str()).collect();
     let Some(map) = field.map("what the host does", &keys) else { return Vec::new() };
@@ -95,7 +98,7 @@ pub(super) fn read(field: Field<'_>) -> Vec<Setting> {
                 field.wrong(format!("{text:?} is not valid here"), remedy);
                 None
             }
-            None => Some(Setting { key: key.clone(), text }),
+            None => Some(Said { value: Setting { key: key.clone(), text }, place: field.place() }),
         }
     };
     arguments.iter().filter_map(setting).collect()
@@ -112,6 +115,23 @@ fn refusal(argument: &Arg, text: &str) -> Option<String> {
     Some(choices.or_else(|| error.source().map(ToString::to_string)).unwrap_or_else(|| error.kind().to_string()))
 }
 
+/// Tells of times of an election where the file says them. Those of flags, whoever takes the arguments tells.
+pub(super) fn check_times(wrong: &WrongTimes, host: &[Said<Setting>], problems: &mut Problems) {
+    // A flag that says what the file says may as well not be there.
+    let said = |(time, value): &(TimeFlag, Duration)| {
+        host.iter().find(|said| said.value.key == camel_case(time.flag) && period(&said.value.text).as_ref() == Ok(value))
+    };
+    let Some(place) = wrong.times.iter().find_map(said).map(|said| said.place.clone()) else { return };
+    let name = |wrong: &(TimeFlag, Duration)| match wrong {
+        (time, value) if said(wrong).is_some() || period(time.default).as_ref() == Ok(value) => {
+            format!("{KEY}.{}", camel_case(time.flag))
+        }
+        (time, _) => time.to_string(),
+    };
+    let names: Vec<String> = wrong.times.iter().map(name).collect();
+    problems.add(place, wrong.error.to_string(), format!("change {}", names.join(" or ")));
+}
+
 /// The command with what that file says as the defaults of its arguments. What is wrong with the file, [`super::Source::open`] says.
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let mut problems = Problems::default();
@@ -125,7 +145,7 @@ pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let Some(settings) = root.get(KEY).map(read) else { return command };
     let arguments = arguments();
     let directory = file.parent().unwrap_or(Path::new(""));
-    settings.into_iter().fold(command, |command, Setting { key, text }| {
+    settings.into_iter().fold(command, |command, Said { value: Setting { key, text }, .. }| {
         let argument = arguments.iter().find(|(known, _)| *known == key).map(|(_, argument)| argument);
         let is_taken = |argument: &&Arg| command.get_arguments().any(|taken| taken.get_id() == argument.get_id());
         let Some(argument) = argument.filter(is_taken) else { return command };

@@ -30,7 +30,7 @@ pub(crate) struct Configuration {
     /// What the deployment is called; none: nobody says.
     pub(crate) name: Said<Option<String>>,
     /// What the file says of the process itself.
-    pub(crate) host: Vec<Setting>,
+    pub(crate) host: Vec<Said<Setting>>,
     /// What holds for each mount that does not say otherwise.
     pub(crate) defaults: Policy,
     /// The mounts that are listed.

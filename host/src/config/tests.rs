@@ -6,21 +6,33 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::*;
+use crate::plugins::RunMounts;
 use crate::program::Program;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
-    mount: MountArguments,
+    mount: RunMounts,
+    #[command(flatten)]
+    election: ElectionArguments,
 }
 
 fn arguments(arguments: &[&str]) -> MountArguments {
     let fixed = ["gyre", "--code-cache", "off"];
-    Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount
+    Arguments::try_parse_from(fixed.iter().chain(arguments)).unwrap_or_else(|error| panic!("{error}")).mount.into()
+}
+
+/// Opens a configuration file as `gyre run` does, with these flags.
+fn open(file: &Path, flags: &[&str]) -> Result<Source, Error> {
+    let fixed = ["gyre", "--code-cache", "off", "--config", file.to_str().unwrap()];
+    let command = with_defaults(Arguments::command(), file);
+    let matches = command.try_get_matches_from(fixed.iter().chain(flags)).unwrap_or_else(|error| panic!("{error}"));
+    let Arguments { mount, election } = Arguments::from_arg_matches(&matches).unwrap();
+    Source::open_host(&mount.into(), &election)
 }
 
 /// A folder with the cases, and with plugins of several kinds beside them.
@@ -61,7 +73,7 @@ fn outcome(directory: &Path, source: Result<Source, Error>) -> String {
     let text = match source {
         Ok(source) => {
             let mut text = format!("deployment {}\n", source.name());
-            for Setting { key, text: said } in &source.shared.process.host {
+            for Setting { key, text: said } in source.shared.process.host.iter().map(|said| &said.value) {
                 writeln!(text, "host {key} {said}").unwrap();
             }
             for program in source.programs().iter() {
@@ -116,8 +128,7 @@ fn every_file_comes_down_to_what_stands_beside_it() {
     let mut wrong = Vec::new();
     for input in inputs {
         let staged = directory.path().join(input.file_name().unwrap());
-        let source = Source::open(&arguments(&["--config", staged.to_str().unwrap()]));
-        let found = outcome(directory.path(), source);
+        let found = outcome(directory.path(), open(&staged, &[]));
         let expected = input.with_extension("txt");
         if std::env::var_os("GYRE_BLESS").is_some() {
             fs::write(&expected, &found).unwrap();
@@ -126,6 +137,28 @@ fn every_file_comes_down_to_what_stands_beside_it() {
         }
     }
     assert!(wrong.is_empty(), "not as expected (GYRE_BLESS=1 takes them):\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn times_are_told_with_their_key_unless_a_flag_goes_before_it() {
+    let directory = stage(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/tests"));
+    let told = |host: &str, flags: &[&str]| {
+        let file = directory.path().join("times.yaml");
+        fs::write(&file, format!("mounts: []\nhost:\n{host}\n")).unwrap();
+        let found = outcome(directory.path(), open(&file, flags));
+        if found.starts_with("deployment") { "right".to_owned() } else { found }
+    };
+    let (short, long, ha) = ("  haLeaseDuration: 5s", "  haLeaseDuration: 20s", "  ha: true");
+    let of_file = "times.yaml:3:20: host.haLeaseDuration: the lease duration (5s) must be longer than the renew deadline (10s); \
+                   change host.haLeaseDuration or host.haRenewDeadline\n";
+    assert_eq!(told(&format!("{short}\n{ha}"), &[]), of_file);
+    assert_eq!(told(short, &["--ha"]), of_file);
+    assert_eq!(told(short, &[]), "right", "nobody is elected");
+    assert_eq!(told(short, &["--ha", "--ha-lease-duration=20s"]), "right");
+    let mixed = told(long, &["--ha", "--ha-renew-deadline=30s"]);
+    assert!(mixed.ends_with("change host.haLeaseDuration or --ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS)\n"), "{mixed}");
+    // What the file says nothing of, whoever takes the flags tells.
+    assert_eq!(told(ha, &["--ha-lease-duration=5s"]), "right");
 }
 
 #[test]

@@ -38,8 +38,8 @@ use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 use lease::Leases;
 
-pub(crate) use arguments::ElectionArguments;
 pub use arguments::Scope;
+pub(crate) use arguments::{ElectionArguments, TimeFlag, WrongTimes};
 pub use denials::Denials;
 pub use shares::{Claims, Drains, Shares};
 

@@ -1,6 +1,5 @@
 //! What one call may look at and say, on the host's side.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use crate::cluster::object::SharedObject;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
+use crate::telemetry::log::without_control;
 
 /// Who is told of what a call reads and says.
 enum Audience {
@@ -191,28 +191,5 @@ impl World for CallWorld {
             LogLevel::Warn => line!(Level::WARN),
             LogLevel::Error => line!(Level::ERROR),
         }
-    }
-}
-
-/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
-fn without_control(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
-    }
-    Cow::Owned(plain)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_a_plugin_stays_one() {
-        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
-        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
     }
 }

@@ -1,14 +1,15 @@
 //! Logging.
 
+use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 
-use crate::cli::WrongArguments;
 use crate::telemetry::traces::Traces;
 
 /// What is logged, and how.
@@ -16,7 +17,7 @@ use crate::telemetry::traces::Traces;
 pub(crate) struct LogArguments {
     /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
     /// and what plugins log].
-    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL")]
+    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
     /// How to log [default: text; JSON where ENV says that this is not "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
@@ -34,6 +35,22 @@ enum LogFormat {
     Json,
 }
 
+/// A filter, for clap; an empty one says nothing. To [`EnvFilter`], a word that is no level is a module, of which all is logged, and of the
+/// others nothing.
+fn level(text: &str) -> Result<String, String> {
+    const EXPECTED: &str = "expected a level such as info, or levels by module such as info,gyre=debug";
+    let is_module = |directive: &str| directive.contains(['=', '[']) || directive.contains("::");
+    let is_level = |directive: &str| directive.parse::<LevelFilter>().is_ok();
+    let directives = text.split(',').map(str::trim);
+    if let Some(unknown) = directives.filter(|word| !word.is_empty()).find(|word| !is_module(word) && !is_level(word)) {
+        return Err(format!("{EXPECTED}: {unknown:?} is no level"));
+    }
+    match EnvFilter::builder().parse(with_quiet(text)) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("{EXPECTED}: {error}")),
+    }
+}
+
 /// What fails of a watch we say ourselves, and in plainer words. What the filter says of it goes before.
 fn with_quiet(filter: &str) -> String {
     format!("kube_runtime=error,{filter}")
@@ -47,11 +64,7 @@ pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Tra
     let filter = arguments.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
     let is_local = arguments.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
     let format = arguments.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json });
-    let filter = EnvFilter::builder().parse(with_quiet(filter)).map_err(|error| {
-        anyhow!(WrongArguments(format!(
-            "--log-level (LOG_LEVEL, or host.logLevel of the file) is {filter:?}: {error}; use a level such as info, or info,gyre=debug"
-        )))
-    })?;
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the filter of the log")?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
@@ -59,4 +72,27 @@ pub(crate) fn start(arguments: &LogArguments, default: &str, traces: Option<&Tra
     };
     let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
     all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
+}
+
+/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+pub(crate) fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
+    }
 }

@@ -70,6 +70,8 @@ impl Cluster {
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
             format!("cannot write the kubeconfig {}; name a file in a folder that exists", kubeconfig.display())
         })?;
+        // Whoever exports it may go elsewhere.
+        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot tell the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
 

@@ -1,6 +1,6 @@
 //! Showing what happens in the cluster, as it happens, on standard output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use gyre_core::object::GroupVersionKind;
 use kube::Client;
 use kube::runtime::watcher::InitialListStrategy;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use super::manifests::Applied;
@@ -61,9 +61,13 @@ impl Show {
             let informer = self.informers.get(&resource, Interest::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
+            // What is there before somebody looks is no news: plugins that are loaded anew may have other kinds.
+            let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
-                for line in lines(&name, notice) {
+                let is_first = matches!(notice, Notice::Stored { previous: None, .. });
+                let is_old = is_first && old.contains(notice.object().uid());
+                for line in if is_old { Vec::new() } else { lines(&name, notice) } {
                     show.say(&line);
                 }
                 show.changed.notify_waiters();
@@ -118,7 +122,7 @@ impl Show {
                 .body(Vec::new())
                 .context("a request")?;
             let table: Value = client.request(request).await.with_context(|| format!("cannot list {}", resource.api.plural))?;
-            let text = table_text(&table);
+            let text = table_text(&resource.api.kind, &table);
             if !text.is_empty() {
                 let _ = write!(std::io::stdout(), "\n{}\n{text}", resource.api.plural);
             }
@@ -129,6 +133,9 @@ impl Show {
 
 /// What a notice says to a person.
 fn lines(kind: &str, notice: &Notice) -> Vec<String> {
+    if is_everywhere(kind, notice.object().name()) {
+        return Vec::new();
+    }
     let (object, previous) = match notice {
         Notice::Stored { object, previous, .. } => (object, previous.as_ref()),
         Notice::Deleted(object) => {
@@ -150,11 +157,17 @@ fn lines(kind: &str, notice: &Notice) -> Vec<String> {
     }
     let before = previous.map(|previous| parse(previous.json()));
     let mut lines = Vec::new();
-    let generation = |value: &Value| value.pointer("/metadata/generation").and_then(Value::as_i64);
     match &before {
         None => lines.push(format!("{kind} {} created{}", object.key(), owner(&value))),
-        Some(before) if generation(before) != generation(&value) => lines.push(format!("{kind} {} changed", object.key())),
-        Some(_) => {}
+        Some(before) => {
+            let changed = changed(before, &value);
+            if !changed.is_empty() {
+                lines.push(format!("{kind} {} changed: {}", object.key(), changed.join(", ")));
+            }
+            if object.is_deleting() && !previous.is_some_and(|previous| previous.is_deleting()) {
+                lines.push(format!("{kind} {} is being deleted", object.key()));
+            }
+        }
     }
     let before = before.unwrap_or_default();
     for condition in conditions(&value) {
@@ -180,6 +193,31 @@ fn lines(kind: &str, notice: &Notice) -> Vec<String> {
     lines
 }
 
+/// What every namespace has, and nobody has asked for.
+fn is_everywhere(kind: &str, name: &str) -> bool {
+    kind == "ConfigMap" && name == "kube-root-ca.crt"
+}
+
+/// The fields that somebody has changed, but for those of the status, which conditions tell of, and for what changes with each write.
+fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
+    const NOT_TOLD: [&str; 7] = [
+        "metadata",
+        "status",
+        "resourceVersion",
+        "managedFields",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ];
+    let metadata = |value: &'a Value| value.get("metadata").unwrap_or(&Value::Null);
+    let fields = [(before, now), (metadata(before), metadata(now))].into_iter().flat_map(|(before, now)| {
+        let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
+        names.filter(move |name| before.get(name) != now.get(name))
+    });
+    let told: BTreeSet<&str> = fields.map(String::as_str).filter(|name| !NOT_TOLD.contains(name)).collect();
+    told.into_iter().collect()
+}
+
 fn owner(value: &Value) -> String {
     let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let controller = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
@@ -195,10 +233,11 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 }
 
 /// A Table as text, with its namespace in front.
-fn table_text(table: &Value) -> String {
+fn table_text(kind: &str, table: &Value) -> String {
     let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns = list(table, "columnDefinitions");
-    let rows = list(table, "rows");
+    let mut rows = list(table, "rows");
+    rows.retain(|row| !is_everywhere(kind, row.pointer("/object/metadata/name").and_then(Value::as_str).unwrap_or_default()));
     if rows.is_empty() {
         return String::new();
     }
@@ -231,4 +270,73 @@ fn table_text(table: &Value) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::informer::Origin;
+    use crate::cluster::object::Object;
+
+    fn object(value: &Value) -> Arc<Object> {
+        Arc::new(Object::parse(value.to_string()).unwrap())
+    }
+
+    fn config_map(name: &str, version: &str) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": { "name": name, "namespace": "default", "uid": name, "resourceVersion": version },
+            "data": { "a": "1" },
+        })
+    }
+
+    fn said(before: Option<&Value>, now: &Value) -> Vec<String> {
+        let kind = now["kind"].as_str().unwrap();
+        lines(kind, &Notice::Stored { object: object(now), previous: before.map(object), origin: Origin::Watch })
+    }
+
+    #[test]
+    fn changes_of_objects_without_generations_are_told_by_their_fields() {
+        let before = config_map("it", "1");
+        assert_eq!(said(None, &before), ["ConfigMap default/it created"]);
+        let mut now = config_map("it", "2");
+        assert_eq!(said(Some(&before), &now), [""; 0]);
+        now["metadata"]["labels"] = json!({ "a": "b" });
+        assert_eq!(said(Some(&before), &now), ["ConfigMap default/it changed: labels"]);
+        now["data"] = json!({ "a": "2" });
+        assert_eq!(said(Some(&before), &now), ["ConfigMap default/it changed: data, labels"]);
+        let mut going = now.clone();
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(said(Some(&now), &going), ["ConfigMap default/it is being deleted"]);
+        assert_eq!(said(Some(&going), &going), [""; 0]);
+    }
+
+    #[test]
+    fn a_status_is_told_by_its_conditions() {
+        let echo = |generation: u64, status: &str| {
+            let conditions = json!([{ "type": "Ready", "status": status, "reason": "It", "message": "is so" }]);
+            json!({
+                "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
+                "metadata": { "name": "it", "namespace": "default", "uid": "it", "resourceVersion": "1", "generation": generation },
+                "spec": { "message": generation }, "status": { "conditions": conditions },
+            })
+        };
+        assert_eq!(said(Some(&echo(1, "False")), &echo(1, "True")), ["Echo default/it Ready=True It: is so"]);
+        assert_eq!(said(Some(&echo(1, "True")), &echo(2, "True")), ["Echo default/it changed: spec"]);
+    }
+
+    #[test]
+    fn what_every_namespace_has_is_not_told() {
+        let noise = config_map("kube-root-ca.crt", "1");
+        assert_eq!(said(None, &noise), [""; 0]);
+        let row = |name: &str| json!({ "cells": [name], "object": { "metadata": { "name": name, "namespace": "default" } } });
+        let table = |names: &[&str]| {
+            let rows: Vec<Value> = names.iter().map(|name| row(name)).collect();
+            table_text("ConfigMap", &json!({ "columnDefinitions": [{ "name": "Name", "priority": 0 }], "rows": rows }))
+        };
+        assert_eq!(table(&["kube-root-ca.crt"]), "");
+        assert_eq!(table(&["kube-root-ca.crt", "it"]), table(&["it"]));
+    }
 }

@@ -19,7 +19,7 @@ use crate::cluster::kinds::error_chain;
 use crate::commands::dev;
 use crate::config::{Error, Source, yaml_problem};
 use crate::difference::to_yaml;
-use crate::plugins::MountArguments;
+use crate::plugins::{MountArguments, PluginMounts};
 use crate::program::Program;
 use crate::replay::diff::unified;
 
@@ -43,8 +43,8 @@ const TIME: &str = "time.txt";
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
-    /// The plugin.
-    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
+    /// The plugin; more come with --plugin.
+    #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
     /// The folder of the cases' folders.
     #[arg(value_name = "DIRECTORY")]
@@ -59,7 +59,7 @@ pub(crate) struct TestArguments {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: PluginMounts,
 }
 
 /// A case of `gyre test`.
@@ -89,8 +89,8 @@ enum Verdict {
 /// Runs `gyre test`.
 pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let mut mount = arguments.mount.clone();
-    mount.plugins.push(arguments.plugin.clone());
+    let mut mount = MountArguments::from(arguments.mount);
+    mount.named.plugins.push(arguments.plugin.clone());
     let programs = Source::open(&mount)?.programs();
     let mut cases = cases_in(&arguments.cases)?;
     cases.retain(|case| case.name.contains(&arguments.filter));

@@ -46,7 +46,7 @@ use super::render::check_parents;
 use crate::cli::{time, whole};
 use crate::commands::dev;
 use crate::config::Source;
-use crate::plugins::MountArguments;
+use crate::plugins::{MountArguments, PluginMounts};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,8 +79,8 @@ const MOST_TOLD: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The plugin.
-    #[arg(value_name = "PLUGIN", conflicts_with = "config")]
+    /// The plugin; more come with --plugin.
+    #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
     /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
@@ -101,14 +101,14 @@ pub(crate) struct CheckArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: PluginMounts,
 }
 
 /// Runs `gyre check`.
 pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
-    let mut mount = arguments.mount.clone();
-    mount.plugins.push(arguments.plugin.clone());
-    mount.max_retries = Some(mount.max_retries.unwrap_or(RETRIES));
+    let mut mount = MountArguments::from(arguments.mount.clone());
+    mount.named.plugins.push(arguments.plugin.clone());
+    mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let ground = Ground {
         programs: Source::open(&mount)?.programs().to_vec(),
         start: arguments.time.unwrap_or(START),

@@ -14,14 +14,14 @@ use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::foretold::{Foretold, foretold};
+use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use crate::cli;
 use crate::config::Source;
 use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
-use crate::plugins::{self, MountArguments};
+use crate::plugins::{self, ForetoldMounts, MountArguments};
 use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
@@ -96,20 +96,21 @@ pub(crate) struct DiffArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: ForetoldMounts,
 }
 
 /// Runs `gyre diff`.
 pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
-    let DiffArguments { plugin, cluster, was, secrets, summary, output, mut mount } = arguments;
-    mount.plugins.extend(plugin);
+    let DiffArguments { plugin, cluster, was, secrets, summary, output, mount } = arguments;
+    let mut mount = MountArguments::from(mount);
+    mount.named.plugins.extend(plugin);
     if mount.is_empty() {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
     let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
-    let seen: Vec<String> = foretold.copied.iter().map(|(_, object)| object).filter(is_secret).map(Value::to_string).collect();
+    let seen = texts_of_secrets(foretold.copied.iter().map(|(_, object)| object));
     let mut difference = difference(&programs, foretold);
     if !secrets {
         let programs: Vec<&Program> = programs.iter().collect();
@@ -124,11 +125,6 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
     Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what a filter takes")]
-fn is_secret(object: &&Value) -> bool {
-    object.get("kind").and_then(Value::as_str) == Some("Secret")
 }
 
 fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {

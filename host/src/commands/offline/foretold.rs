@@ -27,6 +27,12 @@ pub(super) struct Foretold {
     pub(super) parents: Vec<Value>,
 }
 
+/// Those of some objects that are Secrets, as JSON.
+pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
+    objects.filter(is_secret).map(Value::to_string).collect()
+}
+
 /// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over
 /// it, and has a host do what the programs want.
 ///

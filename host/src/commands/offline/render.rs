@@ -10,15 +10,15 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::foretold::{Foretold, foretold};
+use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
 use super::plan::{Action, Verb};
 use super::scene::{Done, End, Scene, simulate};
+use super::shown::Shown;
 use crate::cli::time;
 use crate::commands::dev;
 use crate::config::{Source, list};
-use crate::difference::to_yaml;
-use crate::plugins::MountArguments;
+use crate::plugins::{ForetoldMounts, MountArguments};
 use crate::program::Program;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
@@ -32,8 +32,11 @@ Examples:
 
 The files hold the plugin's parents and everything else that it reads. Objects keep the UIDs, owners and statuses that they have there;
 an owner may be named without its UID. With --from-cluster, what the plugin would look at is copied from the cluster, which is only read (get,
-list), and the files are applied to the copy. The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the
-host would do until it rests, events, and the status of the parents.
+list), and the files are applied to the copy. Values of Secrets are then not printed, as they are or in base64, whoever they come from; what a
+plugin computes from one is. A child that holds one is a comment, since it is not to be applied like that. --secrets has all printed.
+The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the host would do until it rests, events, and
+the status of the parents. Owners of children that have no UID in the files or the cluster are not named in the YAML, since the garbage
+collector would delete what names them; -o json has all as the host would send it, with UIDs that are made up.
 Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments are wrong.";
 
 #[derive(Debug, Args)]
@@ -47,6 +50,9 @@ pub(crate) struct RenderArguments {
     /// Begin with what a live cluster holds, which is only read; the files go over it.
     #[arg(long)]
     from_cluster: bool,
+    /// With --from-cluster, show values of Secrets.
+    #[arg(long, requires = "from_cluster")]
+    secrets: bool,
     #[command(flatten)]
     cluster: LiveArguments,
     /// The time of day [default: now].
@@ -56,7 +62,7 @@ pub(crate) struct RenderArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
     #[command(flatten)]
-    mount: MountArguments,
+    mount: ForetoldMounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,8 +81,9 @@ pub struct Rendered {
 
 /// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
-    let RenderArguments { plugin, files, from_cluster, cluster, time, output, mut mount } = arguments;
-    mount.plugins.extend(plugin);
+    let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
+    let mut mount = MountArguments::from(mount);
+    mount.named.plugins.extend(plugin);
     if mount.is_empty() {
         crate::cli::missing("render", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
@@ -86,18 +93,21 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let programs = Source::open(&mount)?.programs();
     let objects = dev::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
-    let rendered = if from_cluster {
-        let Foretold { done, parents, .. } = foretold(&cluster, &programs, &[], &objects, time)?;
-        Rendered { done, parents }
+    let of_files = objects.iter().map(|(_, object)| object);
+    let shown = if from_cluster {
+        let Foretold { copied, done, parents } = foretold(&cluster, &programs, &[], &objects, time)?;
+        let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
+        let shown = Shown::whole(Rendered { done, parents }, given());
+        if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? }
     } else {
-        rendered(&programs, objects, time)?
+        Shown::whole(rendered(&programs, objects.clone(), time)?, of_files)
     };
     let text = match output {
-        Format::Yaml => rendered.yaml()?,
-        Format::Json => serde_json::to_string_pretty(&rendered.json()).context("cannot write JSON")? + "\n",
+        Format::Yaml => shown.yaml()?,
+        Format::Json => serde_json::to_string_pretty(&shown.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(if rendered.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Puts the objects into a cluster of their own, and has a host do what the programs want.
@@ -156,7 +166,7 @@ impl Rendered {
     }
 
     /// Each parent's name and status.
-    fn statuses(&self) -> Vec<Value> {
+    pub(super) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = super::plan::Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
@@ -165,7 +175,7 @@ impl Rendered {
         self.parents.iter().map(of).collect()
     }
 
-    fn is_fine(&self) -> bool {
+    pub(super) fn is_fine(&self) -> bool {
         let is_bad = |action: &Action| {
             let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
             is_warning || action.refusal.is_some()
@@ -184,44 +194,4 @@ impl Rendered {
         }
         summary
     }
-
-    fn json(&self) -> Value {
-        let plan: Vec<Value> = self.done.actions.iter().map(step).collect();
-        let rests = self.done.end == End::Rests;
-        json!({ "plan": plan, "children": self.children(), "parents": self.parents, "rests": rests })
-    }
-
-    fn yaml(&self) -> anyhow::Result<String> {
-        let mut text = String::from("# plan:\n");
-        for action in &self.done.actions {
-            // The message of an event may have several.
-            action.to_string().lines().for_each(|line| text.push_str(&format!("#   {line}\n")));
-        }
-        if self.done.actions.is_empty() {
-            text.push_str("#   nothing: all is as it should be\n");
-        }
-        if self.done.end == End::Restless {
-            text.push_str("# It never comes to rest: the plan is cut short.\n");
-        }
-        for status in self.statuses() {
-            let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
-            text.push_str(&format!("# status of {object}:\n"));
-            let yaml = to_yaml(status.get("status").unwrap_or(&Value::Null))?;
-            yaml.lines().for_each(|line| text.push_str(&format!("#   {line}\n")));
-        }
-        for child in self.children() {
-            text.push_str("---\n");
-            text.push_str(&to_yaml(child)?);
-        }
-        Ok(text)
-    }
-}
-
-/// With what is sent; a deletion sends nothing of the object.
-fn step(action: &Action) -> Value {
-    let mut step = action.json();
-    if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {
-        fields.insert("object".to_owned(), action.object.clone());
-    }
-    step
 }

@@ -1,5 +1,6 @@
 //! The arguments of leader election, and echoperator's variables for them.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use gyre_core::election::{self, Timing};
 use gyre_core::names;
 
 use super::{Options, identity};
-use crate::cli::{WrongArguments, whole};
+use crate::cli::{WrongArguments, period};
 use crate::clock::Clock;
+use crate::config::list;
 
 /// Whether several replicas of this host run, and how they agree on who writes.
 #[derive(Clone, Debug, Args)]
@@ -31,14 +33,52 @@ pub(crate) struct ElectionArguments {
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
     /// How long a lease stays with a leader that does not renew it.
-    #[arg(long, value_name = "SECONDS", env = "HA_LEASE_DURATION_SECONDS", default_value_t = 15, value_parser = whole(SECONDS))]
-    ha_lease_duration: u32,
+    #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
+    ha_lease_duration: Duration,
     /// How long a leader writes after it last renewed its lease.
-    #[arg(long, value_name = "SECONDS", env = "HA_RENEW_DEADLINE_SECONDS", default_value_t = 10, value_parser = whole(SECONDS))]
-    ha_renew_deadline: u32,
+    #[arg(long, value_name = "DURATION", env = RENEW_DEADLINE.variable, default_value = RENEW_DEADLINE.default, value_parser = period)]
+    ha_renew_deadline: Duration,
     /// How often the leader renews its lease, and the others look.
-    #[arg(long, value_name = "SECONDS", env = "HA_RETRY_PERIOD_SECONDS", default_value_t = 2, value_parser = whole(SECONDS))]
-    ha_retry_period: u32,
+    #[arg(long, value_name = "DURATION", env = RETRY_PERIOD.variable, default_value = RETRY_PERIOD.default, value_parser = period)]
+    ha_retry_period: Duration,
+}
+
+/// One of the times of an election.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeFlag {
+    /// Without its hyphens.
+    pub(crate) flag: &'static str,
+    pub(crate) variable: &'static str,
+    /// What it is unless somebody says otherwise.
+    pub(crate) default: &'static str,
+}
+
+const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable: "HA_LEASE_DURATION_SECONDS", default: "15s" };
+const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
+const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
+
+/// Times that cannot be.
+#[derive(Debug)]
+pub(crate) struct WrongTimes {
+    /// One that is wrong by itself, or those that do not go together, each with what it was set to.
+    pub(crate) times: Vec<(TimeFlag, Duration)>,
+    pub(crate) error: election::Error,
+}
+
+/// As somebody sees it who gave them as flags or variables.
+impl fmt::Display for WrongTimes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = list(self.times.iter().map(|(time, _)| time));
+        let verdict = if self.times.len() == 1 { "is refused" } else { "do not go together" };
+        write!(formatter, "{flags} {verdict}: {}", self.error)
+    }
+}
+
+/// The flag, and its variable.
+impl fmt::Display for TimeFlag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "--{} (or {})", self.flag, self.variable)
+    }
 }
 
 /// What is elected.
@@ -65,36 +105,33 @@ impl ElectionArguments {
             namespace: namespace.to_owned(),
             name: self.ha_lease_name.clone().unwrap_or_else(|| deployment.to_owned()),
             identity: identity(self.ha_node_id.as_deref().unwrap_or(host)),
-            timing: self.timing()?,
+            timing: self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?,
             clock: Clock::default(),
             denials: Arc::default(),
         };
         Ok(Some((self.ha_scope, options)))
     }
 
-    fn timing(&self) -> anyhow::Result<Timing> {
-        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        let (lease, renew, retry) = (self.ha_lease_duration, self.ha_renew_deadline, self.ha_retry_period);
-        Timing::new(seconds(lease), seconds(renew), seconds(retry)).map_err(|error| {
-            let arguments = match error {
-                election::Error::LeaseDuration(_) => "--ha-lease-duration (or HA_LEASE_DURATION_SECONDS) is refused",
-                election::Error::RenewDeadline { .. } => {
-                    "--ha-lease-duration (or HA_LEASE_DURATION_SECONDS) and --ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS) \
-                     do not go together"
-                }
-                election::Error::RetryPeriod { .. } => {
-                    "--ha-renew-deadline (or HA_RENEW_DEADLINE_SECONDS) and --ha-retry-period (or HA_RETRY_PERIOD_SECONDS) \
-                     do not go together"
-                }
-                election::Error::NoPause(_) => "--ha-retry-period (or HA_RETRY_PERIOD_SECONDS) is refused",
+    /// What is wrong with its times, if there is an election.
+    pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
+        if self.ha { self.timing().err() } else { None }
+    }
+
+    fn timing(&self) -> Result<Timing, WrongTimes> {
+        let lease = (LEASE_DURATION, self.ha_lease_duration);
+        let renew = (RENEW_DEADLINE, self.ha_renew_deadline);
+        let retry = (RETRY_PERIOD, self.ha_retry_period);
+        Timing::new(lease.1, renew.1, retry.1).map_err(|error| {
+            let times = match error {
+                election::Error::LeaseDuration(_) => vec![lease],
+                election::Error::RenewDeadline { .. } => vec![lease, renew],
+                election::Error::RetryPeriod { .. } => vec![renew, retry],
+                election::Error::NoPause(_) => vec![retry],
             };
-            anyhow!(WrongArguments(format!("{arguments}: {error}")))
+            WrongTimes { times, error }
         })
     }
 }
-
-/// A Lease can say no other.
-const SECONDS: std::ops::RangeInclusive<u32> = 1..=i32::MAX as u32;
 
 /// As Go's `strconv.ParseBool`, which reads echoperator's variables.
 fn boolean(text: &str) -> Result<bool, String> {
@@ -155,6 +192,17 @@ mod tests {
     }
 
     #[test]
+    fn a_time_has_a_unit_or_is_in_seconds() {
+        for times in [["60", "40", "1"], ["60s", "40s", "1000ms"], ["1m", "0m40s", "1s"]] {
+            let [lease, renew, retry] = times;
+            let options =
+                options(&["--ha", "--ha-lease-duration", lease, "--ha-renew-deadline", renew, "--ha-retry-period", retry]);
+            let expected = [60, 40, 1].map(Duration::from_secs);
+            assert_eq!(options.unwrap().unwrap().1.timing, Timing::new(expected[0], expected[1], expected[2]).unwrap());
+        }
+    }
+
+    #[test]
     fn two_hosts_that_are_called_the_same_have_different_identities() {
         let identity = || options(&["--ha=true", "--ha-node-id", "same"]).unwrap().unwrap().1.identity;
         assert!(identity().starts_with("same_"));
@@ -172,7 +220,10 @@ mod tests {
         let error = refused(&["--ha", "--ha-retry-period=9"]);
         assert!(error.contains("HA_RETRY_PERIOD_SECONDS") && error.contains("1.2 times"), "{error}");
         assert!(refused(&["--ha=maybe"]).contains("expected true or false"));
-        assert!(refused(&["--ha-lease-duration=1.5"]).contains("--ha-lease-duration"));
+        for wrong in ["1.5", "0", "0s", "-1s", "1 s", "soon", "5000000000", ""] {
+            assert!(refused(&[&format!("--ha-lease-duration={wrong}")]).contains("expected a duration such as 15s"), "{wrong}");
+        }
+        assert!(refused(&["--ha", "--ha-lease-duration=15500ms"]).contains("must be whole seconds"));
         assert!(refused(&["--ha-lease-name=A"]).contains("--ha-lease-name"));
         assert!(refused(&["--ha-node-id="]).contains("--ha-node-id"));
     }

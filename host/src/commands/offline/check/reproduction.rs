@@ -75,8 +75,6 @@ mod tests {
             "--namespace=one",
             "--namespace=two",
             "--adopt",
-            "--name=here",
-            "--workers=2",
             "--max-retries=5",
             "--quarantine-after=never",
             "--call-deadline=100",

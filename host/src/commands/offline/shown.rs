@@ -1,0 +1,163 @@
+//! What `gyre render` prints: YAML that kubectl applies, or JSON.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
+use serde_json::{Map, Value, json};
+
+use super::foretold::texts_of_secrets;
+use super::plan::{Action, Subject, Verb};
+use super::render::Rendered;
+use super::scene::{Done, End};
+use crate::difference::to_yaml;
+use crate::program::Program;
+use crate::record::Redaction;
+
+/// Why a child is a comment.
+const WITHHELD: &str = "Without values of Secrets, so that it is not to be applied; --secrets shows them.";
+
+/// Why children have no owners.
+const UNOWNED: &str = "\
+# The children come without owners whose UIDs are made up here, since the files do not say them: what names an owner that is not there is
+# deleted as garbage. Give the objects in the files their metadata.uid to have them owned.
+";
+
+/// What is shown of a rendering.
+pub(super) struct Shown {
+    rendered: Rendered,
+    /// UIDs that no object has but here.
+    invented: BTreeSet<String>,
+    /// The children that are shown without values of Secrets that they hold.
+    withheld: BTreeSet<Subject>,
+}
+
+impl Shown {
+    /// All of what came of these objects.
+    pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>) -> Self {
+        let given: BTreeSet<&str> = given.filter_map(uid).collect();
+        let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
+        let invented = there.filter_map(uid).filter(|uid| !given.contains(uid)).map(str::to_owned).collect();
+        Self { rendered, invented, withheld: BTreeSet::new() }
+    }
+
+    /// Without values of Secrets: of those that were seen, as JSON, and of those that are wanted.
+    ///
+    /// # Errors
+    ///
+    /// When there are more than can be looked for.
+    pub(super) fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
+        let Self { rendered, invented, .. } = self;
+        let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
+        let wanted = texts_of_secrets(written.chain(&rendered.parents));
+        let secrets = seen.iter().chain(&wanted).map(String::as_bytes);
+        let programs: Vec<&Program> = programs.iter().collect();
+        let Some(mut redaction) = Redaction::new(secrets, &programs) else {
+            bail!(
+                "there are more values of Secrets than can be looked for, so that nothing is shown: have them printed with --secrets, or \
+                 look at less with --namespace"
+            );
+        };
+        let is_changed = |child: &&Value| redaction.object(child) != **child;
+        let withheld = rendered.children().into_iter().filter(is_changed).map(Subject::of).collect();
+        let shown = |action: Action| Action {
+            object: redaction.object(&action.object),
+            states: action.states.map(|state| redaction.object(&state)),
+            refusal: action.refusal.map(|refusal| redaction.sentence(&refusal)),
+            ..action
+        };
+        let Rendered { done: Done { actions, end }, parents } = rendered;
+        let actions = actions.into_iter().map(shown).collect();
+        let parents = parents.iter().map(|parent| redaction.object(parent)).collect();
+        Ok(Self { rendered: Rendered { done: Done { actions, end }, parents }, invented, withheld })
+    }
+
+    /// Whether nothing is warned of or refused.
+    pub(super) fn is_fine(&self) -> bool {
+        self.rendered.is_fine()
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let Rendered { done, parents } = &self.rendered;
+        let plan: Vec<Value> = done.actions.iter().map(step).collect();
+        let rests = done.end == End::Rests;
+        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests })
+    }
+
+    /// The children, for kubectl, and the rest as comments.
+    ///
+    /// # Errors
+    ///
+    /// When an object cannot be written as YAML.
+    pub(super) fn yaml(&self) -> anyhow::Result<String> {
+        let done = &self.rendered.done;
+        let mut text = String::from("# plan:\n");
+        for action in &done.actions {
+            // The message of an event may have several.
+            commented(&mut text, "#   ", &action.to_string());
+        }
+        if done.actions.is_empty() {
+            text.push_str("#   nothing: all is as it should be\n");
+        }
+        if done.end == End::Restless {
+            text.push_str("# It never comes to rest: the plan is cut short.\n");
+        }
+        for status in self.rendered.statuses() {
+            let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
+            text.push_str(&format!("# status of {object}:\n"));
+            commented(&mut text, "#   ", &to_yaml(status.get("status").unwrap_or(&Value::Null))?);
+        }
+        let children = self.rendered.children();
+        let applicable: Vec<Value> = children.iter().map(|child| without_owners(child, &self.invented)).collect();
+        if applicable.iter().zip(children).any(|(applicable, child)| applicable != child) {
+            text.push_str(UNOWNED);
+        }
+        for child in &applicable {
+            let yaml = to_yaml(child)?;
+            if self.withheld.contains(&Subject::of(child)) {
+                text.push_str(&format!("# ---\n# {WITHHELD}\n"));
+                commented(&mut text, "# ", &yaml);
+            } else {
+                text.push_str("---\n");
+                text.push_str(&yaml);
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn uid(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/uid").and_then(Value::as_str)
+}
+
+/// A child without the owners that have these UIDs, and without the labels that say the same: as nobody's, a mount may adopt it.
+fn without_owners(child: &Value, uids: &BTreeSet<String>) -> Value {
+    let mut child = child.clone();
+    let Some(metadata) = child.get_mut("metadata").and_then(Value::as_object_mut) else { return child };
+    let is_one = |uid: Option<&Value>| uid.and_then(Value::as_str).is_some_and(|uid| uids.contains(uid));
+    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+        owners.retain(|owner| !is_one(owner.get("uid")));
+    }
+    if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut)
+        && is_one(labels.get(OWNER_UID_LABEL))
+    {
+        labels.retain(|label, _| label != OWNER_UID_LABEL && label != PLUGIN_LABEL);
+    }
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
+    metadata.retain(|field, value| !(["ownerReferences", "labels"].contains(&field.as_str()) && is_empty(value)));
+    child
+}
+
+fn commented(text: &mut String, prefix: &str, lines: &str) {
+    lines.lines().for_each(|line| text.push_str(&format!("{prefix}{line}\n")));
+}
+
+/// With what is sent; a deletion sends nothing of the object.
+fn step(action: &Action) -> Value {
+    let mut step = action.json();
+    if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {
+        fields.insert("object".to_owned(), action.object.clone());
+    }
+    step
+}
