@@ -19,6 +19,10 @@ const FIELD_MANAGER: &str = "gyre-dev";
 
 /// More is no manifest, but perhaps a device.
 const LARGEST: u64 = 256 << 20;
+/// A dump of a large cluster has so many objects in one file,
+const MOST_DOCUMENTS: usize = 1_000_000;
+/// and so many values in them all. Each takes some 100 bytes of memory.
+const MOST_VALUES: usize = 20_000_000;
 
 /// An object that was applied.
 #[derive(Clone, Debug)]
@@ -147,7 +151,16 @@ fn check(object: &Value) -> Result<(), String> {
 
 /// The objects of a YAML stream, those of lists among them.
 fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| yaml_problem(name, &error))?;
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_documents: MOST_DOCUMENTS,
+            max_nodes: MOST_VALUES,
+            max_events: 2 * MOST_VALUES,
+            max_total_scalar_bytes: usize::try_from(LARGEST).unwrap_or(usize::MAX),
+        },
+    };
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| yaml_problem(name, &error))?;
     let mut objects = Vec::new();
     for document in documents {
         match document.get("items").and_then(Value::as_array) {
@@ -194,4 +207,32 @@ async fn patch(
 ) -> Result<(), kube::Error> {
     let api: Api<DynamicObject> = resource.api(client, namespace);
     api.patch(name, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(object)).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_of_a_large_cluster_is_read_document_by_document_or_as_a_list() {
+        const OBJECTS: usize = 5_000;
+        let values: Vec<String> = (0..26).map(|number| format!("key-{number}: value")).collect();
+        let object =
+            |number: usize| format!("{{kind: ConfigMap, metadata: {{name: n{number}}}, data: {{{}}}}}", values.join(", "));
+        let dump: String = (0..OBJECTS).map(|number| format!("---\n{}\n", object(number))).collect();
+        assert_eq!(documents("dump.yaml", &dump).unwrap().len(), OBJECTS);
+        let items: String = (0..OBJECTS).map(|number| format!("- {}\n", object(number))).collect();
+        assert_eq!(documents("list.yaml", &format!("kind: List\nitems:\n{items}")).unwrap().len(), OBJECTS);
+    }
+
+    #[test]
+    fn what_grows_without_end_when_it_is_read_is_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x]\n".to_owned();
+        for number in 1..12 {
+            let before = format!("*a{}", number - 1);
+            text.push_str(&format!("a{number}: &a{number} [{}]\n", [before.as_str(); 8].join(", ")));
+        }
+        let problem = documents("bomb.yaml", &text).unwrap_err().to_string();
+        assert!(problem.contains("split it up, or nest it less"), "{problem}");
+    }
 }
