@@ -11,6 +11,6 @@ pub use crate::commands::offline::cases::{Case, EXPECTED, Given, cases_in};
 pub use crate::commands::offline::check::compare::flapping;
 pub use crate::commands::offline::plan::Action;
 pub use crate::commands::offline::render::Rendered;
-pub use crate::commands::offline::scene::{Done, End, Part, Scene, simulated};
+pub use crate::commands::offline::scene::{Again, Done, End, Part, Scene, simulated};
 pub use crate::difference::{Subject, Verb, to_yaml};
 pub use crate::replay::diff::unified;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gyre::host::Programs;
 use gyre::program::Program;
 use gyre::record::{CallRecord, Listening, Recordings};
-use gyre::scene::{Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
+use gyre::scene::{Again, Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
 use gyre_sandbox::Fault;
@@ -136,7 +136,9 @@ impl World {
         let (end, parents) = self.meanwhile(async |scene, programs| (scene.rest().await, scene.parents(programs).await))?;
         let actions = self.scene.actions();
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Run { rendered: Rendered { done: Done { actions, end }, parents: parents? }, calls })
+        let mut again = Again::default();
+        calls.iter().for_each(|call| again.note(call));
+        Ok(Run { rendered: Rendered { done: Done { actions, end, again }, parents: parents? }, calls })
     }
 
     /// Time passes, and what is due happens: a plugin that asked to be called again is, a CronJob makes Jobs.

@@ -165,12 +165,16 @@ impl Rendered {
         children.into_iter().map(|action| &action.object).collect()
     }
 
-    /// Each parent's name and status.
+    /// Each parent's name and status, and when the plugin wants to be called about it once more.
     pub(super) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = super::plan::Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
-            json!({ "object": subject.to_string(), "status": status })
+            let mut told = json!({ "object": subject.to_string(), "status": status });
+            if let (Some(time), Some(fields)) = (self.done.again.about(&subject), told.as_object_mut()) {
+                fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
+            }
+            told
         };
         self.parents.iter().map(of).collect()
     }

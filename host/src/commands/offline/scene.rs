@@ -1,6 +1,7 @@
 //! A cluster that holds what files say, and a host that works on it until it rests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -22,7 +23,7 @@ use crate::cluster::kinds::{self, StatusSubresource};
 use crate::host::{self, Calls, Options};
 use crate::mounts::inventory::{self, Place};
 use crate::program::Program;
-use crate::record::Recordings;
+use crate::record::{CallRecord, Recordings};
 
 /// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
 const QUIET: Duration = Duration::from_secs(2);
@@ -47,6 +48,37 @@ pub struct Done {
     pub actions: Vec<Action>,
     /// How it ended.
     pub end: End,
+    /// When the plugin is to be called once more without a change.
+    pub again: Again,
+}
+
+/// Which parents the plugin wants to be called about once more, and in what time, by the last call about each.
+#[derive(Clone, Debug, Default)]
+pub struct Again(BTreeMap<Subject, Duration>);
+
+impl Again {
+    /// One more call.
+    pub fn note(&mut self, call: &CallRecord) {
+        let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
+        if self.0.is_empty() && time.is_none() {
+            return;
+        }
+        let parent = Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default());
+        match time {
+            Some(time) => self.0.insert(parent, time),
+            None => self.0.remove(&parent),
+        };
+    }
+
+    /// Each parent, and the time.
+    pub fn iter(&self) -> impl Iterator<Item = (&Subject, Duration)> {
+        self.0.iter().map(|(parent, time)| (parent, *time))
+    }
+
+    /// About this one.
+    pub fn about(&self, parent: &Subject) -> Option<Duration> {
+        self.0.get(parent).copied()
+    }
 }
 
 /// Whether it came to rest.
@@ -361,12 +393,16 @@ impl Scene {
 
     /// Has a host do what these programs want, until it rests.
     pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
+        let (recordings, again) = (Recordings::default(), Arc::<Mutex<Again>>::default());
+        let noted = Arc::clone(&again);
+        let _listening = recordings.listen(None, move |call| noted.lock().unwrap_or_else(PoisonError::into_inner).note(call));
         let until_it_rests = async {
             let end = self.rest().await;
             // Before it is stopped: what it does then is not what was asked.
-            Done { actions: self.actions(), end }
+            let again = again.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Done { actions: self.actions(), end, again }
         };
-        self.hosted(programs, Recordings::default(), until_it_rests).await
+        self.hosted(programs, recordings.clone(), until_it_rests).await
     }
 
     /// Has a host do what these programs want while something else happens, and stops it then.

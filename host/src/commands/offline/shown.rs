@@ -1,6 +1,6 @@
 //! What `gyre render` prints: YAML that kubectl applies, or JSON.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
@@ -66,10 +66,10 @@ impl Shown {
             refusal: action.refusal.map(|refusal| redaction.sentence(&refusal)),
             ..action
         };
-        let Rendered { done: Done { actions, end }, parents } = rendered;
+        let Rendered { done: Done { actions, end, again }, parents } = rendered;
         let actions = actions.into_iter().map(shown).collect();
         let parents = parents.iter().map(|parent| redaction.object(parent)).collect();
-        Ok(Self { rendered: Rendered { done: Done { actions, end }, parents }, invented, withheld })
+        Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld })
     }
 
     /// Whether nothing is warned of or refused.
@@ -82,7 +82,9 @@ impl Shown {
         let Rendered { done, parents } = &self.rendered;
         let plan: Vec<Value> = done.actions.iter().map(step).collect();
         let rests = done.end == End::Rests;
-        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests })
+        let again: BTreeMap<String, f64> =
+            done.again.iter().map(|(parent, time)| (parent.to_string(), time.as_secs_f64())).collect();
+        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": again })
     }
 
     /// The children, for kubectl, and the rest as comments.
@@ -107,6 +109,9 @@ impl Shown {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
             text.push_str(&format!("# status of {object}:\n"));
             commented(&mut text, "#   ", &to_yaml(status.get("status").unwrap_or(&Value::Null))?);
+            if let Some(time) = status.get("again").and_then(Value::as_str) {
+                text.push_str(&format!("# reconciled again {time}\n"));
+            }
         }
         let children = self.rendered.children();
         let applicable: Vec<Value> = children.iter().map(|child| without_owners(child, &self.invented)).collect();
