@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use http::header::CONTENT_TYPE;
 use http::{Request, Uri};
 use http_body::Body as _;
 use kube::client::Body;
@@ -45,14 +46,16 @@ fn from(text: &str) -> Result<Uri, String> {
 
 /// A host gives its reasons in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
+/// In this form.
+const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
-    /// What the host answers to GET.
+    /// What the host answers to GET, in a form that has this media type.
     ///
     /// # Errors
     ///
-    /// When no host answers, and what it says against it.
-    pub(crate) async fn get(&self, path_and_query: &str) -> anyhow::Result<Body> {
+    /// When no host answers, or something else does, and what the host says against it.
+    pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
@@ -70,17 +73,20 @@ impl HostArguments {
             )
         })?;
         let status = response.status();
+        let expected = if status.is_success() { media_type } else { REFUSAL };
+        let given = response.headers().get(CONTENT_TYPE).and_then(|given| given.to_str().ok());
+        let given = given.unwrap_or("no media type").split(';').next().unwrap_or_default().trim().to_owned();
+        if given != expected {
+            bail!(
+                "what answers at {from} is no gyre that can say: it answers {status}, with {given}; say with --from where one listens"
+            );
+        }
         let mut body = response.into_body();
         if status.is_success() {
             return Ok(body);
         }
         let text = whole(&mut body, LONGEST_REFUSAL).await?;
-        let text = String::from_utf8_lossy(&text).trim().to_owned();
-        match status.as_u16() {
-            404 if text.is_empty() => bail!("what answers at {from} is no gyre that can say"),
-            _ if text.is_empty() => bail!("the host at {from} answers {status}"),
-            _ => bail!("{text}"),
-        }
+        bail!("{}", String::from_utf8_lossy(&text).trim())
     }
 }
 
@@ -122,5 +128,43 @@ pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes
             }
             Some(Err(error)) => return Err(anyhow!("the host ended amid its answer: {error}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What is said of a server that answers like that.
+    async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let from = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            write!(stream, "HTTP/1.1 {answer}").unwrap();
+        });
+        let arguments = HostArguments { from: Some(super::from(&from).unwrap()), metrics_port: 1, metrics_secure: false };
+        let answered = async { whole(&mut arguments.get("/debug/record", "application/jsonl").await?, 100).await };
+        let answered = answered.await.map_err(|error: anyhow::Error| error.to_string().replace(&from, "URL"));
+        server.join().unwrap();
+        answered
+    }
+
+    #[tokio::test]
+    async fn only_what_a_host_answers_is_taken_for_its_answer() {
+        let recording = "200 OK\r\ncontent-type: application/jsonl\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
+        let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";
+        assert_eq!(asked(refusal).await, Err("it is so".to_owned()));
+        let no_gyre = "what answers at URL/ is no gyre that can say: it answers ";
+        let page = "200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>";
+        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; say with --from where one listens")));
+        let nothing = "404 Not Found\r\ncontent-length: 0\r\n\r\n";
+        let said = format!("{no_gyre}404 Not Found, with no media type; say with --from where one listens");
+        assert_eq!(asked(nothing).await, Err(said));
     }
 }

@@ -60,7 +60,7 @@ fn allows(import: &str) -> &'static str {
         _ if interface.starts_with("wasi:cli/terminal") => "to ask for a terminal, of which there is none",
         _ if interface.starts_with("wasi:filesystem/") => "to ask for files, of which there are none",
         _ if interface.starts_with("wasi:sockets/") => "to ask for sockets, which are refused",
-        _ if interface.starts_with("wasi:io/") => "to wait for and write to the above",
+        _ if interface.starts_with("wasi:io/") => "to wait for time, and to write to the standard streams",
         _ => "what the sandbox offers under that name",
     }
 }

@@ -102,7 +102,7 @@ async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
     if let Some(mount) = &arguments.mount {
         query += &format!("&mount={mount}");
     }
-    arguments.host.get(&format!("{}?{query}", serve::PATH)).await
+    arguments.host.get(&format!("{}?{query}", serve::PATH), serve::MEDIA_TYPE).await
 }
 
 async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {

@@ -23,6 +23,8 @@ use crate::telemetry::metrics::Metrics;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/debug/record";
+/// Of the recording.
+pub(crate) const MEDIA_TYPE: &str = "application/jsonl";
 
 /// Unless it is said otherwise.
 pub(crate) const CALLS: u64 = 1_000;
@@ -106,7 +108,7 @@ pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, host: &Host<'
         return (StatusCode::FORBIDDEN, text).into_response();
     }
     match record(query, host) {
-        Ok(body) => ([(CONTENT_TYPE, "application/jsonl")], body).into_response(),
+        Ok(body) => ([(CONTENT_TYPE, MEDIA_TYPE)], body).into_response(),
         Err((status, text)) => (status, text + "\n").into_response(),
     }
 }

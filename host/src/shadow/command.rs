@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use super::report::Report;
-use super::serve::PATH;
+use super::serve::{MEDIA_TYPE, PATH};
 use crate::admin::client::{self, HostArguments};
 use crate::cli::threads;
 use crate::difference::Format;
@@ -54,7 +54,7 @@ pub(crate) struct ShadowArguments {
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();
-        let mut body = arguments.host.get(&format!("{PATH}{query}")).await?;
+        let mut body = arguments.host.get(&format!("{PATH}{query}"), MEDIA_TYPE).await?;
         client::whole(&mut body, LARGEST_REPORT).await
     })?;
     let Ok(report) = serde_json::from_slice::<Report>(&answer) else {

@@ -15,6 +15,8 @@ use crate::mounts::mount::Lead;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/debug/shadow";
+/// Of the report.
+pub(super) const MEDIA_TYPE: &str = "application/json";
 
 /// One report is made at a time.
 static TURN: Semaphore = Semaphore::const_new(1);
@@ -30,7 +32,7 @@ pub(crate) async fn answer(ends: Ends, headers: &HeaderMap, query: String, mount
     let _turn = TURN.acquire().await;
     let text = move || report(&query, &mounts).map(|report| format!("{:#}\n", report.json()));
     match tokio::task::spawn_blocking(text).await {
-        Ok(Ok(text)) => ([(CONTENT_TYPE, "application/json")], text).into_response(),
+        Ok(Ok(text)) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Ok(Err((status, text))) => (status, text + "\n").into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot make a report: {error}\n")).into_response(),
     }
