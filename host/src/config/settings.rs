@@ -1,7 +1,7 @@
 //! Settings, against the schema of their plugin and against the plugin itself.
 
 use gyre_core::manifest::Manifest;
-use gyre_sandbox::{Limits, Plugin};
+use gyre_sandbox::{Limits, Plugin, call, settings};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
@@ -54,7 +54,15 @@ pub(crate) fn check(
     if problems.0.len() == before
         && let Err(error) = plugin.validate_settings(json.to_string().as_bytes(), limits)
     {
-        let remedy = format!("change them to what the plugin {} accepts", check.manifest.name);
+        let plugin = &check.manifest.name;
+        let remedy = match &error {
+            settings::Error::Rejected(_) => format!("change them to what the plugin {plugin} accepts"),
+            settings::Error::Call(call::Error::OutOfMemory { .. }) => "raise limits.memory".to_owned(),
+            settings::Error::Call(call::Error::DeadlineExceeded { .. }) => "raise limits.deadline".to_owned(),
+            settings::Error::Call(_) => {
+                format!("it is a fault of the plugin {plugin}: tell its author, or mount another version")
+            }
+        };
         problems.add(check.place_of(""), shorten(&error_chain(&error)), remedy);
     }
     json
