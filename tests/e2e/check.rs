@@ -83,6 +83,38 @@ fn nothing_is_found_in_the_shipped_plugins() {
     }
 }
 
+/// Each call is made again on the plugin that it was made on, and each parent has the schema of its own kind.
+#[test]
+fn plugins_beside_each_other_are_checked_each_by_its_own_parents() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file
+    };
+    let [samples, brittle, modern] = [
+        plugins().join("echo/samples"),
+        write("brittle.yaml", &parent("Brittle", "{size: 1}")),
+        write("modern.yaml", &parent("Modern", "{size: 1}")),
+    ];
+    let echo = gyre_artifacts::ECHO;
+    let (code, said) = check(echo, &[&samples], &["--cases", "20", "--plugin", gyre_artifacts::XCA]);
+    assert_eq!(code, Some(0), "{said}");
+    for (other, file, found, word) in [
+        (probes::BRITTLE, &brittle, "trap", "\"size\":0"),
+        (probes::MODERN, &modern, "old-version", "Modern default/it, stored as"),
+    ] {
+        for (plugin, beside) in [(echo, other), (other, echo)] {
+            let (code, said) = check(plugin, &[&samples, file], &["--json", "--cases", "100", "--plugin", beside]);
+            assert_eq!(code, Some(1), "{said}");
+            let report: Value = serde_json::from_str(&said).unwrap();
+            for finding in report["findings"].as_array().unwrap() {
+                assert!(finding["finding"] == found && finding["case"].as_str().unwrap().contains(word), "{finding}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_answer_that_depends_on_earlier_calls_is_nondeterministic() {
     let finding = finds(probes::REMEMBERING, "Remembering", "{}", &[], "nondeterministic");

@@ -147,9 +147,11 @@ fn experiments(
     let mut dice = Dice::new(arguments.seed);
     for parent in rested.parents.iter().take(MOST_PARENTS) {
         let subject = Subject::of(parent);
-        let others = rested.parents.iter().filter(|other| Subject::of(other) != subject).filter_map(|other| other.get("spec"));
+        let is_alike =
+            |other: &Subject| *other != subject && (&other.api_version, &other.kind) == (&subject.api_version, &subject.kind);
+        let others = rested.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
         let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
-        if let Some(schema) = drawn::schema(ground) {
+        if let Some(schema) = drawn::schema(ground, parent) {
             while specs.len() < MOST_SPECS
                 && let Some(drawn) = drawn::other_spec(schema, parent, &mut dice)
             {

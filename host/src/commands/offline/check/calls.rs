@@ -1,11 +1,11 @@
 //! What each call says of its plugin: what it answered, whether it answers that again, and what it took.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Child;
 use gyre_sandbox::call::Error;
-use gyre_sandbox::{Fault, Plugin, Reuse};
+use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::Flaw;
@@ -20,6 +20,9 @@ const MOST_MADE_AGAIN: usize = 40;
 /// What differs is shown up to here: whoever wants more makes the call again.
 const MOST_LINES: usize = 40;
 
+/// Idle instances are the plugin's: experiments beside each other would take them from each other, and find another thing each time.
+static SERVED: Mutex<()> = Mutex::new(());
+
 /// Something about a call.
 pub(super) struct Remark {
     pub(super) flaw: Flaw,
@@ -27,7 +30,7 @@ pub(super) struct Remark {
 }
 
 /// Looks at the calls of a case; how many were made again.
-pub(super) fn remarks(plugin: &Plugin, calls: &[Arc<CallRecord>]) -> (Vec<Remark>, usize) {
+pub(super) fn remarks(calls: &[Arc<CallRecord>]) -> (Vec<Remark>, usize) {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
         remarks.extend(fault(call));
@@ -36,7 +39,7 @@ pub(super) fn remarks(plugin: &Plugin, calls: &[Arc<CallRecord>]) -> (Vec<Remark
     let mut made = 0;
     for call in calls.iter().filter(|call| fault(call).is_none()).take(MOST_MADE_AGAIN) {
         made += 1;
-        again(plugin, call, &mut remarks);
+        again(call, &mut remarks);
     }
     (remarks, made)
 }
@@ -81,7 +84,8 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
 }
 
 /// Makes a call twice more: alone, and in an instance that has served one before.
-fn again(plugin: &Plugin, call: &CallRecord, remarks: &mut Vec<Remark>) {
+fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
+    let plugin = &call.program.plugin;
     let mut given = Given::of(call);
     given.limits.reuse = Reuse::Never;
     let alone = given.make(plugin);
@@ -96,8 +100,11 @@ fn again(plugin: &Plugin, call: &CallRecord, remarks: &mut Vec<Remark>) {
         remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
     } else {
         // As a mount with `limits.reuse` does it.
-        given.limits.reuse = Reuse::UpTo(3);
-        let served = [given.make(plugin), given.make(plugin)];
+        given.limits.reuse = Reuse::UpTo(2);
+        let served = {
+            let _one = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+            [given.make(plugin), given.make(plugin)]
+        };
         if let Some(made) = served.iter().find(|made| made.answer != call.answer && !ran_out_of_time(made)) {
             let what = format!(
                 "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.\n{}",

@@ -11,6 +11,7 @@ use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_for
 use super::finding::{Flaw, Tally, Tried};
 use super::{Subject, calls, compare};
 use crate::commands::offline::scene::{End, simulate};
+use crate::program::Program;
 use crate::record::CallRecord;
 
 /// So many drawn parents share a world.
@@ -20,9 +21,9 @@ const MOST_REFUSED: usize = 10;
 /// A spec that is drawn the same way so often and never differs has nothing to draw.
 const TRIES: usize = 20;
 
-/// The definition of the plugin's parents, if the plugin or the files bring one.
-pub(super) fn definition(ground: &Ground) -> Option<&Value> {
-    let parent = &ground.programs.first()?.manifest().parent;
+/// The definition of a program's parents, if a plugin or the files bring one.
+pub(super) fn definition<'a>(ground: &'a Ground, program: &Program) -> Option<&'a Value> {
+    let parent = &program.manifest().parent;
     let brought = ground.programs.iter().flat_map(|program| &program.manifest().crds);
     let given = ground.objects.iter().map(|(_, object)| object);
     let mut definitions =
@@ -32,9 +33,10 @@ pub(super) fn definition(ground: &Ground) -> Option<&Value> {
     })
 }
 
-/// The schema of the plugin's parents, in the version in which it reads them.
-pub(super) fn schema(ground: &Ground) -> Option<&Value> {
-    schema_of(definition(ground)?, &ground.programs.first()?.manifest().parent.version)
+/// The schema of a parent, in the version in which its program reads it.
+pub(super) fn schema<'a>(ground: &'a Ground, parent: &Value) -> Option<&'a Value> {
+    let program = ground.program_of(parent)?;
+    schema_of(definition(ground, program)?, &program.manifest().parent.version)
 }
 
 /// The schema of a version.
@@ -68,12 +70,12 @@ pub(super) fn experiments(
     cases: usize,
     tally: &mut Tally,
 ) -> anyhow::Result<Vec<Experiment>> {
-    let Some(schema) = schema(ground) else { return Ok(Vec::new()) };
+    let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(ground, parent)?))).collect();
     simulate(async {
         let scene = ground.scene(Controllers::Absent)?;
         let mut dice = Dice::new(seed);
         let mut drawn = Vec::new();
-        for sample in parents.iter().cycle().take(cases.saturating_mul(MOST_REFUSED)) {
+        for (sample, schema) in samples.iter().cycle().take(cases.saturating_mul(MOST_REFUSED)) {
             let number = drawn.len();
             if number >= cases {
                 break;
@@ -131,8 +133,7 @@ impl Ground {
             calls.entry(calls::parent(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
-            let Some(program) = self.programs.first() else { continue };
-            let (remarks, made) = calls::remarks(&program.plugin, calls);
+            let (remarks, made) = calls::remarks(calls);
             found.tally.add(Tried::Calls, made);
             for remark in remarks {
                 found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));

@@ -27,7 +27,7 @@ const RESTARTS: usize = 3;
 /// Of one simulation: what goes on for ever is cut short.
 const MOST_CALLS: usize = 500;
 
-/// What all experiments have in common: the plugin and the world that they begin with.
+/// What all experiments have in common: the plugins and the world that they begin with.
 pub(super) struct Ground {
     pub(super) programs: Vec<Program>,
     pub(super) start: Timestamp,
@@ -42,7 +42,7 @@ pub(super) enum Experiment {
     /// The parent is deleted.
     TornDown(Subject),
     /// Parents were stored as another version of their kind.
-    Stored(Stored),
+    Stored(Box<Stored>),
     /// There are other parents.
     Drawn(Vec<Value>),
 }
@@ -110,8 +110,7 @@ impl Found {
 
     /// What the calls say of the plugin.
     pub(super) fn judge(&mut self, ground: &Ground, listener: &Listener, case: &str) {
-        let Some(program) = ground.programs.first() else { return };
-        let (remarks, made) = calls::remarks(&program.plugin, &listener.calls());
+        let (remarks, made) = calls::remarks(&listener.calls());
         self.tally.add(Tried::Calls, made);
         for remark in remarks {
             self.add(remark.flaw, case, remark.what, ground.all());
@@ -122,6 +121,11 @@ impl Found {
 impl Ground {
     pub(super) fn all(&self) -> Vec<Value> {
         self.objects.iter().map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The program that reconciles an object.
+    pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
+        self.programs.iter().find(|program| program.reconciles(parent))
     }
 
     pub(super) fn scene(&self, controllers: Controllers) -> anyhow::Result<Scene> {

@@ -4,9 +4,9 @@
 //! what it requires may be missing, as what is stored is not validated again. So a plugin meets objects that nobody could write now.
 
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 use std::sync::Arc;
 
-use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use super::experiment::{Experiment, Found, Ground, Listener, Rested, brief, last
 use super::finding::{Flaw, Tried};
 use super::{MOST_PARENTS, Subject, compare, drawn};
 use crate::commands::offline::scene::{End, Scene};
+use crate::program::Program;
 use crate::record::CallRecord;
 
 /// So many specs are drawn from the schema of each other version.
@@ -26,6 +27,10 @@ const MOST_TOLD: usize = 10;
 
 /// How parents were stored.
 pub(super) struct Stored {
+    /// Who reads them.
+    program: Program,
+    /// The definition of their kind.
+    definition: Value,
     /// In which version.
     version: String,
     /// Others than those of the files, in that version.
@@ -37,13 +42,17 @@ pub(super) struct Stored {
 impl Stored {
     /// For people.
     pub(super) fn name(&self) -> String {
-        format!("parents stored as {}", self.version)
+        format!("parents stored as {}/{}", self.program.manifest().parent.group, self.version)
     }
 }
 
-/// One for each other version that the definition of the parents has.
+/// One for each other version that a definition of parents has.
 pub(super) fn experiments(ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Experiment> {
-    let (Some(definition), Some(program)) = (drawn::definition(ground), ground.programs.first()) else { return Vec::new() };
+    ground.programs.iter().flat_map(|program| experiments_of(program, ground, rested, seed, cases)).collect()
+}
+
+fn experiments_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Experiment> {
+    let Some(definition) = drawn::definition(ground, program) else { return Vec::new() };
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
         // What a webhook makes of them only it can say.
@@ -52,13 +61,20 @@ pub(super) fn experiments(ground: &Ground, rested: &Rested, seed: u64, cases: us
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
     let versions = versions.filter_map(|version| version.get("name")?.as_str());
     let parent = &program.manifest().parent;
+    let samples: Vec<&Value> = rested.parents.iter().filter(|parent| program.reconciles(parent)).collect();
     let mut dice = Dice::new(seed);
     let stored = |version: &str| {
-        let drawn = (0..cases.min(MOST_DRAWN)).zip(rested.parents.iter().cycle()).filter_map(|(number, sample)| {
+        let drawn = (0..cases.min(MOST_DRAWN)).zip(samples.iter().cycle()).filter_map(|(number, sample)| {
             let spec = drawn::spec(drawn::schema_of(definition, version)?, sample, &mut dice)?;
             Some(drawn::parent(sample, &format!("{}/{version}", parent.group), number, spec))
         });
-        Experiment::Stored(Stored { version: version.to_owned(), drawn: drawn.collect(), calls: rested.calls.clone() })
+        Experiment::Stored(Box::new(Stored {
+            program: program.clone(),
+            definition: definition.clone(),
+            version: version.to_owned(),
+            drawn: drawn.collect(),
+            calls: rested.calls.clone(),
+        }))
     };
     versions.filter(|version| *version != parent.version).map(stored).collect()
 }
@@ -66,15 +82,15 @@ pub(super) fn experiments(ground: &Ground, rested: &Rested, seed: u64, cases: us
 impl Ground {
     pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<Found> {
         let mut found = Found::default();
-        let (Some(definition), Some(program)) = (drawn::definition(self), self.programs.first()) else { return Ok(found) };
+        let Stored { program, definition, .. } = stored;
         let parent = &program.manifest().parent;
         let scene = self.scene(Controllers::Absent)?;
         scene.put(as_it_was(definition, &stored.version))?;
-        self.write(&scene, stored, parent, &mut found).await?;
+        self.write(&scene, stored, &mut found).await?;
         scene.put(definition.clone())?;
 
         let read: BTreeMap<Subject, Value> =
-            scene.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
+            scene.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let listener = Listener::new();
         let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
         if end == End::Restless {
@@ -90,7 +106,7 @@ impl Ground {
             let is_old = scene.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let (remarks, made) = calls::remarks(&program.plugin, &of_it);
+            let (remarks, made) = calls::remarks(&of_it);
             found.tally.add(Tried::Calls, made);
             for remark in remarks {
                 let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
@@ -104,10 +120,10 @@ impl Ground {
     }
 
     /// Writes parents in the other version, as somebody did once.
-    async fn write(&self, scene: &Scene, stored: &Stored, kind: &GroupVersionKind, found: &mut Found) -> anyhow::Result<()> {
-        let version = format!("{}/{}", kind.group, stored.version);
+    async fn write(&self, scene: &Scene, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
+        let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
         let mut objects = Vec::new();
-        for mut object in scene.parents(&self.programs).await?.into_iter().take(MOST_PARENTS) {
+        for mut object in scene.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
             let subject = Subject::of(&object);
             let written = self.written(&subject).and_then(|written| written.get("spec"));
             if let Some(fields) = object.as_object_mut() {
