@@ -361,6 +361,50 @@ fn a_reproduction_says_all_that_was_given() {
     }
 }
 
+/// The notes of a check in which nothing is found, which text has too.
+fn notes(plugin: &str, files: &[&Path], more: &[&str]) -> Vec<String> {
+    let (code, said) = check(plugin, files, &[&["--json"], more].concat());
+    assert_eq!(code, Some(0), "{said}");
+    let report: Value = serde_json::from_str(&said).unwrap();
+    let notes: Vec<String> = serde_json::from_value(report["notes"].clone()).unwrap();
+    let (_, text) = check(plugin, files, more);
+    let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Note: ")).collect();
+    assert_eq!(told, notes, "{text}");
+    notes
+}
+
+#[test]
+fn what_is_not_tried_is_told_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parents.yaml");
+    let many: Vec<String> =
+        (0..13).map(|number| parent("Finalizing", "{}").replace("name: it", &format!("name: it-{number}"))).collect();
+    fs::write(&file, many.join("---\n")).unwrap();
+    assert_eq!(
+        notes(probes::FINALIZING, &[&file], &["--cases", "0"]),
+        [
+            "3 of 13 parents were not disturbed: none of these was deleted, or had its spec changed.",
+            "6 of 26 children were not disturbed: none of these was removed, changed or finished.",
+        ]
+    );
+    let site = "apiVersion: web.gyre.dev/v1alpha1\nkind: Website\nmetadata: {name: hello}\nspec: {template: none, title: a, host: a.example.com}\n";
+    fs::write(&file, site).unwrap();
+    assert_eq!(
+        notes(gyre_artifacts::WEBSITE, &[&file], &["--cases", "5"]),
+        ["Website default/hello is not Ready: TemplateMissing; it has no child to disturb."]
+    );
+    assert_eq!(
+        notes(gyre_artifacts::POD_LOG, &[&plugins().join("pod-log/samples")], &[]),
+        [
+            "No specs of Pod were drawn: neither the plugin nor the files bring the CustomResourceDefinition of Pod.v1.",
+            "The specs of 1 of 1 parents were not changed: no other is known that they could have.",
+        ]
+    );
+    // Whoever gives enough is told nothing.
+    fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
+    assert_eq!(notes(probes::VERBATIM, &[&file], &["--cases", "0"]), [""; 0]);
+}
+
 #[test]
 fn files_without_a_parent_are_told() {
     let folder = tempfile::tempdir().unwrap();

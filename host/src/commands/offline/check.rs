@@ -25,6 +25,7 @@ mod finding;
 mod reproduction;
 mod stored;
 mod texts;
+mod untried;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -38,7 +39,7 @@ use serde_json::{Value, json};
 
 use self::draw::Dice;
 use self::experiment::{Experiment, Found, Ground, Rested};
-use self::finding::{Finding, Flaw, Tally};
+use self::finding::{Finding, Flaw};
 use self::reproduction::reproduction;
 use super::parallel;
 use super::plan::Subject;
@@ -122,14 +123,12 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     // Other experiments begin with a world at rest.
     let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
     if goes_on {
-        let experiments = experiments(&ground, &rested, &arguments, &mut found.tally)?;
+        let experiments = experiments(&ground, &rested, &arguments, &mut found)?;
         let made = parallel::each(&experiments, |experiment| {
             ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
         });
         for one in made {
-            let one = one?;
-            found.tally.merge(&one.tally);
-            found.findings.extend(one.findings);
+            found.merge(one?);
         }
     }
     let more = thin_out(&mut found.findings);
@@ -141,9 +140,11 @@ fn experiments(
     ground: &Ground,
     rested: &Rested,
     arguments: &CheckArguments,
-    tally: &mut Tally,
+    found: &mut Found,
 ) -> anyhow::Result<Vec<Experiment>> {
     let mut experiments = disturb::disturbances(rested);
+    found.notes.extend(untried::notes(ground, rested));
+    let mut alone = 0;
     let mut dice = Dice::new(arguments.seed);
     for parent in rested.parents.iter().take(MOST_PARENTS) {
         let subject = Subject::of(parent);
@@ -158,11 +159,18 @@ fn experiments(
                 specs.push(drawn);
             }
         }
+        alone += usize::from(specs.is_empty());
         experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
         experiments.push(Experiment::TornDown(subject));
     }
+    if alone > 0 {
+        let all = rested.parents.len().min(MOST_PARENTS);
+        found
+            .notes
+            .push(format!("The specs of {alone} of {all} parents were not changed: no other is known that they could have."));
+    }
     experiments.extend(stored::experiments(ground, rested, arguments.seed, arguments.cases as usize));
-    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize, tally)?);
+    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize, found)?);
     Ok(experiments)
 }
 
@@ -195,7 +203,10 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     let text = if arguments.json {
         let findings = found.findings.iter().zip(&reproductions);
         let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(reproduce)).collect();
-        let all = json!({ "tried": found.tally.json(), "complete": goes_on, "findings": findings, "alike": more, "seed": arguments.seed });
+        let all = json!({
+            "tried": found.tally.json(), "notes": found.notes, "complete": goes_on, "findings": findings, "alike": more,
+            "seed": arguments.seed,
+        });
         format!("{all:#}\n")
     } else {
         let mut text = text(found, &reproductions, more, goes_on);
@@ -209,6 +220,7 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
 
 fn text(found: &Found, reproductions: &[String], more: usize, goes_on: bool) -> String {
     let mut text = found.tally.to_string();
+    found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
     for (finding, reproduce) in found.findings.iter().zip(reproductions) {
         text.push_str(&format!("\n{}", finding.text(reproduce)));
     }

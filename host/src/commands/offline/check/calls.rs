@@ -8,7 +8,7 @@ use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
-use super::finding::Flaw;
+use super::finding::{Flaw, Tally, Tried};
 use crate::difference::NOT_SHOWN;
 use crate::record::format::AnswerLine;
 use crate::record::{CallRecord, Given, Made, Redaction};
@@ -29,19 +29,20 @@ pub(super) struct Remark {
     pub(super) what: String,
 }
 
-/// Looks at the calls of a case; how many were made again.
-pub(super) fn remarks(calls: &[Arc<CallRecord>]) -> (Vec<Remark>, usize) {
+/// Looks at the calls of a case, and counts those that were made again.
+pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
         remarks.extend(fault(call));
         remarks.extend(outside(call));
     }
-    let mut made = 0;
-    for call in calls.iter().filter(|call| fault(call).is_none()).take(MOST_MADE_AGAIN) {
-        made += 1;
+    let answered: Vec<_> = calls.iter().filter(|call| fault(call).is_none()).collect();
+    for call in answered.iter().take(MOST_MADE_AGAIN) {
+        tally.add(Tried::Calls, 1);
         again(call, &mut remarks);
     }
-    (remarks, made)
+    tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_MADE_AGAIN));
+    remarks
 }
 
 /// What a call ended in by the plugin's own fault.

@@ -18,7 +18,7 @@ use crate::commands::offline::scene::{End, Scene};
 /// Of each child: they are much alike.
 const MOST_CHANGES: usize = 3;
 /// So many objects are disturbed one by one; a plugin treats more of them alike.
-const MOST_CHILDREN: usize = 20;
+pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -136,7 +136,10 @@ impl Ground {
             anyhow::Ok(Some((made.clone(), before, end)))
         };
         let happened = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
-        let Some((made, before, end)) = happened else { return Ok(found) };
+        let Some((made, before, end)) = happened else {
+            found.tally.add(Tried::NotDisturbed, 1);
+            return Ok(found);
+        };
         found.tally.add(Tried::Disturbances, 1);
         let actions = scene.actions();
         if end == End::Restless {
@@ -161,7 +164,7 @@ impl Ground {
         listener: &Listener,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
-        let Made { subject, strategy, desired, live } = made;
+        let Made { parent: _, subject, strategy, desired, live } = made;
         let owned = self.owned(scene).await?;
         if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
             return Ok(Verdict::Unsure);

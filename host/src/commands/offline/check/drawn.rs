@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::draw::{self, Dice};
 use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_form, is_of_child};
-use super::finding::{Flaw, Tally, Tried};
+use super::finding::{Flaw, Tried};
 use super::{Subject, calls, compare};
 use crate::commands::offline::scene::{End, simulate};
 use crate::program::Program;
@@ -68,7 +68,7 @@ pub(super) fn experiments(
     parents: &[Value],
     seed: u64,
     cases: usize,
-    tally: &mut Tally,
+    found: &mut Found,
 ) -> anyhow::Result<Vec<Experiment>> {
     let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(ground, parent)?))).collect();
     simulate(async {
@@ -81,7 +81,7 @@ pub(super) fn experiments(
                 break;
             }
             let Some(spec) = spec(schema, sample, &mut dice) else {
-                tally.add(Tried::NotMade, 1);
+                found.tally.add(Tried::NotMade, 1);
                 continue;
             };
             let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
@@ -93,8 +93,13 @@ pub(super) fn experiments(
             if scene.put(tried).is_ok() {
                 drawn.push(parent);
             } else {
-                tally.add(Tried::NotDrawn, 1);
+                found.tally.add(Tried::NotDrawn, 1);
             }
+        }
+        if !samples.is_empty() && drawn.len() < cases {
+            found
+                .notes
+                .push(format!("{} of {cases} specs were drawn: no more were found that the API server takes.", drawn.len()));
         }
         Ok(drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect())
     })?
@@ -133,8 +138,7 @@ impl Ground {
             calls.entry(calls::parent(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
-            let (remarks, made) = calls::remarks(calls);
-            found.tally.add(Tried::Calls, made);
+            let remarks = calls::remarks(calls, &mut found.tally);
             for remark in remarks {
                 found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }

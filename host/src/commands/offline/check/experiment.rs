@@ -52,11 +52,15 @@ pub(super) enum Experiment {
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
+    /// What was left out, or done otherwise than one would think, in sentences.
+    pub(super) notes: Vec<String>,
 }
 
 /// A child of a world at rest.
 #[derive(Clone)]
 pub(super) struct Made {
+    /// Who wants it.
+    pub(super) parent: Subject,
     pub(super) subject: Subject,
     pub(super) strategy: Strategy,
     /// As the plugin wants it.
@@ -104,14 +108,24 @@ impl Listener {
 }
 
 impl Found {
+    /// With what came of another experiment.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.tally.merge(&other.tally);
+        self.findings.extend(other.findings);
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
     pub(super) fn add(&mut self, flaw: Flaw, case: &str, what: String, objects: Vec<Value>) {
         self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
     }
 
     /// What the calls say of the plugin.
     pub(super) fn judge(&mut self, ground: &Ground, listener: &Listener, case: &str) {
-        let (remarks, made) = calls::remarks(&listener.calls());
-        self.tally.add(Tried::Calls, made);
+        let remarks = calls::remarks(&listener.calls(), &mut self.tally);
         for remark in remarks {
             self.add(remark.flaw, case, remark.what, ground.all());
         }
@@ -159,9 +173,10 @@ impl Ground {
             for child in wanted(call) {
                 let Child::Apply(desired) = child else { continue };
                 let desired = Value::Object(desired.clone());
-                let found = find(&owned, &desired, &calls::parent(call));
+                let parent = calls::parent(call);
+                let found = find(&owned, &desired, &parent);
                 if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
-                    children.push(Made { subject: subject.clone(), strategy, desired, live: live.clone() });
+                    children.push(Made { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
                 }
             }
         }

@@ -146,8 +146,10 @@ pub(super) struct Tally(BTreeMap<Tried, usize>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tried {
     Calls,
+    NotCalled,
     Restarts,
     Disturbances,
+    NotDisturbed,
     Specs,
     Teardowns,
     Stored,
@@ -160,7 +162,9 @@ pub(super) enum Tried {
 
 impl Tally {
     pub(super) fn add(&mut self, tried: Tried, count: usize) {
-        *self.0.entry(tried).or_default() += count;
+        if count > 0 {
+            *self.0.entry(tried).or_default() += count;
+        }
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -176,8 +180,10 @@ impl Tried {
     const fn key(self) -> &'static str {
         match self {
             Self::Calls => "callsMadeAgain",
+            Self::NotCalled => "callsNotMadeAgain",
             Self::Restarts => "restarts",
             Self::Disturbances => "disturbances",
+            Self::NotDisturbed => "disturbancesNotMade",
             Self::Specs => "specsChangedAndRestored",
             Self::Teardowns => "teardowns",
             Self::Stored => "parentsStoredAsOtherVersions",
@@ -192,8 +198,10 @@ impl Tried {
     const fn sentence(self) -> &'static str {
         match self {
             Self::Calls => "calls made again",
+            Self::NotCalled => "calls that were not made again, as enough of the same case were",
             Self::Restarts => "restarts of a host at rest",
             Self::Disturbances => "children removed, changed or finished by somebody else",
+            Self::NotDisturbed => "disturbances that could not be made",
             Self::Specs => "specs changed and changed back",
             Self::Teardowns => "parents deleted",
             Self::Stored => "parents stored as another version of their kind",

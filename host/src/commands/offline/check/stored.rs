@@ -106,8 +106,7 @@ impl Ground {
             let is_old = scene.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let (remarks, made) = calls::remarks(&of_it);
-            found.tally.add(Tried::Calls, made);
+            let remarks = calls::remarks(&of_it, &mut found.tally);
             for remark in remarks {
                 let flaw = if remark.flaw.is_fault() && is_old { Flaw::OldVersion } else { remark.flaw };
                 found.add(flaw, &case, remark.what, objects().collect());

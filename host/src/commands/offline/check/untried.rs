@@ -1,0 +1,88 @@
+//! What a check leaves out, and why: that nothing was found says nothing of it.
+
+use gyre_core::object::GroupVersionKind;
+use serde_json::Value;
+
+use super::disturb::MOST_CHILDREN;
+use super::experiment::{Ground, Rested};
+use super::{MOST_PARENTS, Subject, drawn};
+use crate::program::Program;
+
+/// So many parents are named; the others are counted.
+const MOST_NAMED: usize = 5;
+
+/// In sentences, of the experiments with a world at rest.
+pub(super) fn notes(ground: &Ground, rested: &Rested) -> Vec<String> {
+    let mut notes = Vec::new();
+    let parents = rested.parents.len();
+    if let left @ 1.. = parents.saturating_sub(MOST_PARENTS) {
+        notes.push(format!(
+            "{left} of {parents} parents were not disturbed: none of these was deleted, or had its spec changed."
+        ));
+    }
+    let children = rested.children.len();
+    if let left @ 1.. = children.saturating_sub(MOST_CHILDREN) {
+        notes
+            .push(format!("{left} of {children} children were not disturbed: none of these was removed, changed or finished."));
+    }
+    notes.extend(childless(ground, rested));
+    for program in &ground.programs {
+        notes.extend(of_definition(ground, rested, program));
+    }
+    notes
+}
+
+/// Parents without a child: there is nothing of theirs to disturb.
+fn childless(ground: &Ground, rested: &Rested) -> Vec<String> {
+    let mut notes: Vec<String> = rested.parents.iter().filter_map(|parent| of_parent(ground, rested, parent)).collect();
+    let others = notes.len().saturating_sub(MOST_NAMED);
+    notes.truncate(MOST_NAMED);
+    if others > 0 {
+        notes.push(format!("{others} more parents have no child to disturb."));
+    }
+    notes
+}
+
+fn of_parent(ground: &Ground, rested: &Rested, parent: &Value) -> Option<String> {
+    let subject = Subject::of(parent);
+    if rested.children.iter().any(|made| made.parent == subject) {
+        return None;
+    }
+    if !rested.calls.contains_key(&subject) {
+        return Some(format!("{subject} was never reconciled: the mount leaves it out, or it has been released."));
+    }
+    let program = ground.program_of(parent)?;
+    match (not_ready(parent), program.manifest().children.is_empty()) {
+        (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child to disturb.")),
+        (None, false) => Some(format!("{subject} has no child to disturb.")),
+        // That is as it should be.
+        (None, true) => None,
+    }
+}
+
+/// The reason of the condition `Ready`; none: it is, or nobody says.
+fn not_ready(parent: &Value) -> Option<&str> {
+    let conditions = parent.pointer("/status/conditions")?.as_array()?;
+    let is = |condition: &&Value, field: &str, word: &str| condition.get(field).is_some_and(|value| value == word);
+    let ready = conditions.iter().find(|condition| is(condition, "type", "Ready"))?;
+    if is(&ready, "status", "True") { None } else { ready.get("reason")?.as_str() }
+}
+
+fn of_definition(ground: &Ground, rested: &Rested, program: &Program) -> Option<String> {
+    if !rested.parents.iter().any(|parent| program.reconciles(parent)) {
+        return None;
+    }
+    let parent @ GroupVersionKind { kind, .. } = &program.manifest().parent;
+    let Some(definition) = drawn::definition(ground, program) else {
+        return Some(format!(
+            "No specs of {kind} were drawn: neither the plugin nor the files bring the CustomResourceDefinition of {parent}."
+        ));
+    };
+    if drawn::schema_of(definition, &parent.version).is_none() {
+        return Some(format!("No specs of {kind} were drawn: its definition has no schema for {}.", parent.version));
+    }
+    let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str)?;
+    (strategy != "None").then(|| {
+        format!("No {kind} was stored as another version: its definition has a conversion webhook, and only that knows what comes of it.")
+    })
+}
