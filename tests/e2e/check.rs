@@ -173,6 +173,25 @@ fn a_finalizer_that_is_never_done_does_not_end() {
 }
 
 #[test]
+fn finalizers_of_others_are_not_the_plugins_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    let with = |spec: &str| parent("Finalizing", spec).replace("name: it", "name: it, finalizers: [backup.example.com/keep]");
+    let child = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: it-a, finalizers: [backup.example.com/keep]}\n";
+    fs::write(&file, with("{}") + child).unwrap();
+    assert_eq!(
+        notes(probes::FINALIZING, &[&file], &["--cases", "0", "--adopt"]),
+        ["Finalizing default/it", "ConfigMap default/it-a"]
+            .map(|object| format!("Finalizing default/it was deleted after {object} had lost finalizers that nobody here sees to: backup.example.com/keep."))
+    );
+    // The plugin's own is.
+    fs::write(&file, with("{finalize: never}")).unwrap();
+    let (code, said) = check(probes::FINALIZING, &[&file], &["--cases", "0"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("Finalizing default/it, with the finalizers [\"gyre.dev/finalizing\"]"), "{said}");
+}
+
+#[test]
 fn a_spec_that_the_schema_allows_and_the_plugin_does_not_bear_traps() {
     let finding = finds(probes::BRITTLE, "Brittle", "{size: 1}", &["--cases", "50"], "trap");
     assert!(finding["case"].as_str().unwrap().contains("\"size\":0"), "{finding}");

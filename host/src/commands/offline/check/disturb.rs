@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gyre_core::manifest::Strategy;
+use gyre_core::plan::finalizer;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
@@ -302,6 +303,7 @@ impl Ground {
             let uid =
                 parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
             let uid = uid.and_then(Value::as_str).unwrap_or_default();
+            found.notes.extend(self.without_others(&scene, parent, uid).await?);
             scene.delete(parent).await?;
             let began = tokio::time::Instant::now();
             loop {
@@ -322,6 +324,34 @@ impl Ground {
             found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
         }
         Ok(found)
+    }
+
+    /// Takes from a parent and its children the finalizers that the files give them: nobody else is there to do what those wait for. What was taken.
+    async fn without_others(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+        let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
+        let mut notes = Vec::new();
+        let parents = scene.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object));
+        let owned = self.owned(scene).await?.into_iter();
+        let is_its = |object: &Value| object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid);
+        for (subject, mut object) in
+            parents.filter(|(subject, _)| subject == parent).chain(owned.filter(|(_, object)| is_its(object)))
+        {
+            let given = self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, &subject));
+            let Some(Value::Array(given)) = given.and_then(|given| given.pointer("/metadata/finalizers")) else { continue };
+            let is_others = |name: &Value| given.contains(name) && !own.iter().any(|own| name == own);
+            let Some(there) = object.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut) else { continue };
+            let (others, kept): (Vec<Value>, Vec<Value>) = there.drain(..).partition(is_others);
+            *there = kept;
+            if !others.is_empty() {
+                let names: Vec<&str> = others.iter().filter_map(Value::as_str).collect();
+                notes.push(format!(
+                    "{parent} was deleted after {subject} had lost finalizers that nobody here sees to: {}.",
+                    names.join(", ")
+                ));
+                scene.put(object)?;
+            }
+        }
+        Ok(notes)
     }
 
     /// What there still is of a parent that was deleted.
