@@ -155,6 +155,21 @@ fn what_is_written_anew_at_each_start_is_restless_and_the_field_is_named() {
 }
 
 #[test]
+fn who_asks_for_calls_without_end_is_in_a_hot_loop() {
+    for spec in ["{requeueMilliseconds: 5}", "{requeueMilliseconds: 5, blind: true}", "{requeueMilliseconds: 999}"] {
+        let finding = finds(probes::CLOCKWORK, "Clockwork", spec, &["--cases", "0"], "hot-loop");
+        assert!(finding["what"].as_str().unwrap().contains("Clockwork default/it"), "{finding}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    for spec in ["{requeueMilliseconds: 1000}", "{}"] {
+        fs::write(&file, parent("Clockwork", spec)).unwrap();
+        let (code, said) = check(probes::CLOCKWORK, &[&file], &["--cases", "0"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+#[test]
 fn a_child_that_is_not_made_again_does_not_converge() {
     let finding = finds(probes::ABANDONING, "Abandoning", "{}", &[], "does-not-converge");
     assert_eq!(finding["case"], "ConfigMap default/it is removed");
@@ -305,9 +320,10 @@ fn a_call_that_takes_more_than_half_of_its_time_is_too_slow() {
 }
 
 /// By which test a plugin that is broken so is caught.
-const CAUGHT: [(&str, fn()); 17] = [
+const CAUGHT: [(&str, fn()); 18] = [
     ("nondeterministic", an_answer_that_depends_on_earlier_calls_is_nondeterministic),
     ("restless", what_is_written_anew_at_each_start_is_restless_and_the_field_is_named),
+    ("hot-loop", who_asks_for_calls_without_end_is_in_a_hot_loop),
     ("does-not-converge", a_child_that_is_not_made_again_does_not_converge),
     ("spec-not-restored", what_remains_of_an_earlier_spec_is_not_restored),
     ("teardown-does-not-end", a_finalizer_that_is_never_done_does_not_end),

@@ -121,7 +121,8 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
         bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
     }
     // Other experiments begin with a world at rest.
-    let goes_on = !found.findings.iter().any(|finding| finding.flaw.is_fault() || finding.flaw == Flaw::Restless);
+    let goes_on =
+        !found.findings.iter().any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::Restless | Flaw::HotLoop));
     if goes_on {
         let experiments = experiments(&ground, &rested, &arguments, &mut found)?;
         let made = parallel::each(&experiments, |experiment| {

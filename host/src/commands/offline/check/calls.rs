@@ -1,6 +1,8 @@
 //! What each call says of its plugin: what it answered, whether it answers that again, and what it took.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Child;
@@ -22,6 +24,9 @@ const MOST_LINES: usize = 40;
 
 /// Idle instances are the plugin's: experiments beside each other would take them from each other, and find another thing each time.
 static SERVED: Mutex<()> = Mutex::new(());
+
+/// Whoever asks for another call sooner than this, again and again, keeps a worker busy for nothing.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Something about a call.
 pub(super) struct Remark {
@@ -71,6 +76,34 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
         }
     }
     remarks
+}
+
+/// Parents about which the plugin is called again and again although nothing changes, each with the time after which it asks to be called.
+pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(super::Subject, Duration)> {
+    let mut by_parent: BTreeMap<super::Subject, Vec<&CallRecord>> = BTreeMap::new();
+    for call in calls {
+        by_parent.entry(parent(call)).or_default().push(call);
+    }
+    let hot = by_parent.into_iter().filter_map(|(subject, calls)| match calls.as_slice() {
+        [.., before, last] => {
+            let [_, after] = [soon(before)?, soon(last)?];
+            is_alike(before, last).then_some((subject, after))
+        }
+        _ => None,
+    });
+    hot.collect()
+}
+
+/// After which time it asks for another call, if that is too soon to be about anything.
+fn soon(call: &CallRecord) -> Option<Duration> {
+    let teardown = call.answer.result.as_ref().ok()?;
+    teardown.response.requeue_after.filter(|after| *after < SOON && !teardown.done)
+}
+
+/// Whether nothing was another thing but the time.
+fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
+    let is_seen = (&one.parent, &one.children, &one.reads) == (&other.parent, &other.children, &other.reads);
+    is_seen && one.answer.texts == other.answer.texts
 }
 
 /// The children that a call answered.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gyre_core::manifest::Strategy;
 use gyre_core::plan::OWNER_UID_LABEL;
@@ -26,6 +27,8 @@ use crate::writes::apply::schema_violations;
 const RESTARTS: usize = 3;
 /// Of one simulation: what goes on for ever is cut short.
 const MOST_CALLS: usize = 500;
+/// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
+const COOLS: Duration = Duration::from_secs(10);
 
 /// What all experiments have in common: the plugins and the world that they begin with.
 pub(super) struct Ground {
@@ -191,11 +194,24 @@ impl Ground {
             let mut found = Found::default();
             let scene = self.scene(Controllers::Absent)?;
             let listener = Listener::new();
-            let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
+            let happens = async {
+                let end = scene.rest().await;
+                if !calls::hot_loops(&listener.calls()).is_empty() {
+                    tokio::time::sleep(COOLS).await;
+                }
+                end
+            };
+            let end = scene.hosted(&self.programs, listener.recordings.clone(), happens).await?;
             let mut actions = scene.actions();
             self.refused(&mut found, case, &actions);
             let rested = self.rested(&scene, &listener.calls()).await?;
             found.judge(self, &listener, case);
+            for (parent, after) in calls::hot_loops(&listener.calls()) {
+                let what = format!(
+                    "About {parent}: nothing changes, and yet the plugin asks to be called again after {after:?}, each time."
+                );
+                found.add(Flaw::HotLoop, case, what, self.all());
+            }
             let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
             let mut restless = end == End::Restless;
             if !restless && is_sound {

@@ -43,6 +43,9 @@ flaws! {
          between calls, and let no HashMap or HashSet decide an order: BTreeMap and BTreeSet have one.";
     Restless, "restless",
         "Let what is written follow from what is wanted: no time, counter or random number that differs from call to call.";
+    HotLoop, "hot-loop",
+        "Ask for another call only when something is due by then, and not sooner than it takes to happen: a change of anything that was read calls \
+         the plugin by itself.";
     DoesNotConverge, "does-not-converge",
         "Return every child that should exist in every call, whether or not it is there: the host creates what is missing.";
     SpecNotRestored, "spec-not-restored", "Decide from the spec as it is, not from what was observed of an earlier one.";
@@ -89,6 +92,7 @@ impl Flaw {
             | Self::BadAnswer => true,
             Self::Nondeterministic
             | Self::Restless
+            | Self::HotLoop
             | Self::DoesNotConverge
             | Self::SpecNotRestored
             | Self::TeardownDoesNotEnd
