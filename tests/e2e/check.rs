@@ -1,8 +1,9 @@
 //! `gyre check`: what it finds in plugins that are broken on purpose, and that it finds nothing in those that are shipped.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use gyre_artifacts::{guests, probes};
 use serde_json::Value;
@@ -366,6 +367,38 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     assert!(paste(line).contains("Warning Trapped"), "{line}");
     // The same seed finds the same.
     assert_eq!(check(probes::BRITTLE, &[&file], &more).1, said);
+}
+
+#[test]
+fn what_came_from_standard_input_has_to_be_given_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    let given = |more: &[&str]| {
+        let mut command = Command::new(GYRE);
+        command.args(["check", guests::TRAP, "-f", "-"]).args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("gyre runs");
+        child.stdin.take().unwrap().write_all(parent("Trap", "{}").as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    let said = given(&[]);
+    let line = format!("To see it, with the same objects on standard input again: gyre check {} -f - ", guests::TRAP);
+    assert!(said.contains(&line), "{said}");
+    let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
+    assert_eq!(report(&given(&["--json"])), Value::Null);
+    // What is kept is there.
+    let line = report(&given(&["--json", "--keep", kept.to_str().unwrap()]));
+    assert!(paste(line.as_str().unwrap()).contains("Trapped"), "{line}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parent.yaml");
+    fs::write(&file, parent("Verbatim", "{children: []}")).unwrap();
+    // Nothing is found in it, so nothing would have to be kept.
+    let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0", "--keep", file.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("cannot make the folder") && said.contains("name another with --keep"), "{said}");
 }
 
 #[test]

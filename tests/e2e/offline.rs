@@ -68,6 +68,18 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
 }
 
 #[test]
+fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
+    let cases = cases();
+    let expected = cases.path().join("new/expected.yaml");
+    fs::write(&expected, "to be updated").unwrap();
+    let results = cases.path().join("no such folder/results.xml");
+    let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--update", "--junit", text(&results)]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("cannot write") && said.contains("name a file in a folder that exists"), "{said}");
+    assert_eq!(fs::read_to_string(expected).unwrap(), "to be updated");
+}
+
+#[test]
 fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
     let cases = cases();
     let arguments = ["test", gyre_artifacts::ECHO, text(cases.path())];

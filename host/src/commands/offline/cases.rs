@@ -3,6 +3,7 @@
 //! A folder with objects is a case; `expected.yaml` says what is to come of them. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
 //! `time.txt` the time of day.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -103,11 +104,15 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
+    // A file that cannot be written is known before all has run.
+    let cannot = |path: &Path| format!("cannot write {}; name a file in a folder that exists", path.display());
+    let results =
+        arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
+    let results = results.transpose()?;
     let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
     let failed = report(&outcomes, began).context("cannot write to standard output")?;
-    if let Some(path) = &arguments.junit {
-        std::fs::write(path, junit(&outcomes))
-            .with_context(|| format!("cannot write {}; name a file in a folder that exists", path.display()))?;
+    if let Some((path, mut file)) = results {
+        file.write_all(junit(&outcomes).as_bytes()).with_context(|| cannot(path))?;
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

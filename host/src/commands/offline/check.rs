@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 use self::draw::Dice;
 use self::experiment::{Experiment, Found, Ground, Rested};
 use self::finding::{Finding, Flaw};
-use self::reproduction::reproduction;
+use self::reproduction::{Reproduction, make_folder, reproduction};
 use super::parallel;
 use super::plan::Subject;
 use super::render::check_parents;
@@ -95,7 +95,7 @@ pub(crate) struct CheckArguments {
     /// The time of day at which each world begins [default: 2026-01-01T00:00:00Z].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
-    /// Write the objects of each finding into this folder.
+    /// Write the objects of each finding into this folder, which is made.
     #[arg(long, value_name = "DIRECTORY")]
     keep: Option<PathBuf>,
     /// Print JSON.
@@ -116,6 +116,9 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
         objects: dev::read(&arguments.files)?,
     };
     check_parents(&ground.programs, &ground.objects)?;
+    if let Some(folder) = &arguments.keep {
+        make_folder(folder)?;
+    }
     let (mut found, rested) = ground.undisturbed()?;
     if rested.parents.is_empty() {
         bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
@@ -219,7 +222,7 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")
 }
 
-fn text(found: &Found, reproductions: &[String], more: usize, goes_on: bool) -> String {
+fn text(found: &Found, reproductions: &[Reproduction], more: usize, goes_on: bool) -> String {
     let mut text = found.tally.to_string();
     found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
     for (finding, reproduce) in found.findings.iter().zip(reproductions) {

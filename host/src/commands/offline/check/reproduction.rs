@@ -3,13 +3,44 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde_json::Value;
 
 use super::finding::{Finding, Flaw};
 use super::{CheckArguments, START};
 use crate::difference::to_yaml;
 
-/// What can be pasted into a shell to see a finding; its objects are written where they are to be kept, and read from there.
-pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<String> {
+/// How a finding is seen again.
+pub(super) struct Reproduction {
+    command: String,
+    /// Whether it reads what is gone.
+    reads_input: bool,
+}
+
+impl Reproduction {
+    /// For programs: what can be pasted into a shell; null where that would not be enough.
+    pub(super) fn json(&self) -> Value {
+        if self.reads_input { Value::Null } else { Value::from(self.command.as_str()) }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let again = if self.reads_input { ", with the same objects on standard input again" } else { "" };
+        format!("To see it{again}: {}", self.command)
+    }
+}
+
+/// Makes the folder in which findings are kept.
+///
+/// # Errors
+///
+/// When that cannot be, in a sentence.
+pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))
+}
+
+/// How a finding is seen again; its objects are written where they are to be kept, and read from there.
+pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
     let CheckArguments { plugin, files, cases, seed, time, keep, json: _, mount } = arguments;
     let files = match keep {
         Some(folder) => vec![kept(folder, number, finding)?],
@@ -29,7 +60,8 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };
     words.extend(time.map(|time| format!("--time={time}")));
     words.extend(mount.words());
-    Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+    let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    Ok(Reproduction { command, reads_input: files.iter().any(|file| file.as_os_str() == "-") })
 }
 
 /// As a POSIX shell takes it for one word.
@@ -45,8 +77,7 @@ fn kept(folder: &Path, number: usize, finding: &Finding) -> anyhow::Result<PathB
         text.push_str("---\n");
         text.push_str(&to_yaml(object)?);
     }
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))?;
+    make_folder(folder)?;
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
 }
@@ -84,7 +115,7 @@ mod tests {
         let finding = Finding { flaw: Flaw::Trap, case: String::new(), what: String::new(), objects: Vec::new() };
         let again = reproduction(&Command::parse_from(&words).arguments, 1, &finding).unwrap();
         let expected: Vec<String> = std::iter::once(&"gyre").chain(&words).map(|word| quoted(word)).collect();
-        assert_eq!(again, expected.join(" "));
+        assert_eq!(again.json(), expected.join(" "));
     }
 
     #[test]
