@@ -474,6 +474,24 @@ fn what_is_not_tried_is_told_with_the_reason() {
 }
 
 #[test]
+fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("parents.yaml");
+    let calls = |count: u64| {
+        let many = (0..count).map(|number| parent("Finalizing", "{}").replace("name: it", &format!("name: it-{number:02}")));
+        fs::write(&file, many.collect::<Vec<_>>().join("---\n")).unwrap();
+        let (_, said) = check(probes::FINALIZING, &[&file], &["--json", "--cases", "10"]);
+        let report: Value = serde_json::from_str(&said).unwrap();
+        let counted = |name: &str| report["tried"][name].as_u64().unwrap_or_default();
+        counted("callsMadeAgain") + counted("callsNotMadeAgain")
+    };
+    let [few, many] = [12, 32].map(calls);
+    // Each is called a few times in the one world that has all.
+    let alone = (many - few) / 20;
+    assert!((1..10).contains(&alone), "{few} and {many} calls");
+}
+
+#[test]
 fn files_without_a_parent_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.yaml");

@@ -12,7 +12,8 @@
 //!                      findings; every call made again
 //! ```
 //!
-//! Each experiment has a cluster and a host of its own, so one does not disturb another, and each can be done again alone.
+//! Each experiment has a cluster and a host of its own, so one does not disturb another, and each can be done again alone. Parents that it is not
+//! about are not there, unless somebody reads their kind.
 //! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
 
 mod calls;
@@ -22,6 +23,7 @@ mod draw;
 mod drawn;
 mod experiment;
 mod finding;
+mod narrow;
 mod reproduction;
 mod stored;
 mod texts;

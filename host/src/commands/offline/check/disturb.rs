@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::calls::wanted;
 use super::experiment::{Experiment, Found, Ground, Listener, Made, Rested, brief, find, is_of_child, last};
 use super::finding::{Flaw, Tried};
+use super::narrow::OWNER_UID;
 use super::{Subject, compare};
 use crate::commands::offline::plan::Action;
 use crate::commands::offline::scene::{End, Scene};
@@ -23,9 +24,6 @@ pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// By which children are known that no owner reference can reach.
-const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
 
 /// What somebody does to a child.
 #[derive(Clone, Debug)]
@@ -64,7 +62,9 @@ pub(super) fn disturbances(rested: &Rested) -> Vec<Experiment> {
         if child.strategy != Strategy::CreateOnly {
             all.extend(changes(child));
         }
-        experiments.extend(all.into_iter().map(|disturbance| Experiment::Disturbed(child.subject.clone(), disturbance)));
+        let [parent, child] = [&child.parent, &child.subject];
+        let disturbed = |disturbance| Experiment::Disturbed { parent: parent.clone(), child: child.clone(), disturbance };
+        experiments.extend(all.into_iter().map(disturbed));
     }
     experiments
 }

@@ -39,7 +39,7 @@ pub(super) struct Ground {
 
 pub(super) enum Experiment {
     /// A child of the world at rest is taken away, or changed.
-    Disturbed(Subject, Disturbance),
+    Disturbed { parent: Subject, child: Subject, disturbance: Disturbance },
     /// The parent's spec becomes another, and then what it was.
     Restored { parent: Subject, other: Value },
     /// The parent is deleted.
@@ -260,13 +260,14 @@ impl Ground {
 
     /// Does it.
     pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
+        let ground = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {
-                Experiment::Disturbed(child, disturbance) => self.disturbed(child, disturbance).await,
-                Experiment::Restored { parent, other } => self.restored(parent, other).await,
-                Experiment::TornDown(parent) => self.torn_down(parent).await,
-                Experiment::Stored(stored) => self.stored(stored).await,
-                Experiment::Drawn(parents) => self.drawn(parents).await,
+                Experiment::Disturbed { parent: _, child, disturbance } => ground.disturbed(child, disturbance).await,
+                Experiment::Restored { parent, other } => ground.restored(parent, other).await,
+                Experiment::TornDown(parent) => ground.torn_down(parent).await,
+                Experiment::Stored(stored) => ground.stored(stored).await,
+                Experiment::Drawn(parents) => ground.drawn(parents).await,
             }
         })?
     }
@@ -276,7 +277,7 @@ impl Experiment {
     /// For people.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Disturbed(child, disturbance) => format!("{child} {disturbance}"),
+            Self::Disturbed { parent: _, child, disturbance } => format!("{child} {disturbance}"),
             Self::Restored { parent, other } => format!("the spec of {parent} becomes {}, and then what it was", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
             Self::Stored(stored) => stored.name(),
