@@ -1,12 +1,14 @@
 //! What `gyre diff` says of a live cluster is what a host then does, and it touches nothing.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::Command;
 
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, guest};
+use crate::harness::{Cluster, Folder, GYRE, guest, with_kind};
 
 const NAMESPACE: &str = "diff";
 const PARENTS: usize = 200;
@@ -21,9 +23,14 @@ fn diff(cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, St
 fn diff_in(namespace: &str, cluster: &Cluster, plugin: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(GYRE);
     command.args(["diff", plugin, "--namespace", namespace, "--kubeconfig"]).arg(cluster.kubeconfig()).args(arguments);
+    answer(&mut command)
+}
+
+/// The exit code and what is printed, or else what is wrong.
+fn answer(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().expect("gyre runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    (output.status.code(), said)
+    let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
 fn foretold(change: &Value) -> Write {
@@ -159,4 +166,96 @@ fn a_diff_tells_of_calls_that_fail_and_of_children_that_are_refused() {
     let (code, said) = diff_in(namespace, &cluster, gyre_artifacts::guests::TRAP, &[]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains(&format!("fail       Trap {namespace}/t: Trapped: ")) && said.contains("1 call fails"), "{said}");
+}
+
+#[test]
+fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
+    let namespace = "diff-blind";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let unserved = folder.put("unserved.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Unserviced"));
+    let remark = "Unserviced guests.gyre.dev/v1 is not served there: apply what `gyre crds` prints first";
+    let (code, said) = diff_in(namespace, &cluster, &unserved, &[]);
+    assert_eq!((code, said), (Some(2), format!("0 of 0 parents change; {remark}\n")));
+    let (code, said) = diff_in(namespace, &cluster, &unserved, &["-o", "json"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["remarks"], json!([remark]));
+
+    let echo = gyre_artifacts::ECHO;
+    let remark = "there is no namespace diff-blind-nowhere there";
+    let nowhere = format!("0 of 0 parents change; {remark}\n");
+    assert_eq!(diff_in("diff-blind-nowhere", &cluster, echo, &[]), (Some(2), nowhere.clone()));
+    let beside = diff_in("diff-blind-nowhere", &cluster, echo, &["--namespace", namespace]);
+    assert_eq!(beside, (Some(0), nowhere), "the other one is there");
+    assert_eq!(diff_in(namespace, &cluster, echo, &[]), (Some(0), "0 of 0 parents change\n".to_owned()));
+}
+
+/// As of a proxy, or on another port than the API server's.
+#[test]
+fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            // A request is within one segment.
+            let _ = connection.read(&mut [0; 4096]);
+            let page = "404 page not found\n";
+            let head = format!("HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\nconnection: close", page.len());
+            let _ = write!(connection, "{head}\r\n\r\n{page}");
+        }
+    });
+    let folder = Folder::new();
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "contexts": [{ "name": "it", "context": { "cluster": "it", "user": "it" } }],
+        "clusters": [{ "name": "it", "cluster": { "server": format!("http://127.0.0.1:{port}") } }],
+        "users": [{ "name": "it", "user": {} }],
+    });
+    let kubeconfig = folder.put("kubeconfig", kubeconfig.to_string());
+    for command in [&["diff"][..], &["render", "--from-cluster"]] {
+        let (code, said) = answer(Command::new(GYRE).args(command).args([gyre_artifacts::ECHO, "--kubeconfig", &kubeconfig]));
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("this is no Kubernetes API server") && said.contains(&port.to_string()), "{said}");
+    }
+}
+
+#[test]
+fn a_diff_is_by_the_definitions_that_the_cluster_has() {
+    let namespace = "diff-defined";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let plugin = folder.put("defined.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Antiquated"));
+    let output = Command::new(GYRE).args(["crds", &plugin]).output().expect("gyre runs");
+    let mut old: Value = serde_saphyr::from_str(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    old["spec"]["versions"][0]["subresources"].as_object_mut().unwrap().remove("status").unwrap();
+    cluster.apply(&old.to_string());
+    cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", "crd", "antiquateds.guests.gyre.dev"]);
+    cluster.apply(&guest("Antiquated", namespace, "it", json!({})).to_string());
+    let verbs = || {
+        let (code, said) = diff_in(namespace, &cluster, &plugin, &["-o", "json"]);
+        assert_eq!(code, Some(1), "{said}");
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let mut verbs: Vec<String> =
+            said["changes"].as_array().unwrap().iter().map(|change| change["verb"].as_str().unwrap().to_owned()).collect();
+        verbs.sort();
+        (verbs, said["remarks"].to_string())
+    };
+    // A host waits for a status, and then does without.
+    let (done, remarks) = verbs();
+    assert_eq!(done, ["create", "create", "finalizers", "update"]);
+    let remark = "the plugin antiquated brings another definition of antiquateds.guests.gyre.dev than the cluster has";
+    assert!(remarks.contains(remark) && remarks.contains("spec.versions"), "{remarks}");
+    cluster.install_crds(&[&plugin]);
+    let (done, remarks) = verbs();
+    assert_eq!((done, remarks.as_str()), (["create", "create", "finalizers", "status"].map(str::to_owned).to_vec(), "[]"));
+
+    // One that knows nothing of the conditions, which are lost.
+    let mut narrow: Value = serde_saphyr::from_str(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    let status = json!({ "type": "object", "properties": { "phase": { "type": "string" } } });
+    let spec = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    narrow["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({ "type": "object", "properties": { "spec": spec, "status": status } });
+    cluster.kubectl(&["replace", "-f", &folder.put("narrow.json", narrow.to_string())]);
+    let (_, said) = diff_in(namespace, &cluster, &plugin, &["-o", "json"]);
+    assert!(said.contains("\"create\"") && said.contains(remark) && !said.contains("\"conditions\""), "{said}");
 }

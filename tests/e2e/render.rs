@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, guest};
+use crate::harness::{Cluster, Folder, GYRE, guest, with_kind};
 
 const NAMESPACE: &str = "render";
 
@@ -150,4 +150,71 @@ fn a_cluster_that_is_not_asked_for_is_not_looked_for() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("--from-cluster"), "{said}");
+}
+
+#[test]
+fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
+    let folder = Folder::new();
+    let there = |name: &str, namespace: &str| {
+        let mut echo = echo(name, "hello");
+        echo["metadata"]["namespace"] = json!(namespace);
+        echo["metadata"]["labels"] = json!({ "name": name });
+        folder.put(&format!("{name}.json"), echo.to_string())
+    };
+    let (near, far) = (there("near", "here"), there("far", "there"));
+    let config = json!({ "mounts": [{ "plugin": gyre_artifacts::ECHO, "selector": "name=near" }] });
+    let config = folder.put("gyre.yaml", config.to_string());
+    let render = |arguments: &[&str]| {
+        let output = Command::new(GYRE).arg("render").args(arguments).output().expect("gyre runs");
+        let said = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let by_namespace = [gyre_artifacts::ECHO, "--namespace", "here"];
+    let because = "Echo there/far is not reconciled: the mount is for the namespace here";
+    let unlabelled = "Echo there/far is not reconciled: the mount's selector does not select it";
+    for (mount, because) in [(&by_namespace[..], because), (&["--config", &config], unlabelled)] {
+        let (code, said) = render(&[mount, &["-f", &far]].concat());
+        assert_eq!((code, said), (Some(2), format!("gyre: the files hold nothing for the plugin to reconcile: {because}\n")));
+        let (code, said) = render(&[mount, &["-f", &far, "-f", &near]].concat());
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains(&format!("\n# {because}\n")) && said.contains("create     Job here/near\n"), "{said}");
+    }
+}
+
+#[test]
+fn of_a_cluster_it_is_said_what_is_not_there() {
+    let namespace = "render-absent";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let mut echo = echo("it", "hello");
+    echo["metadata"]["namespace"] = json!("render-absent-nowhere");
+    let file = folder.put("echo.json", echo.to_string());
+    let brought = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "render-absent-nowhere" } });
+    let brought = folder.put("namespace.json", brought.to_string());
+    let of_echo = |namespace: &str, arguments: &[&str]| render_of(gyre_artifacts::ECHO, namespace, &cluster, arguments);
+    let refusal = "echo.json: Echo render-absent-nowhere/it: namespaces \"render-absent-nowhere\" not found\n";
+    for namespace in [namespace, "render-absent-nowhere"] {
+        let (code, said) = of_echo(namespace, &["-f", &file]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.ends_with(refusal), "{said}");
+    }
+    let (code, said) = of_echo("render-absent-nowhere", &["-f", &file, "-f", &brought]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("create     Job render-absent-nowhere/it\n"), "{said}");
+    let (code, said) = of_echo(namespace, &["-f", &file, "-f", &brought]);
+    assert_eq!(code, Some(2), "{said}");
+    let because = "Echo render-absent-nowhere/it is not reconciled: the mount is for the namespace render-absent";
+    assert!(said.contains(&format!("#   nothing\n# {because}\n")), "{said}");
+
+    let (code, said) = of_echo("render-absent-nowhere", &[]);
+    assert_eq!((code, said.as_str()), (Some(1), "# plan:\n#   nothing\n# there is no namespace render-absent-nowhere there\n"));
+    let unserved = folder.put("unserved.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Unrendered"));
+    let remark = "Unrendered guests.gyre.dev/v1 is not served there: apply what `gyre crds` prints first";
+    let (code, said) = render_of(&unserved, namespace, &cluster, &[]);
+    assert_eq!((code, said), (Some(1), format!("# plan:\n#   nothing\n# {remark}\n")));
+    // As the plugin defines it.
+    let file = folder.put("unrendered.json", guest("Unrendered", namespace, "it", json!({})).to_string());
+    let (code, said) = render_of(&unserved, namespace, &cluster, &["-f", &file]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains(remark) && said.contains("create     ConfigMap"), "{said}");
 }

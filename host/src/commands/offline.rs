@@ -19,6 +19,7 @@ mod parallel;
 pub(crate) mod plan;
 pub(crate) mod render;
 pub(crate) mod scene;
+mod selection;
 mod shown;
 
 pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};

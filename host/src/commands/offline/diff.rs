@@ -1,14 +1,12 @@
 //! `gyre diff`: what a plugin would change in a live cluster.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
-use gyre_core::grants::Namespaces;
 use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
@@ -18,8 +16,9 @@ use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
+use super::selection::selects;
 use crate::cli;
-use crate::config::Source;
+use crate::config::{Source, list};
 use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
 use crate::plugins::{self, ForetoldMounts, MountArguments};
 use crate::program::Program;
@@ -33,7 +32,12 @@ Examples:
 
 What the plugin would look at is copied from the cluster, which is only read (get, list), and the host works on the copy until it rests. Nobody
 else acts there: what would follow from what others do with the changes is not shown.
+Kinds are as the cluster defines them now. A plugin that brings another CustomResourceDefinition is told of: apply what `gyre crds` prints first, as
+for the upgrade itself. Where the cluster does not have the kind of the parents, or none of the mount's namespaces, it cannot be said.
 Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
+
+/// The exit code of what cannot be said.
+const NOT_KNOWN: u8 = 2;
 
 /// Why children are refused before anything is sent,
 const PLANNED: &[RefusalReason] = &[
@@ -108,9 +112,11 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
     }
     let programs = Source::open(&mount)?.programs();
-    let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was)? };
+    let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was, &programs)? };
     let foretold = foretold(&cluster, &programs, &was, &[], Timestamp::now())?;
     let seen = texts_of_secrets(foretold.copied.iter().map(|(_, object)| object));
+    let _ = writeln!(std::io::stderr(), "Compared with the cluster at {}.", foretold.url);
+    let is_blind = foretold.is_blind;
     let mut difference = difference(&programs, foretold);
     if !secrets {
         let programs: Vec<&Program> = programs.iter().collect();
@@ -124,12 +130,27 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(if difference.changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match (difference.changes.is_empty(), is_blind) {
+        (false, _) => ExitCode::FAILURE,
+        (true, true) => ExitCode::from(NOT_KNOWN),
+        (true, false) => ExitCode::SUCCESS,
+    })
 }
 
-fn opened(mount: &MountArguments, paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+/// Versions of what is mounted.
+fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
     let sandbox = mount.code.sandbox()?;
-    paths.iter().map(|path| plugins::open(&sandbox, path)).collect()
+    let open = |path: &PathBuf| {
+        let plugin = plugins::open(&sandbox, path)?;
+        let name = &plugin.manifest().name;
+        let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
+        if !mounted.contains(name.as_str()) {
+            let (path, mounted) = (path.display(), list(mounted));
+            bail!("--was {path}: the plugin {name} is not mounted; mounted are {mounted}: give another version of one of them");
+        }
+        Ok(plugin)
+    };
+    paths.iter().map(open).collect()
 }
 
 /// What a host would do, by the parents that it is done for.
@@ -160,25 +181,14 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     // One that is not selected any more may change, too: it is let go.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
-    let remark = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
+    let restless = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
-        remarks: remark.into_iter().collect(),
+        remarks: restless.into_iter().chain(foretold.remarks).collect(),
         changes,
     }
-}
-
-/// Whether a program reconciles an object.
-fn selects(program: &Program, object: &Value) -> bool {
-    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
-    let is_within = match &program.namespaces {
-        Namespaces::All => true,
-        Namespaces::Only(names) => namespace.is_some_and(|namespace| names.contains(namespace)),
-    };
-    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
-    program.reconciles(object) && is_within && program.selector.matches(label)
 }
 
 /// What the host tells of in a Warning: a child that it refused, or a call that failed. None of what a request shows that was refused.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use anyhow::bail;
+use gyre_core::grants::Namespaces;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::live::{self, Connected, Former, LiveArguments};
+use super::live::{self, Connected, Copies, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::cli;
@@ -25,6 +26,14 @@ pub(super) struct Foretold {
     pub(super) done: Done,
     /// The parents, as they are afterwards.
     pub(super) parents: Vec<Value>,
+    /// The namespace of objects of files that do not say theirs.
+    pub(super) namespace: String,
+    /// Where the live cluster is.
+    pub(super) url: String,
+    /// What is not there as the programs want it, each half a sentence.
+    pub(super) remarks: Vec<String>,
+    /// Whether there is a program whose parents could not be looked at.
+    pub(super) is_blind: bool,
 }
 
 /// Those of some objects that are Secrets, as JSON.
@@ -56,18 +65,26 @@ pub(super) fn foretold(
         namespace = only;
     }
     let former = threads.block_on(live::former(&client, programs, was)).map_err(|error| unread(error, &url))?;
-    let mut copied = threads.block_on(live::objects(&client, programs, &former)).map_err(|error| unread(error, &url))?;
+    let named = named_namespaces(programs, files, &namespace);
+    let copies = threads.block_on(live::copies(&client, programs, &former, &named)).map_err(|error| unread(error, &url))?;
+    let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
-        let (done, parents) = simulate(acted(programs, &former, &copied, files, &namespace, time))??;
+        let (done, parents) = simulate(acted(
+            programs,
+            &former,
+            &copied,
+            Files { objects: files, namespace: &namespace, absent: &absent },
+            time,
+        ))??;
         let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
         let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);
         let created = done.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
         let created: BTreeSet<Subject> = created.filter(is_new).collect();
         let taken = threads.block_on(live::named(&client, &created))?;
         if taken.is_empty() {
-            return Ok(Foretold { copied, done, parents });
+            return Ok(Foretold { copied, done, parents, namespace, url, remarks, is_blind });
         }
         looked_for.extend(created);
         copied.extend(taken);
@@ -81,21 +98,44 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
+/// What goes over a copy.
+#[derive(Clone, Copy)]
+struct Files<'a> {
+    objects: &'a [(String, Value)],
+    /// Of those that do not say theirs.
+    namespace: &'a str,
+    /// Namespaces that nothing can be in.
+    absent: &'a BTreeSet<String>,
+}
+
+/// The namespaces that matter, but for those that the files bring.
+fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &str) -> BTreeSet<String> {
+    let of_mounts = programs.iter().filter_map(|program| match &program.namespaces {
+        Namespaces::Only(names) => Some(names.iter().map(ToString::to_string)),
+        Namespaces::All => None,
+    });
+    let subjects: Vec<Subject> = files.iter().map(|(_, object)| Subject::of(object)).collect();
+    let mut named: BTreeSet<String> = of_mounts.flatten().collect();
+    named.extend(subjects.iter().filter_map(|subject| subject.namespace.clone()));
+    named.insert(default.to_owned());
+    for brought in subjects.iter().filter(|subject| subject.kind == "Namespace" && subject.api_version == "v1") {
+        named.remove(&brought.name);
+    }
+    named
+}
+
 /// What a host does in a copy, and the parents as they are afterwards.
 async fn acted(
     programs: &[Program],
     former: &Former,
     copied: &[(String, Value)],
-    files: &[(String, Value)],
-    namespace: &str,
+    files: Files<'_>,
     time: Timestamp,
 ) -> anyhow::Result<(Done, Vec<Value>)> {
     let mut scene = Scene::new(programs, time)?;
     scene.copy_all(copied.to_vec())?;
-    // The definitions that plugins bring are new with them.
-    scene.put_definitions(programs)?;
     scene.remember(programs, former)?;
-    scene.put_over(files.to_vec(), namespace).await?;
+    scene.put_over(files.objects.to_vec(), files.namespace, files.absent).await?;
     let done = scene.run(programs).await?;
     let parents = scene.parents(programs).await?;
     Ok((done, parents))
@@ -104,7 +144,7 @@ async fn acted(
 /// The namespace that all programs are confined to.
 fn only_namespace(programs: &[Program]) -> Option<String> {
     let mut namespaces = programs.iter().map(|program| match &program.namespaces {
-        gyre_core::grants::Namespaces::Only(names) if names.len() == 1 => names.iter().next(),
+        Namespaces::Only(names) if names.len() == 1 => names.iter().next(),
         _ => None,
     });
     let first = namespaces.next()??;

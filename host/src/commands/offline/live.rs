@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _};
+use gyre_core::contains::first_difference;
 use gyre_core::grants::{Namespaces, Scope};
+use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::PLUGIN_LABEL;
 use gyre_sandbox::Plugin;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::plan::Subject;
 use crate::cli;
@@ -68,21 +70,42 @@ pub(super) struct Connected {
     pub(super) url: String,
 }
 
-/// Copies of the namespaces, the definitions of kinds, the parents, their children, and what the programs read, each with where it comes
-/// from.
+/// What a live cluster holds for some programs.
+pub(super) struct Copies {
+    /// Each with where it comes from.
+    pub(super) objects: Vec<(String, Value)>,
+    /// Which namespaces, of those that are named, there are not.
+    pub(super) absent: BTreeSet<String>,
+    /// What is not there as the programs want it, each half a sentence.
+    pub(super) remarks: Vec<String>,
+    /// Whether there is a program whose parents could not be looked at: their kind is not served, or none of its namespaces is there.
+    pub(super) is_blind: bool,
+}
+
+/// Copies of the namespaces, the definitions of kinds, the parents, their children, and what the programs read. Namespaces are looked for by
+/// name, too, of which each mount names its own.
 ///
 /// # Errors
 ///
 /// When the API server cannot be asked, or does not answer.
-pub(super) async fn objects(client: &Client, programs: &[Program], former: &Former) -> anyhow::Result<Vec<(String, Value)>> {
-    let mut objects = Vec::new();
-    let (mut seen, progress) = (BTreeSet::new(), Progress::new());
-    for namespace in all_namespaces(client).await? {
-        seen.insert(uid(&namespace));
-        objects.push((COPIED.to_owned(), namespace));
-    }
+pub(super) async fn copies(
+    client: &Client,
+    programs: &[Program],
+    former: &Former,
+    named: &BTreeSet<String>,
+) -> anyhow::Result<Copies> {
+    let (there, absent) = all_namespaces(client, named).await?;
+    let mut objects: Vec<(String, Value)> = there.into_iter().map(|namespace| (COPIED.to_owned(), namespace)).collect();
+    let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| uid(namespace)).collect();
+    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::new());
     for program in programs {
         let manifest = program.manifest();
+        if let Namespaces::Only(names) = &program.namespaces {
+            let missing = names.iter().filter(|name| absent.contains(name.as_str()));
+            let missing: Vec<String> = missing.map(|name| format!("there is no namespace {name} there")).collect();
+            is_blind |= missing.len() == names.len();
+            remarks.extend(missing);
+        }
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
         // Those that the mount does not select are copied, too: it is the host that tells them apart.
         let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
@@ -92,8 +115,13 @@ pub(super) async fn objects(client: &Client, programs: &[Program], former: &Form
         let reads = manifest.reads.iter();
         let reads = reads.map(|read| (&read.kind, read.namespace.as_deref(), read.label_selector.clone().unwrap_or_default()));
         for (kind, namespace, selector) in parents.chain(children).chain(reads) {
-            let Some(resource) = find(client, kind).await? else { continue };
+            let Some(resource) = find(client, kind).await? else {
+                is_blind |= *kind == manifest.parent;
+                remarks.extend(not_served(manifest, kind));
+                continue;
+            };
             if let Some(definition) = definition(client, &resource).await? {
+                remarks.extend(defined_otherwise(manifest, &definition));
                 objects.push((format!("the definition of {}", kind.kind), definition));
             }
             for namespace in namespaces(&resource, namespace, &program.namespaces) {
@@ -107,14 +135,40 @@ pub(super) async fn objects(client: &Client, programs: &[Program], former: &Form
             }
         }
     }
-    Ok(objects)
+    Ok(Copies { objects, absent, remarks: remarks.into_iter().collect(), is_blind })
 }
 
-/// The objects that bear these names, as [`objects`] has them.
+/// What there is to say of a kind that is not served; none of one that the plugin can do without.
+fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
+    let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
+    let defines = |crd: &Value| is_text(crd, "/spec/group", &kind.group) && is_text(crd, "/spec/names/kind", &kind.kind);
+    let what = match manifest.crds.iter().any(defines) {
+        true => "what `gyre crds` prints",
+        false if *kind == manifest.parent => "its CustomResourceDefinition",
+        false => return None,
+    };
+    Some(format!("{} {} is not served there: apply {what} first", kind.kind, kind.api_version()))
+}
+
+/// What there is to say of a definition that the plugin brings, too, if this one is not as that.
+fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> {
+    let name = definition.pointer("/metadata/name")?.as_str()?;
+    let is_same = |crd: &&Value| crd.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
+    let brought = manifest.crds.iter().find(is_same)?;
+    let compared = |definition: &Value| json!({ "kind": DEFINITION, "spec": definition.get("spec") });
+    let place = first_difference(&compared(brought), &compared(definition))?;
+    Some(format!(
+        "the plugin {} brings another definition of {name} than the cluster has, which is used here: apply what `gyre crds` prints first \
+         (it differs at {place})",
+        manifest.name
+    ))
+}
+
+/// The objects that bear these names, as [`copies`] has them.
 ///
 /// # Errors
 ///
-/// As of [`objects`].
+/// As of [`copies`].
 pub(super) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyhow::Result<Vec<(String, Value)>> {
     let mut resources = BTreeMap::new();
     for subject in subjects {
@@ -163,13 +217,32 @@ pub(super) async fn former(client: &Client, programs: &[Program], was: &[Plugin]
     Ok(former)
 }
 
-/// Who may not list them has those that objects are in.
-async fn all_namespaces(client: &Client) -> anyhow::Result<Vec<Value>> {
-    let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else { return Ok(Vec::new()) };
-    match list(client, &namespaces, None, ListParams::default()).await {
-        Err(error) if is_forbidden(&error) => Ok(Vec::new()),
-        listed => listed,
+/// All namespaces, and which of those names none bears. Who may not list them has those that may be read, and is believed about the others.
+async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
+    let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
+        // Any server may answer that there is no such page.
+        bail!("this is no Kubernetes API server: it does not serve Namespaces");
+    };
+    let listed = match list(client, &namespaces, None, ListParams::default()).await {
+        Err(error) if is_forbidden(&error) => None,
+        listed => Some(listed?),
+    };
+    if let Some(listed) = listed {
+        let is_absent = |name: &&String| !listed.iter().any(|namespace| Subject::of(namespace).name == **name);
+        let absent = named.iter().filter(is_absent).cloned().collect();
+        return Ok((listed, absent));
     }
+    let (mut there, mut absent) = (Vec::new(), BTreeSet::new());
+    let api: Api<DynamicObject> = namespaces.api(client, None);
+    for name in named {
+        match answered(api.get_opt(name)).await {
+            Ok(Some(found)) => there.push(value(found, &namespaces)?),
+            Ok(None) => drop(absent.insert(name.clone())),
+            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot read the namespace {name}")),
+        }
+    }
+    Ok((there, absent))
 }
 
 fn is_forbidden(error: &anyhow::Error) -> bool {

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
-use super::plan::{Action, Verb};
+use super::plan::{Action, Subject, Verb};
 use super::scene::{Done, End, Scene, simulate};
+use super::selection::{unselected, why};
 use super::shown::Shown;
 use crate::cli::time;
 use crate::commands::dev;
@@ -37,7 +38,9 @@ plugin computes from one is. A child that holds one is a comment, since it is no
 The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the host would do until it rests, events, and
 the status of the parents. Owners of children that have no UID in the files or the cluster are not named in the YAML, since the garbage
 collector would delete what names them; -o json has all as the host would send it, with UIDs that are made up.
-Exit codes: 0, 1 when something is warned of or refused, 2 when the arguments are wrong.";
+Kinds are as the cluster defines them now; those that it does not have are as the plugin defines them. Either is told of where it matters.
+Exit codes: 0, 1 when something is warned of or refused, or the cluster has not what is looked at, 2 when the arguments are wrong, or the mounts do
+not select any parent that the files hold.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArguments {
@@ -79,6 +82,9 @@ pub struct Rendered {
     pub parents: Vec<Value>,
 }
 
+/// Of objects in files that do not say theirs, where there is no kubeconfig to say it.
+const DEFAULT_NAMESPACE: &str = "default";
+
 /// Runs `gyre render`.
 pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { plugin, files, from_cluster, secrets, cluster, time, output, mount } = arguments;
@@ -94,20 +100,79 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let objects = dev::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
     let of_files = objects.iter().map(|(_, object)| object);
-    let shown = if from_cluster {
-        let Foretold { copied, done, parents } = foretold(&cluster, &programs, &[], &objects, time)?;
+    let (shown, verdict) = if from_cluster {
+        let foretold = foretold(&cluster, &programs, &[], &objects, time)?;
+        let Foretold { copied, done, parents, namespace, mut remarks, is_blind, .. } = foretold;
+        let selection = Selection::of(&programs, &parents, &objects, &namespace);
+        let is_given = selection.is_given;
+        remarks.extend(selection.why);
         let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
-        let shown = Shown::whole(Rendered { done, parents }, given());
-        if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? }
+        let shown = Shown::whole(Rendered { done, parents }, given(), remarks);
+        let shown = if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? };
+        let verdict = match is_given {
+            Given::Unselected => ExitCode::from(2),
+            Given::Nothing if is_blind => ExitCode::FAILURE,
+            _ if shown.is_fine() => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        };
+        (shown, verdict)
     } else {
-        Shown::whole(rendered(&programs, objects.clone(), time)?, of_files)
+        let rendered = rendered(&programs, objects.clone(), time)?;
+        let selection = Selection::of(&programs, &rendered.parents, &objects, DEFAULT_NAMESPACE);
+        if selection.is_given == Given::Unselected {
+            bail!("the files hold nothing for the plugin to reconcile: {}", selection.why.join("; "));
+        }
+        let shown = Shown::whole(rendered, of_files, selection.why);
+        let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        (shown, verdict)
     };
     let text = match output {
         Format::Yaml => shown.yaml()?,
         Format::Json => serde_json::to_string_pretty(&shown.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(verdict)
+}
+
+/// What is said of parents that no mount reconciles.
+struct Selection {
+    /// Each a sentence.
+    why: Vec<String>,
+    is_given: Given,
+}
+
+/// What the files have of parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// No parents.
+    Nothing,
+    /// One at least that is reconciled.
+    Selected,
+    /// None that is.
+    Unselected,
+}
+
+impl Selection {
+    /// Of parents as they are, some of which are of files, in that namespace if they do not say theirs.
+    fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
+        let unselected = unselected(programs, parents);
+        let is_unselected = |file: &Value| {
+            let file = Subject::of(file);
+            unselected.iter().map(|parent| Subject::of(parent)).any(|parent| {
+                let is_there = parent.namespace.is_none()
+                    || parent.namespace.as_deref() == Some(file.namespace.as_deref().unwrap_or(namespace));
+                is_there && (&parent.kind, &parent.name) == (&file.kind, &file.name)
+            })
+        };
+        let is_parent = |object: &&Value| programs.iter().any(|program| program.reconciles(object));
+        let mut given = files.iter().map(|(_, object)| object).filter(is_parent).map(is_unselected);
+        let is_given = match given.next() {
+            None => Given::Nothing,
+            Some(first) if first && given.all(|is_unselected| is_unselected) => Given::Unselected,
+            Some(_) => Given::Selected,
+        };
+        Self { why: why(programs, &unselected), is_given }
+    }
 }
 
 /// Puts the objects into a cluster of their own, and has a host do what the programs want.
@@ -151,7 +216,7 @@ impl Rendered {
     /// The children as they were last written, in the order of their first.
     pub fn children(&self) -> Vec<&Value> {
         let mut children: Vec<&Action> = Vec::new();
-        let parents: Vec<_> = self.parents.iter().map(super::plan::Subject::of).collect();
+        let parents: Vec<_> = self.parents.iter().map(Subject::of).collect();
         for action in &self.done.actions {
             let is_written = matches!(action.verb, Verb::Create | Verb::Update) && action.refusal.is_none();
             if !is_written || parents.contains(&action.subject) {
@@ -168,7 +233,7 @@ impl Rendered {
     /// Each parent's name and status, and when the plugin wants to be called about it once more.
     pub(super) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
-            let subject = super::plan::Subject::of(parent);
+            let subject = Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
             let mut told = json!({ "object": subject.to_string(), "status": status });
             if let (Some(time), Some(fields)) = (self.done.again.about(&subject), told.as_object_mut()) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::server::Origin;
@@ -212,19 +212,24 @@ impl Scene {
     }
 
     /// As [`Self::put_all`], over what is there: as `kubectl apply --server-side` has it, and then with the statuses that the files have. Who
-    /// does not say its namespace is in that one.
+    /// does not say its namespace is in that one. Nothing new can be in those that are absent.
     ///
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(super) async fn put_over(&self, objects: Vec<(String, Value)>, namespace: &str) -> anyhow::Result<()> {
+    pub(super) async fn put_over(
+        &self,
+        objects: Vec<(String, Value)>,
+        namespace: &str,
+        absent: &BTreeSet<String>,
+    ) -> anyhow::Result<()> {
         for (file, object) in in_order(objects) {
-            self.put_one_over(object, namespace).await.context(file)?;
+            self.put_one_over(object, namespace, absent).await.context(file)?;
         }
         Ok(())
     }
 
-    async fn put_one_over(&self, mut object: Value, namespace: &str) -> anyhow::Result<()> {
+    async fn put_one_over(&self, mut object: Value, namespace: &str, absent: &BTreeSet<String>) -> anyhow::Result<()> {
         let client = self.client();
         let subject = Subject::of(&object);
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -236,6 +241,9 @@ impl Scene {
             metadata.insert("namespace".to_owned(), Value::from(namespace));
         }
         let subject = Subject::of(&object);
+        if let Some(absent) = subject.namespace.as_ref().filter(|namespace| absent.contains(*namespace)) {
+            bail!("{subject}: namespaces \"{absent}\" not found");
+        }
         let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
         if subject.name.is_empty() || api.get_opt(&subject.name).await?.is_none() {
             return self.put(object);
@@ -396,13 +404,31 @@ impl Scene {
         let (recordings, again) = (Recordings::default(), Arc::<Mutex<Again>>::default());
         let noted = Arc::clone(&again);
         let _listening = recordings.listen(None, move |call| noted.lock().unwrap_or_else(PoisonError::into_inner).note(call));
+        let lacks_status = self.lacks_status(programs).await?;
         let until_it_rests = async {
+            if lacks_status {
+                // It waits for one, and then works without.
+                tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
+            }
             let end = self.rest().await;
             // Before it is stopped: what it does then is not what was asked.
             let again = again.lock().unwrap_or_else(PoisonError::into_inner).clone();
             Done { actions: self.actions(), end, again }
         };
         self.hosted(programs, recordings.clone(), until_it_rests).await
+    }
+
+    /// Whether the parents of one have no status here, though it brings a definition that gives them one.
+    async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
+        for manifest in programs.iter().map(Program::manifest) {
+            let served = kinds::find(&self.client(), &manifest.parent).await?;
+            if served.is_some_and(|served| served.status == StatusSubresource::Absent)
+                && kinds::give_status(&manifest.crds, &manifest.parent)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Has a host do what these programs want while something else happens, and stops it then.

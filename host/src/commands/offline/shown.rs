@@ -30,15 +30,17 @@ pub(super) struct Shown {
     invented: BTreeSet<String>,
     /// The children that are shown without values of Secrets that they hold.
     withheld: BTreeSet<Subject>,
+    /// What else there is to say, each a sentence.
+    remarks: Vec<String>,
 }
 
 impl Shown {
     /// All of what came of these objects.
-    pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>) -> Self {
+    pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
         let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
         let invented = there.filter_map(uid).filter(|uid| !given.contains(uid)).map(str::to_owned).collect();
-        Self { rendered, invented, withheld: BTreeSet::new() }
+        Self { rendered, invented, withheld: BTreeSet::new(), remarks }
     }
 
     /// Without values of Secrets: of those that were seen, as JSON, and of those that are wanted.
@@ -47,7 +49,7 @@ impl Shown {
     ///
     /// When there are more than can be looked for.
     pub(super) fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
-        let Self { rendered, invented, .. } = self;
+        let Self { rendered, invented, remarks, .. } = self;
         let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
         let wanted = texts_of_secrets(written.chain(&rendered.parents));
         let secrets = seen.iter().chain(&wanted).map(String::as_bytes);
@@ -69,7 +71,7 @@ impl Shown {
         let Rendered { done: Done { actions, end, again }, parents } = rendered;
         let actions = actions.into_iter().map(shown).collect();
         let parents = parents.iter().map(|parent| redaction.object(parent)).collect();
-        Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld })
+        Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld, remarks })
     }
 
     /// Whether nothing is warned of or refused.
@@ -84,7 +86,7 @@ impl Shown {
         let rests = done.end == End::Rests;
         let again: BTreeMap<String, f64> =
             done.again.iter().map(|(parent, time)| (parent.to_string(), time.as_secs_f64())).collect();
-        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": again })
+        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": again, "remarks": self.remarks })
     }
 
     /// The children, for kubectl, and the rest as comments.
@@ -100,7 +102,10 @@ impl Shown {
             commented(&mut text, "#   ", &action.to_string());
         }
         if done.actions.is_empty() {
-            text.push_str("#   nothing: all is as it should be\n");
+            text.push_str(if self.remarks.is_empty() { "#   nothing: all is as it should be\n" } else { "#   nothing\n" });
+        }
+        for remark in &self.remarks {
+            commented(&mut text, "# ", remark);
         }
         if done.end == End::Restless {
             text.push_str("# It never comes to rest: the plan is cut short.\n");

@@ -1,0 +1,71 @@
+//! Which objects programs reconcile, and why not the others.
+
+use std::borrow::Cow;
+
+use gyre_core::grants::Namespaces;
+use serde_json::Value;
+
+use super::plan::Subject;
+use crate::config::list;
+use crate::program::Program;
+
+/// How many objects are told of one by one.
+const MOST_TOLD: usize = 10;
+
+/// Whether a program reconciles an object.
+pub(super) fn selects(program: &Program, object: &Value) -> bool {
+    program.reconciles(object) && is_within(program, object) && is_selected(program, object)
+}
+
+fn is_within(program: &Program, object: &Value) -> bool {
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    match &program.namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => namespace.is_some_and(|namespace| names.contains(namespace)),
+    }
+}
+
+fn is_selected(program: &Program, object: &Value) -> bool {
+    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
+    program.selector.matches(label)
+}
+
+/// Those of some objects that no program reconciles, though there is one for their kind.
+pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
+    let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
+    let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
+    let mut unselected: Vec<&Value> = Vec::new();
+    for object in objects.iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
+        // Each program of the kind lists it.
+        if !unselected.iter().any(|other| Subject::of(other) == Subject::of(object)) {
+            unselected.push(object);
+        }
+    }
+    unselected
+}
+
+/// A sentence about each of them, and about the rest.
+pub(super) fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
+    let told = unselected.iter().take(MOST_TOLD);
+    let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
+    if unselected.len() > MOST_TOLD {
+        sentences.push(format!("{} more are not reconciled, either", unselected.len() - MOST_TOLD));
+    }
+    sentences
+}
+
+fn why_one(programs: &[Program], object: &Value) -> String {
+    let subject = Subject::of(object);
+    let of_its_kind: Vec<&Program> = programs.iter().filter(|program| program.reconciles(object)).collect();
+    let reason = match (of_its_kind.as_slice(), &subject.namespace) {
+        ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
+        ([one], Some(_)) => match &one.namespaces {
+            Namespaces::Only(names) if names.len() == 1 => format!("the mount is for the namespace {}", list(names)),
+            Namespaces::Only(names) => format!("the mount is for the namespaces {}", list(names)),
+            Namespaces::All => "the mount does not select it".to_owned(),
+        },
+        ([_], None) => "it is in no namespace, and the mount is for some".to_owned(),
+        _ => "no mount is for it, by its namespace and labels".to_owned(),
+    };
+    format!("{subject} is not reconciled: {reason}")
+}
