@@ -45,8 +45,9 @@ fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
 fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     let path = folder.put("after.yaml", config);
     let kubeconfig = cluster.kubeconfig().display().to_string();
-    let (_, said) = gyre(&["diff", "--config", &path, "--kubeconfig", &kubeconfig, "-o", "json"]);
-    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+    let arguments = ["diff", "--config", &path, "--kubeconfig", &kubeconfig, "-o", "json"];
+    let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 /// Verb, object and parent of each change.
