@@ -2,20 +2,19 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use gyre_chart_tests::helm::{self, Helm, NAMESPACE, Release};
 use gyre_chart_tests::{chart, root};
-use gyre_controlplane::{ControlPlane, Options, shared_or_skip, start_or_skip};
+use gyre_controlplane::{ControlPlane, shared_or_skip};
 use serde_json::{Value, json};
 
 use crate::matrix;
 use crate::render::folders;
 
 /// Runs a command, and returns what it prints, of both kinds. Errors: it fails.
-fn said_by(command: &mut Command) -> anyhow::Result<String> {
+pub(crate) fn said_by(command: &mut Command) -> anyhow::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {said}");
@@ -73,110 +72,6 @@ fn dry_run(cluster: &ControlPlane, list: &Value) -> anyhow::Result<String> {
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{said}");
     Ok(said)
-}
-
-/// echoperator's chart, as far as an upgrade from it is concerned: names, selectors, and objects that ours replace.
-fn write_predecessor(folder: &Path) -> anyhow::Result<()> {
-    let labels = json!({"app.kubernetes.io/name": "echoperator", "app.kubernetes.io/instance": "echoperator"});
-    let metadata = |name: &str| json!({"name": name, "labels": labels});
-    let rules =
-        json!([{"apiGroups": ["mmontes.io"], "resources": ["echos", "scheduledechos"], "verbs": ["get", "list", "watch"]}]);
-    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "echoperator"});
-    let subjects = json!([{"kind": "ServiceAccount", "name": "echoperator", "namespace": "old"}]);
-    let container = json!({
-        "name": "echoperator",
-        "image": "mmontes11/echoperator:v0.0.1",
-        "envFrom": [{"configMapRef": {"name": "echoperator"}}],
-    });
-    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [container]}});
-    let rbac = "rbac.authorization.k8s.io/v1";
-    let objects = [
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata("echoperator")}),
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata("echoperator"), "data": {"NAMESPACE": "old"}}),
-        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": metadata("echoperator"), "rules": rules}),
-        json!({
-            "apiVersion": rbac,
-            "kind": "ClusterRoleBinding",
-            "metadata": metadata("echoperator"),
-            "roleRef": role,
-            "subjects": subjects,
-        }),
-        json!({
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": metadata("echoperator-metrics"),
-            "spec": {"type": "ClusterIP", "ports": [{"port": 2112, "name": "metrics"}], "selector": labels},
-        }),
-        json!({
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": metadata("echoperator"),
-            "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template},
-        }),
-    ];
-    let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
-    fs::create_dir_all(folder.join("templates"))?;
-    fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: echoperator\nversion: 0.0.1\n")?;
-    fs::write(folder.join("templates/all.yaml"), documents.join("\n---\n"))?;
-    Ok(())
-}
-
-/// A CustomResourceDefinition as echoperator has it: without status and columns.
-fn predecessor_of(crd: &str) -> anyhow::Result<String> {
-    let mut crd: Value = serde_json::from_str(crd)?;
-    let version = crd.pointer_mut("/spec/versions/0").and_then(Value::as_object_mut).context("no version")?;
-    version.retain(|key, _| ["name", "served", "storage", "schema"].contains(&key.as_str()));
-    let schema =
-        crd.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").and_then(Value::as_object_mut).context("no schema")?;
-    schema.remove("required");
-    let properties = schema.get_mut("properties").and_then(Value::as_object_mut).context("no properties")?;
-    properties.retain(|key, _| key == "spec");
-    Ok(crd.to_string())
-}
-
-/// As README.md says to, with CustomResourceDefinitions that somebody applied by hand; and back out of the cluster.
-#[test]
-fn a_release_of_echoperator_is_upgraded_in_place() -> anyhow::Result<()> {
-    let Some(_) = Helm::or_skip()? else { return Ok(()) };
-    // Its own: CustomResourceDefinitions are everybody's.
-    let Some(cluster) = start_or_skip(Options::default())? else { return Ok(()) };
-    let cluster = &cluster;
-    let old = tempfile::tempdir()?;
-    write_predecessor(old.path())?;
-    namespace(cluster, "old")?;
-    for plugin in ["echo", "scheduled-echo"] {
-        let file = old.path().join(format!("{plugin}.json"));
-        fs::write(&file, predecessor_of(&fs::read_to_string(root().join("plugins").join(plugin).join("crd.json"))?)?)?;
-        said_by(cluster.kubectl().args(["apply", "--filename"]).arg(&file))?;
-    }
-    let helm = |arguments: &[&str]| said_by(cluster.helm()?.args(["--namespace", "old"]).args(arguments));
-    let (old, new) = (old.path().display().to_string(), chart().display().to_string());
-    // As the Helm of that time did it.
-    helm(&["install", "echoperator", &old, "--server-side=false"])?;
-    let refused = helm(&["upgrade", "echoperator", &new, "--set", "nameOverride=echoperator"]).unwrap_err();
-    assert!(format!("{refused:#}").contains("invalid ownership metadata"), "{refused:#}");
-    let set = "nameOverride=echoperator,image.repository=registry.example.com/gyre";
-    let said = helm(&["upgrade", "echoperator", &new, "--set", set, "--take-ownership"])?;
-    assert!(said.contains("runs as the Deployment echoperator in the namespace old"), "{said}");
-    assert!(!said.contains("WARNING"), "{said}");
-
-    let deployment: Value =
-        serde_json::from_str(&cluster.kubectl_stdout(&["-n", "old", "get", "deploy/echoperator", "-o", "json"])?)?;
-    let containers = deployment["spec"]["template"]["spec"]["containers"].as_array().context("no containers")?;
-    let names: Vec<_> = containers.iter().map(|container| &container["name"]).collect();
-    assert_eq!(names, ["gyre"], "the old one is gone");
-    assert_eq!(deployment["spec"]["template"]["spec"]["serviceAccountName"], "echoperator");
-
-    let crd: Value = serde_json::from_str(&cluster.kubectl_stdout(&["get", "crd", "echos.mmontes.io", "-o", "json"])?)?;
-    assert_eq!(crd["spec"]["versions"][0]["subresources"], json!({"status": {}}), "{crd:#}");
-
-    helm(&["uninstall", "echoperator"])?;
-    let left = cluster.kubectl_stdout(&["get", "customresourcedefinitions", "--output", "name"])?;
-    assert!(left.contains("echos.mmontes.io") && left.contains("scheduledechos.mmontes.io"), "crds.keep: {left}");
-    let left =
-        cluster.kubectl_stdout(&["-n", "old", "get", "deployments,services,configmaps,roles,serviceaccounts", "-o", "name"])?;
-    assert!(!left.contains("echoperator"), "{left}");
-    Ok(())
 }
 
 /// What the account of a release may do, and what it may not.

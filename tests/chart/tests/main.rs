@@ -23,4 +23,6 @@ mod rules;
 #[cfg(test)]
 mod sources;
 #[cfg(test)]
+mod upgrade;
+#[cfg(test)]
 mod values;
