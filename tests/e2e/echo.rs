@@ -88,7 +88,10 @@ fn an_unfinished_job_that_is_deleted_comes_back_and_a_finished_one_does_not() {
     });
 
     let second = cluster.eventually("the second Job", || cluster.get("finished", "job", "hello"));
+    let echo = cluster.reason("finished", "echo", "hello", "Complete", "JobNotFinished");
+    assert_eq!(condition(&echo, "Complete").unwrap()["status"], "False");
     finish_pod_of(&cluster, "finished", &second);
+    cluster.kubectl(&["wait", "-n", "finished", "--for=condition=Complete", "--timeout=60s", "echo/hello"]);
     let echo = cluster.eventually("the record", || {
         let echo = cluster.get("finished", "echo", "hello")?;
         echo["status"]["finished"].is_object().then_some(echo)

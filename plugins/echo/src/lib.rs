@@ -6,6 +6,9 @@
 //!             └─ deleted unfinished ┘          message changed, and the Job deleted ──▶ Job created
 //! ```
 //!
+//! Two conditions say how far an Echo is. `Ready`: its Job exists, runs the present message and has not failed. `Complete`: the
+//! Job has written the message, which is what a script waits for.
+//!
 //! A change of the message does not touch a Job that exists. What is absent: retries, which are the Job's own.
 
 use echo_pod::{JobSpec, SETTINGS_SCHEMA, Settings};
@@ -52,8 +55,9 @@ impl Reconciler for EchoReconciler {
             }
             Wish::Rest => Response::new().keep(JOB.named(name.as_str())),
         };
-        let (ready, event) = progress.state.describe(&name);
-        Ok(response.status(&EchoStatus { job: Some(name), finished: progress.finished })?.condition(ready).event(event))
+        let Report { ready, complete, event } = progress.state.report(&name);
+        let response = response.status(&EchoStatus { job: Some(name), finished: progress.finished })?;
+        Ok(response.condition(ready).condition(complete).event(event))
     }
 }
 
@@ -138,23 +142,45 @@ impl Progress {
     }
 }
 
+/// What the user is told about a state.
+struct Report {
+    ready: Condition,
+    complete: Condition,
+    event: Event,
+}
+
 impl State {
-    /// The condition and the event say the same, and the same whether or not the Job has been observed yet: so the status of
-    /// an Echo is written once until its Job finishes.
-    fn describe(self, job: &str) -> (Condition, Event) {
-        let (status, severity, reason, message) = match self {
-            Self::Created => (Truth::Yes, Severity::Normal, "JobCreated", format!("Job {job} runs the message")),
-            Self::Finished(RunResult::Complete) => {
-                (Truth::Yes, Severity::Normal, "JobComplete", format!("Job {job} ran the message"))
+    /// The report is the same whether or not the Job has been observed yet, so the status of an Echo is written once until its
+    /// Job finishes.
+    fn report(self, job: &str) -> Report {
+        let (ready, complete, severity, reason, message) = match self {
+            Self::Created => {
+                (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message"))
             }
-            Self::Finished(RunResult::Failed) => (Truth::No, Severity::Warning, "JobFailed", format!("Job {job} failed")),
+            Self::Finished(RunResult::Complete) => {
+                (Truth::Yes, Truth::Yes, Severity::Normal, "JobComplete", format!("Job {job} ran the message"))
+            }
+            Self::Finished(RunResult::Failed) => {
+                (Truth::No, Truth::No, Severity::Warning, "JobFailed", format!("Job {job} failed"))
+            }
             Self::Outdated => {
                 let message = format!("Job {job} is for an earlier message; delete it to run the present one");
-                (Truth::No, Severity::Normal, "JobOutdated", message)
+                (Truth::No, Truth::No, Severity::Normal, "JobOutdated", message)
             }
         };
-        let ready = Condition { kind: "Ready".to_owned(), status, reason: reason.to_owned(), message: message.clone() };
-        (ready, Event { severity, reason: reason.to_owned(), message })
+        // `Complete=False` with the reason JobCreated would read as if the Job's creation prevented completion.
+        let complete_reason = if matches!(self, Self::Created) { "JobNotFinished" } else { reason };
+        let condition = |kind: &str, status, reason: &str| Condition {
+            kind: kind.to_owned(),
+            status,
+            reason: reason.to_owned(),
+            message: message.clone(),
+        };
+        Report {
+            ready: condition("Ready", ready, reason),
+            complete: condition("Complete", complete, complete_reason),
+            event: Event { severity, reason: reason.to_owned(), message },
+        }
     }
 }
 

@@ -75,8 +75,18 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
     assert_eq!(response.status_json(), status);
     let Expected { ready: status, severity, reason, message, .. } = expected;
     let (reason, message) = (reason.to_owned(), message.to_owned());
-    let ready = Condition { kind: "Ready".to_owned(), status, reason: reason.clone(), message: message.clone() };
-    assert_eq!(response.conditions, [ready]);
+    let condition = |kind: &str, status, reason: &str| Condition {
+        kind: kind.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message: message.clone(),
+    };
+    let complete = match reason.as_str() {
+        "JobComplete" => condition("Complete", Truth::Yes, "JobComplete"),
+        "JobCreated" => condition("Complete", Truth::No, "JobNotFinished"),
+        reason => condition("Complete", Truth::No, reason),
+    };
+    assert_eq!(response.conditions, [condition("Ready", status, &reason), complete]);
     assert_eq!(response.events, [Event { severity, reason, message }]);
 }
 
@@ -249,7 +259,7 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     assert_eq!(format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()), ECHO.api_version);
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
-    assert_eq!(columns, ["Message", "Ready", "Job", "Age"]);
+    assert_eq!(columns, ["Message", "Ready", "Complete", "Job", "Age"]);
 
     let known = &version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"];
     let done = reconcile(echo(1, "Good day.", Value::Null), Some(job("Good day.", is_true("Complete"))));
