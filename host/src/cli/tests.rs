@@ -196,8 +196,8 @@ fn every_gyre_that_the_documents_show_parses() {
 /// Flags of other programs that the documents name.
 const OTHER_FLAGS: [&str; 6] = ["--take-ownership", "--show-managed-fields", "--cascade", "--set-file", "--help", "--version"];
 /// Variables of other programs.
-const OTHER_VARIABLES: [&str; 5] =
-    ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG"];
+const OTHER_VARIABLES: [&str; 6] =
+    ["KUBEBUILDER_ASSETS", "USE_EXISTING_CLUSTER", "PROPTEST_RNG_SEED", "GYRE_BLESS", "KUBECONFIG", "RUSTUP_AUTO_INSTALL"];
 
 #[test]
 fn every_flag_and_variable_that_the_documents_name_is_there() {

@@ -28,7 +28,19 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(args);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_this_package) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs again when
+/// these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
+fn is_of_this_package(variable: &str) -> bool {
+    const NAMES: [&str; 4] = ["CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix)) || NAMES.contains(&variable)
 }
 
 /// What `cargo metadata` says of the workspace.

@@ -1,12 +1,13 @@
 //! What developers run: `cargo xtask --help`.
 //!
 //! ```text
-//! ci ──▶ formatting, lints, documentation ──▶ test ──▶ control plane tools, cargo test, summary
+//! ci ──▶ formatting ──▶ test, compiled with lints and documentation
+//! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary
 //! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, what becomes of them
 //! ```
 //!
-//! Each command is a module; [`steps`] is how all of them tell what they do. The checks of the tree itself (`tidy`) are tests,
-//! so that `cargo test` is the gate.
+//! Each command is a module; [`steps`] is how all of them tell what they do, and [`toolchain`] installs what they need of Rust first. The
+//! checks of the tree itself (`tidy`) are tests, so that `cargo test` is the gate.
 //!
 //! Not here: anything that a plain `cargo` command does as well, and dependencies that take long to build.
 
@@ -21,6 +22,9 @@ mod steps;
 mod test;
 #[cfg(test)]
 mod tidy;
+mod toolchain;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -74,17 +78,33 @@ struct BenchArguments {
     arguments: Vec<String>,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Xtask::parse().task {
-        Task::ControlPlane(arguments) => control_plane::run(&arguments),
-        Task::Test(arguments) => test::run(&arguments),
-        Task::Dev(arguments) => dev::run(&arguments).map(|never| match never {}),
+/// One line for an error, without a backtrace whatever `RUST_BACKTRACE` says: the step that failed has said the rest.
+fn main() -> ExitCode {
+    match run(&Xtask::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> anyhow::Result<()> {
+    match task {
+        Task::Dev(_) | Task::Bench(_) => toolchain::ensure(toolchain::Use::Plugins)?,
+        Task::Test(_) | Task::Ci => toolchain::ensure(toolchain::Use::Everything)?,
+        Task::ControlPlane(_) | Task::Fuzz(_) | Task::DumpKinds => {}
+    }
+    match task {
+        Task::ControlPlane(arguments) => control_plane::run(arguments),
+        Task::Test(arguments) => test::run(arguments),
+        Task::Dev(arguments) => dev::run(arguments).map(|never| match never {}),
         Task::Bench(BenchArguments { arguments }) => {
             // The benchmarks start it; it lies beside them.
             build::host(build::Profile::Release)?;
             steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
         }
-        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::DumpKinds => dump_kinds::run(),
         Task::Ci => ci::run(),
     }

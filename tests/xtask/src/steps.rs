@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-/// A known number of steps, each announced with its number and closed with the time it took.
+/// A known number of steps, each announced with its number and closed with the time it took, or with an error that names it.
 #[derive(Debug)]
 pub(crate) struct Steps {
     total: usize,
@@ -25,9 +25,11 @@ impl Steps {
         eprintln!("{label}");
         let begin = Instant::now();
         let result = work();
-        let outcome = if result.is_ok() { "done" } else { "FAILED" };
-        eprintln!("{label}: {outcome} in {}", seconds(begin.elapsed()));
-        result.with_context(|| name.to_string())
+        let took = seconds(begin.elapsed());
+        if result.is_ok() {
+            eprintln!("{label}: done in {took}");
+        }
+        result.with_context(|| format!("{label}, after {took}"))
     }
 
     /// Since the first step.
@@ -45,12 +47,14 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns what it prints. Errors: it fails; the error has what it said.
+/// Runs a command and returns what it prints. Errors: it fails; what it said goes to the terminal.
 pub(crate) fn stdout_of(command: &mut Command) -> anyhow::Result<String> {
     let line = line(command);
     let output = command.output().with_context(|| format!("cannot run `{line}`"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "`{line}` failed ({}): {}", output.status, said.trim());
+    if !output.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    ensure!(output.status.success(), "`{line}` failed ({})", output.status);
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` printed no UTF-8"))
 }
 
@@ -61,6 +65,7 @@ pub(crate) fn line(command: &Command) -> String {
     words.map(|word| if word.contains(' ') { format!("'{word}'") } else { word.into_owned() }).collect::<Vec<_>>().join(" ")
 }
 
-fn seconds(duration: Duration) -> String {
+/// A time as seconds.
+pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }

@@ -1,0 +1,245 @@
+//! The Rust toolchain: what a command needs of it is there before the command builds anything.
+//!
+//! `cargo` and `rustc` themselves are not looked for: without them this program would not run.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::build;
+use crate::steps;
+
+/// The list of what the project needs, for rustup.
+const FILE: &str = include_str!("../../../rust-toolchain.toml");
+
+/// Where rustup downloads from, unless `RUSTUP_DIST_SERVER` says otherwise.
+const SERVER: &str = "https://static.rust-lang.org";
+
+/// How long a connection to the server may take. rustup itself would wait for half a minute, several times over, for a network
+/// that drops its packets.
+const REACHED_WITHIN: Duration = Duration::from_secs(1);
+
+/// How much of the toolchain a command uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It compiles plugins: the targets.
+    Plugins,
+    /// It checks formatting and lints as well, or runs the tests of that: the targets and the components.
+    Everything,
+}
+
+/// A part of the toolchain that rustup installs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Target(String),
+    Component(String),
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target(name) => write!(f, "the target {name}"),
+            Self::Component(name) => write!(f, "the component {name}"),
+        }
+    }
+}
+
+impl Part {
+    /// The arguments of rustup that install it.
+    fn arguments(&self) -> [&str; 3] {
+        match self {
+            Self::Target(name) => ["target", "add", name],
+            Self::Component(name) => ["component", "add", name],
+        }
+    }
+
+    /// Whether the `rustc` that Cargo uses has it.
+    fn is_installed(&self) -> anyhow::Result<bool> {
+        Ok(match self {
+            Self::Target(name) => {
+                let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+                let folder = steps::stdout_of(program(&rustc).args(["--print", "target-libdir", "--target", name]))?;
+                Path::new(folder.trim()).is_dir()
+            }
+            // rustup has a program of each name even where the component is missing; that one fails.
+            Self::Component(name) => {
+                let name = if name == "clippy" { "clippy-driver" } else { name };
+                succeeds(program(&name.into()).arg("--version"))
+            }
+        })
+    }
+}
+
+/// Installs what is missing, and says so.
+///
+/// # Errors
+///
+/// When a part is missing that cannot be installed: one sentence, which says what to do. Within two seconds, unless the network fails
+/// during the download.
+pub(crate) fn ensure(needed: Use) -> anyhow::Result<()> {
+    let missing = missing(needed)?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let list = list(&missing);
+    if !succeeds(program(&"rustup".into()).arg("--version")) {
+        bail!(
+            "this Rust lacks {list}, and there is no rustup to install it: install Rust with rustup (https://rustup.rs), or add \
+             what is missing with your package manager"
+        );
+    }
+    let commands: Vec<Command> = missing.iter().map(install).collect();
+    let lines: Vec<String> = commands.iter().map(|command| format!("`{}`", steps::line(command))).collect();
+    let lines = lines.join(" and ");
+    if let Err(reason) = reach(&server()) {
+        bail!("this Rust lacks {list}, and rustup cannot download it ({reason}): run {lines} when the network is there");
+    }
+    eprintln!("installing {list}");
+    for mut command in commands {
+        steps::run(&mut command).with_context(|| format!("cannot install {list}; run {lines}"))?;
+    }
+    let missing = self::missing(needed)?;
+    ensure!(
+        missing.is_empty(),
+        "rustup has installed {list}, but the `rustc` on the PATH still lacks it: put the folder of rustup's programs first in PATH"
+    );
+    Ok(())
+}
+
+fn missing(needed: Use) -> anyhow::Result<Vec<Part>> {
+    let mut parts = listed("targets").map(Part::Target).collect::<Vec<_>>();
+    if needed == Use::Everything {
+        parts.extend(listed("components").map(Part::Component));
+    }
+    let mut missing = Vec::new();
+    for part in parts {
+        if !part.is_installed()? {
+            missing.push(part);
+        }
+    }
+    Ok(missing)
+}
+
+/// The words of one list in rust-toolchain.toml, which stands on one line.
+fn listed(key: &str) -> impl Iterator<Item = String> {
+    let values = FILE.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    values.unwrap_or_default().split('"').skip(1).step_by(2).map(str::to_owned)
+}
+
+fn list(parts: &[Part]) -> String {
+    parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+fn install(part: &Part) -> Command {
+    let mut command = program(&"rustup".into());
+    // rustup prints a backtrace with its errors if it is asked to.
+    command.args(part.arguments()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+    command
+}
+
+/// At the root, where rustup finds rust-toolchain.toml.
+fn program(name: &OsString) -> Command {
+    let mut command = Command::new(name);
+    command.current_dir(build::root());
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// What rustup connects to first: its server, or the proxy in front of it.
+fn server() -> String {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let server = variable("RUSTUP_DIST_SERVER").unwrap_or_else(|| SERVER.to_owned());
+    let proxies: &[&str] = if server.starts_with("https:") {
+        &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    } else {
+        &["http_proxy", "all_proxy", "ALL_PROXY"]
+    };
+    // Which hosts are exempt from the proxy is not worth reading here: one of the two has to answer, and rustup says which did not.
+    match proxies.iter().find_map(|name| variable(name)) {
+        Some(proxy) if variable("no_proxy").or_else(|| variable("NO_PROXY")).is_none() => proxy,
+        _ => server,
+    }
+}
+
+/// Connects to the host of a URL, and hangs up.
+///
+/// # Errors
+///
+/// Why there is no connection, in a few words.
+fn reach(url: &str) -> Result<(), String> {
+    let Some(address) = address(url) else { return Ok(()) };
+    let (sender, receiver) = mpsc::channel();
+    // A thread, as asking for an address cannot be given a time.
+    let asked = address.clone();
+    std::thread::spawn(move || {
+        let found = asked.to_socket_addrs().map(|addresses| addresses.collect::<Vec<_>>());
+        let connected = found.and_then(|addresses| {
+            let mut result = Err(std::io::Error::other("it has no address"));
+            for address in addresses {
+                result = TcpStream::connect_timeout(&address, REACHED_WITHIN).map(drop);
+                if result.is_ok() {
+                    break;
+                }
+            }
+            result
+        });
+        // Nobody waits any more if it took too long.
+        let _ = sender.send(connected);
+    });
+    match receiver.recv_timeout(REACHED_WITHIN) {
+        Ok(connected) => connected.map_err(|error| format!("no connection to {address}: {error}")),
+        Err(_) => Err(format!("no connection to {address} within {} s", REACHED_WITHIN.as_secs())),
+    }
+}
+
+/// `host:port` of a URL that names a host; none: a file.
+fn address(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let port = match scheme {
+        "http" => 80,
+        "https" => 443,
+        "socks5" | "socks5h" => 1080,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Some(if has_port { host.to_owned() } else { format!("{host}:{port}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_toolchain_file_lists_what_the_project_needs() {
+        assert_eq!(listed("targets").collect::<Vec<_>>(), ["wasm32-wasip2"]);
+        assert_eq!(listed("components").collect::<Vec<_>>(), ["rustfmt", "clippy"]);
+        assert_eq!(listed("profile").count(), 0);
+    }
+
+    #[test]
+    fn a_url_names_the_host_to_connect_to() {
+        for (url, expected) in [
+            ("https://static.rust-lang.org", Some("static.rust-lang.org:443")),
+            ("http://127.0.0.1:9/dist?x", Some("127.0.0.1:9")),
+            ("http://user:secret@proxy", Some("proxy:80")),
+            ("https://[::1]:8443", Some("[::1]:8443")),
+            ("https://[::1]/", Some("[::1]:443")),
+            ("socks5h://proxy", Some("proxy:1080")),
+            ("file:///mirror", None),
+            ("mirror", None),
+        ] {
+            assert_eq!(address(url).as_deref(), expected, "{url}");
+        }
+    }
+}
