@@ -7,5 +7,4 @@ pub(crate) mod inspect;
 pub(crate) mod manual;
 pub(crate) mod new;
 pub(crate) mod offline;
-pub(crate) mod progress;
 pub(crate) mod rbac;

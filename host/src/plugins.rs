@@ -1,6 +1,7 @@
 //! Plugins from files: the arguments that name them, reading, compiling.
 
 mod arguments;
+mod compiling;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,9 +16,21 @@ pub(crate) use self::arguments::{
 use crate::cluster::kinds::error_chain;
 use crate::config::{Files, LARGEST_PLUGIN};
 
+/// Loads the plugin in a file, whose bytes these are, for a process that stays. Says so first if it has to compile a large one.
+pub(crate) fn load_file(
+    sandbox: &Sandbox,
+    path: &Path,
+    bytes: &[u8],
+    cache: Option<&Path>,
+) -> Result<Plugin, gyre_sandbox::load::Error> {
+    let _shown = compiling::announce(sandbox, path, bytes);
+    compile_apart(sandbox, path, bytes, cache);
+    load(sandbox, bytes)
+}
+
 /// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
 /// this one. Whatever is wrong with the plugin, loading it says.
-pub(crate) fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
+fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
     let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
     if sandbox.is_compiled(bytes) {
         return;
@@ -34,9 +47,11 @@ pub(crate) fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache:
 /// What to do about a file that is no plugin.
 pub(crate) const GIVE_A_COMPONENT: &str = "give the file of a WebAssembly component";
 
-/// Reads a plugin and loads it.
+/// Reads a plugin and loads it. Says so first if it has to compile a large one.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
-    load(sandbox, &read(path)?).map_err(|error| {
+    let bytes = read(path)?;
+    let _shown = compiling::announce(sandbox, path, &bytes);
+    load(sandbox, &bytes).map_err(|error| {
         let (path, remedy) = (path.display(), error.remedy());
         anyhow!("cannot load the plugin {path}: {}; {remedy}", error_chain(&error))
     })

@@ -100,6 +100,80 @@ fn on_a_terminal_it_is_said_how_far_it_is_and_in_a_pipe_it_is_not() {
     assert_eq!(left.replace("\r\n", "\n").lines().count(), piped.lines().count(), "nothing of it stays: {left:?}");
 }
 
+/// The echo plugin with five megabytes more in a section that means nothing: it is as large as one with an interpreter in it.
+fn large(folder: &Path) -> PathBuf {
+    let mut component = fs::read(gyre_artifacts::ECHO).unwrap();
+    let content = [&[7][..], b"padding", &vec![0; 5 << 20]].concat();
+    component.push(0);
+    let mut size = content.len();
+    while size >= 0x80 {
+        component.push(size as u8 | 0x80);
+        size >>= 7;
+    }
+    component.push(size as u8);
+    component.extend(content);
+    let path = folder.join("large.wasm");
+    fs::write(&path, component).unwrap();
+    path
+}
+
+#[test]
+fn compiling_a_large_plugin_is_announced() {
+    let folder_of_it = tempfile::tempdir().unwrap();
+    let plugin = large(folder_of_it.path());
+    let (plugin, cases, sample) = (text(&plugin), cases(), folder("echo").join("samples/echo.yaml"));
+    let announcement = format!("gyre: compiling {plugin} (5.");
+    for (command, in_log) in [
+        (&["inspect", plugin][..], false),
+        (&["render", plugin, "-f", text(&sample)], false),
+        (&["test", plugin, text(cases.path()), "--filter", "new"], false),
+        (&["check", plugin, "-f", text(&sample), "--cases", "0"], false),
+        (&["run", "--check", "--plugin", plugin], true),
+        (&["dev", "--once", "--plugin", plugin, "-f", text(&sample)], true),
+    ] {
+        let cache = tempfile::tempdir().unwrap();
+        let run = || {
+            let mut gyre = Command::new(GYRE);
+            let Output { status, stdout, stderr } =
+                gyre.args(command).args(["--code-cache", text(cache.path())]).output().expect("gyre runs");
+            let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+            assert!(status.success(), "{command:?}: {stdout}{stderr}");
+            assert!(!stdout.contains("compiling"), "{command:?}: {stdout}");
+            stderr
+        };
+        let first = run();
+        let told: Vec<&str> = first.lines().filter(|line| line.contains("compiling ")).collect();
+        let is_right = |line: &str| if in_log { line.contains(" INFO ") } else { line.starts_with(&announcement) };
+        assert!(told.len() == 1 && is_right(told[0]), "{command:?}: {first}");
+        let second = run();
+        assert!(!second.contains("compiling "), "its code is there, {command:?}: {second}");
+    }
+    // A plugin of the usual size is compiled before anybody wonders.
+    let (_, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--code-cache", "off"]);
+    assert!(!said.contains("compiling"), "{said}");
+}
+
+#[test]
+fn an_error_comes_without_a_backtrace() {
+    for variable in ["1", "full"] {
+        for (arguments, lines) in [
+            (&["inspect", "missing.wasm"][..], 1),
+            (&["run", "--plugin", "missing.wasm"], 2),
+            (&["dev", "--once", "--plugin", "missing.wasm"], 2),
+            (&["test", gyre_artifacts::guests::TRAP, "missing"], 1),
+            (&["inspect", env!("CARGO_MANIFEST_DIR")], 1),
+        ] {
+            let mut gyre = Command::new(GYRE);
+            gyre.args(arguments).env("RUST_BACKTRACE", variable).env("RUST_LIB_BACKTRACE", variable);
+            let Output { status, stdout, stderr } = gyre.output().expect("gyre runs");
+            let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
+            assert!(matches!(status.code(), Some(1 | 2)), "{arguments:?}: {said}");
+            assert_eq!(said.lines().count(), lines, "{arguments:?}: {said}");
+            assert!(said.starts_with("gyre: ") && !said.contains("backtrace"), "{arguments:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_case_is_said() {
     for (file, content, expected) in [

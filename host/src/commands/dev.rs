@@ -30,6 +30,7 @@ use crate::host::{self, Options};
 use crate::plugins::{DevMounts, MountArguments};
 use crate::program::Program;
 use crate::telemetry::log::{self, LogArguments};
+use crate::telemetry::time::Took;
 use cluster::{Cluster, PodsRun};
 use manifests::Applied;
 use show::Show;
@@ -42,8 +43,9 @@ Examples:
 
 It is for development and tests: everybody on this machine may do everything, and nothing is kept.";
 
-/// What is logged unless the arguments say otherwise: what plugins log, and what goes wrong. The rest is shown as it happens.
-const LOG: &str = "warn,plugin=trace";
+/// What is logged unless the arguments say otherwise: what plugins log, what goes wrong, and what takes minutes. The rest is
+/// shown as it happens.
+const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
 /// How often the files of plugins are looked at: soon enough for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
@@ -125,11 +127,11 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     let started = Instant::now();
     let mut stop = std::pin::pin!(cli::told_to_stop()?);
     let cluster = Cluster::start(arguments).await?;
-    let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), started.elapsed());
+    let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
     // Nobody may be there to read, which is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
-        "gyre dev: an in-memory cluster for development and tests, ready after {took:.0?}\n  {url}\n  export KUBECONFIG={kubeconfig}"
+        "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
     );
     let result = match source {
         None => match manifests::apply(&cluster.client(), objects).await {

@@ -11,6 +11,7 @@ use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
 use crate::plugins::{CodeArguments, open};
+use crate::telemetry::time::Took;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -97,7 +98,7 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
     line("digest", &plugin.digest().to_string());
     line("size", &format!("{bytes} bytes"));
     line("contract", &format!("gyre:plugin@{}", plugin.contract()));
-    line("code", &format!("{}, in {:.1} ms", source(plugin), plugin.compile().duration.as_secs_f64() * 1e3));
+    line("code", &format!("{}, in {}", source(plugin), Took(plugin.compile().duration)));
     line("reconciles", &kind(&manifest.parent));
     for child in &manifest.children {
         let how = serde_json::to_value(child.strategy).unwrap_or_default();

@@ -109,8 +109,7 @@ impl<'a> Loader<'a> {
         if let Some(plugin) = self.plugins.get(&digest) {
             return Some(plugin.clone());
         }
-        plugins::compile_apart(self.sandbox, path, &bytes, self.cache);
-        match plugins::load(self.sandbox, &bytes) {
+        match plugins::load_file(self.sandbox, path, &bytes, self.cache) {
             Ok(plugin) => {
                 self.plugins.insert(digest, plugin.clone());
                 Some(plugin)

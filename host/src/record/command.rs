@@ -14,7 +14,7 @@ use super::format::{Because, End, Line};
 use super::serve;
 use crate::admin::client::{self, HostArguments, chunk};
 use crate::cli::{threads, told_to_stop, whole};
-use crate::commands::progress::Progress;
+use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::{Replayed, Verdict, replay, show};
 use crate::cli::whole;
 use crate::cluster::kinds::error_chain;
-use crate::commands::progress::Progress;
 use crate::config::bounds;
 use crate::plugins::{CodeArguments, open};
 use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
 use crate::record::{Ending, Reader};
+use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

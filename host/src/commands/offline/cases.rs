@@ -23,6 +23,7 @@ use crate::difference::to_yaml;
 use crate::plugins::{MountArguments, PluginMounts};
 use crate::program::Program;
 use crate::replay::diff::unified;
+use crate::telemetry::time::Took;
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
@@ -243,11 +244,11 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
                 ("FAILED", details.as_str())
             }
         };
-        writeln!(output, "{word:<8} {name} ({} ms)", took.as_millis())?;
+        writeln!(output, "{word:<8} {name} ({})", Took(*took))?;
         details.lines().try_for_each(|line| writeln!(output, "         {line}"))?;
     }
-    let (all, took) = (outcomes.len(), began.elapsed().as_secs_f64());
-    writeln!(output, "{} of {all} cases are as expected, in {took:.2} s", all - failed)?;
+    let (all, took) = (outcomes.len(), Took(began.elapsed()));
+    writeln!(output, "{} of {all} cases are as expected, in {took}", all - failed)?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
         writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
     }

@@ -12,8 +12,8 @@ use super::live::{self, Connected, Copies, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::cli;
-use crate::commands::progress::Progress;
 use crate::program::Program;
+use crate::telemetry::progress::Progress;
 
 /// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
 /// again with it; by then others may be created. A plugin that has taken so many names in vain goes on for ever.

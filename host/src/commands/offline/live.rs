@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::plan::Subject;
 use crate::cli;
 use crate::cluster::kinds::{self, Resource, answered};
-use crate::commands::progress::Progress;
 use crate::mounts::inventory::{self, Entry};
 use crate::program::Program;
+use crate::telemetry::progress::Progress;
 
 /// By mount, the kinds that its children may be of besides those that are declared.
 pub(super) type Former = BTreeMap<String, BTreeSet<GroupVersionKind>>;

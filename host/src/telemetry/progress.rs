@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 
-/// Such a line on standard error, which is taken away when this is dropped. In a pipe there is none.
+/// Such a line on standard error, which is taken away when this is dropped. In a pipe there is none, but for what is announced.
 #[derive(Debug)]
 pub(crate) struct Progress {
     is_watched: bool,
@@ -19,6 +19,15 @@ impl Progress {
     pub(crate) fn say(&self, text: fmt::Arguments<'_>) {
         if self.is_watched {
             let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
+        }
+    }
+
+    /// Says this at the beginning of what may take minutes: in a pipe, as a line that stays, so that nobody takes the silence for an end.
+    pub(crate) fn announce(&self, text: fmt::Arguments<'_>) {
+        if self.is_watched {
+            self.say(text);
+        } else {
+            let _ = writeln!(std::io::stderr(), "gyre: {text}");
         }
     }
 
