@@ -7,9 +7,10 @@ use std::time::Duration;
 use gyre_controlplane::AuditEvent;
 
 use crate::harness::Cluster;
+use crate::plane::Server;
 
 const ECHOS: usize = 1000;
-/// The issue of it: a minute in which nothing but watches may be sent.
+/// In which nothing but watches may be sent. Of a real API server, that cannot be seen sooner.
 const QUIET: Duration = Duration::from_secs(60);
 
 fn by_object(events: &[AuditEvent], keep: impl Fn(&AuditEvent) -> bool) -> BTreeMap<String, usize> {
@@ -50,9 +51,11 @@ fn a_thousand_echos_take_one_write_each_and_then_there_is_silence() {
     let failed: Vec<_> = requests.iter().filter(|event| event.code >= 400 && event.code != 404).map(say).collect();
     assert!(failed.is_empty(), "{failed:?}");
 
-    // The minute is what is tested: silence cannot be seen sooner.
     let quiet = cluster.audit_mark().unwrap();
-    std::thread::sleep(QUIET);
+    // On devcluster, the simulation tests an hour of silence: tests/sim/tests/simulation/silence.rs.
+    if Server::of_this_target() == Server::ControlPlane {
+        std::thread::sleep(QUIET);
+    }
     let noise: Vec<_> = cluster.requests(quiet).iter().filter(|event| event.resource != "leases").map(say).collect();
     assert!(noise.is_empty(), "{noise:?}");
 

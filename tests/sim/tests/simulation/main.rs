@@ -11,4 +11,5 @@ mod faults;
 mod programs;
 mod recordings;
 mod seeds;
+mod silence;
 mod storms;
