@@ -14,5 +14,6 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let mut command = build::cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
         steps::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
     })?;
-    test::test(&mut steps, &[])
+    let suites = test::build(&mut steps, "build the tests", &[])?;
+    test::run_built(&mut steps, &suites, &[], &[])
 }

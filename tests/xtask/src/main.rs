@@ -1,7 +1,7 @@
 //! What developers run: `cargo xtask --help`.
 //!
 //! ```text
-//! ci ──▶ formatting ──▶ test, compiled with lints and documentation
+//! ci ──▶ formatting, lints, documentation ──▶ test
 //! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary
 //! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, what becomes of them
 //! ```

@@ -1,23 +1,42 @@
-//! `cargo xtask test`: every test of the workspace, and a count at the end that tells skipped tests from passed ones.
+//! `cargo xtask test`: every test of the workspace, what each suite took, and a count at the end that tells skipped tests from passed ones.
+//!
+//! ```text
+//! cargo build --all-targets ──▶ suites (a test program each) ──▶ two lanes: what computes │ what waits ──▶ times, tally
+//! ```
+//!
+//! The test programs are run from here, as Cargo runs one after another: those that mostly wait run beside the others.
 
-use std::fmt;
-use std::io::{BufRead as _, BufReader};
+mod suites;
+mod summary;
+mod times;
+
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::sync::Mutex;
+use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
 
+pub(crate) use self::suites::Suite;
+use self::summary::{Finished, Summary};
 use crate::build;
 use crate::control_plane;
 use crate::steps::{self, Steps};
 
-/// How many steps [`test()`] takes.
-pub(crate) const STEPS: usize = 2;
+/// How many steps building and running the tests takes.
+pub(crate) const STEPS: usize = 3;
 
 /// What property tests draw their cases from, so that each run tries the same ones: a failure is that of the change, and stays until
 /// it is mended. Another seed tries others.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
+/// Suites that wait for processes and clusters more than they compute. They run one after another, beside all others.
+const WAITING: [&str; 2] = ["gyre e2e", "gyre-chart-tests chart"];
+
+/// What the examples in the documentation are called, which `cargo test --doc` compiles and runs.
+const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -27,11 +46,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    test(&mut Steps::new(STEPS), &arguments.arguments)
+    let mut steps = Steps::new(STEPS);
+    let tests = build(&mut steps, "build the tests", &[])?;
+    run_built(&mut steps, &tests, &arguments.arguments, &[])
 }
 
-/// Runs the tests as the next steps of a longer list.
-pub(crate) fn test(steps: &mut Steps, arguments: &[String]) -> anyhow::Result<()> {
+/// Makes everything that the tests run, as the first of the next [`STEPS`] steps. `environment` is added to that of Cargo.
+pub(crate) fn build(steps: &mut Steps, name: &str, environment: &[(&str, &str)]) -> anyhow::Result<Vec<Suite>> {
     steps.step("control plane tools", || match control_plane::tools() {
         Err(error) if may_be_skipped(&error) => {
             eprintln!("  {error:#}\n  Tests that need a cluster will be skipped.");
@@ -39,39 +60,42 @@ pub(crate) fn test(steps: &mut Steps, arguments: &[String]) -> anyhow::Result<()
         }
         result => result.map(drop),
     })?;
+    steps.step(name, || suites::build(environment))
+}
 
+/// Runs the tests that [`build()`] made with the same `environment`, as the last of its steps.
+pub(crate) fn run_built(
+    steps: &mut Steps,
+    suites: &[Suite],
+    arguments: &[String],
+    environment: &[(&str, &str)],
+) -> anyhow::Result<()> {
     let skips = tempfile::NamedTempFile::new().context("cannot make a file for the names of skipped tests")?;
-    let mut tally = Tally::default();
-    let result = steps.step("cargo test", || {
-        let mut command = build::cargo(&["test", "--locked", "--workspace", "--no-fail-fast", "--"]);
-        command.args(arguments).env(SKIPS, skips.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-        let (name, default) = SEED;
-        let seed = std::env::var(name).unwrap_or_else(|_| default.to_owned());
-        command.env(name, &seed);
-        let line = steps::line(&command);
-        eprintln!("  $ {name}={seed} {line}");
-        let mut child = command.spawn().context("cannot run Cargo")?;
-        for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')) {
-            let line = line.context("cannot read what the tests print")?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            tally.add(&line);
-        }
-        let status = child.wait()?;
-        ensure!(status.success(), "`{line}` failed ({status})");
+    let (seed, default_seed) = SEED;
+    let seed = (seed, std::env::var(seed).unwrap_or_else(|_| default_seed.to_owned()));
+    let skips_path = skips.path().to_str().context("the path of the temporary folder is not UTF-8")?;
+    let set = [(seed.0, seed.1.as_str()), (SKIPS, skips_path)];
+    let (threads, arguments) = threads(arguments)?;
+    let tests = Tests { suites, threads, arguments: &arguments, building: environment, running: &set };
+    let mut summary = Summary::default();
+    let result = steps.step("run the tests", || {
+        eprintln!("  {}={}, {threads} tests of a suite at a time", seed.0, seed.1);
+        summary = tests.run()?;
+        let failed = summary.failed();
+        ensure!(failed.is_empty(), "these suites failed: {}", failed.join(", "));
         Ok(())
     });
 
     // One line a skipped test. Such a test returns early, so the test runner has counted it as passed.
     let skipped = std::fs::read_to_string(skips.path()).context("cannot read which tests were skipped")?;
-    tally.skip(skipped.lines().count());
+    summary.tally.skip(skipped.lines().count());
     for line in skipped.lines() {
         eprintln!("{line}");
     }
-    println!("{tally} in {}", steps.elapsed());
+    println!("{summary}\n{} in {}", summary.tally, steps.elapsed());
     result?;
-    let is_complete = tally.skipped == 0;
-    ensure!(is_complete || required() == Requirement::Optional, "{} tests were skipped, and CI=true", tally.skipped);
+    let is_complete = summary.tally.skipped == 0;
+    ensure!(is_complete || required() == Requirement::Optional, "{} tests were skipped, and CI=true", summary.tally.skipped);
     Ok(())
 }
 
@@ -80,40 +104,101 @@ fn may_be_skipped(error: &anyhow::Error) -> bool {
     is_missing && required() == Requirement::Optional
 }
 
-/// The sum of what the test programs report.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
-impl Tally {
-    /// Adds a line such as `test result: ok. 17 passed; 0 failed; …`; ignores every other.
-    fn add(&mut self, line: &str) {
-        let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else { return };
-        for count in counts.split("; ") {
-            let mut words = count.split(' ');
-            let (Some(Ok(number)), Some(what)) = (words.next().map(str::parse::<usize>), words.next()) else { continue };
-            match what {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.skipped += number,
-                _ => {}
+/// How many tests of a suite run at a time, and the other arguments.
+fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
+    let mut threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (mut others, mut words) = (Vec::new(), arguments.iter());
+    while let Some(word) = words.next() {
+        let number = match word.strip_prefix("--test-threads") {
+            Some("") => words.next().map(String::as_str),
+            Some(number) => number.strip_prefix('='),
+            None => {
+                others.push(word.clone());
+                continue;
             }
-        }
+        };
+        let number = number.and_then(|number| number.parse::<usize>().ok()).filter(|number| *number > 0);
+        threads = number.context("--test-threads needs a number from 1 on")?;
+    }
+    Ok((threads, others))
+}
+
+/// What is to be run, and how.
+struct Tests<'a> {
+    suites: &'a [Suite],
+    threads: usize,
+    arguments: &'a [String],
+    building: &'a [(&'a str, &'a str)],
+    running: &'a [(&'a str, &'a str)],
+}
+
+impl Tests<'_> {
+    /// Runs all suites, whatever becomes of each. Errors: one cannot be run at all.
+    fn run(&self) -> anyhow::Result<Summary> {
+        let (waiting, computing): (Vec<&Suite>, Vec<&Suite>) =
+            self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
+        let summary = Mutex::new(Summary::default());
+        let add = |finished: Finished| match summary.lock() {
+            Ok(mut summary) => summary.add(finished),
+            Err(poisoned) => poisoned.into_inner().add(finished),
+        };
+        let lane = |suites: Vec<&Suite>| -> anyhow::Result<()> {
+            for suite in suites {
+                if let Some(finished) = self.run_suite(suite)? {
+                    add(finished);
+                }
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| lane(waiting));
+            let result = lane(computing).and_then(|()| self.run_examples().map(add));
+            match beside.join() {
+                Ok(beside) => result.and(beside),
+                Err(_) => bail!("the thread that runs {} panicked", WAITING.join(" and ")),
+            }
+        })?;
+        Ok(summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Moves tests from those that passed.
-    fn skip(&mut self, count: usize) {
-        self.passed = self.passed.saturating_sub(count);
-        self.skipped += count;
+    /// Runs a suite, unless the arguments choose none of its tests.
+    fn run_suite(&self, suite: &Suite) -> anyhow::Result<Option<Finished>> {
+        let listed = suite.list(self.arguments)?;
+        if listed.is_empty() {
+            return Ok(None);
+        }
+        let mut finished = Finished::new(&suite.name);
+        let run = suite.run(&listed, self.threads, self.arguments, self.running, |line| {
+            print(&suite.name, line);
+            finished.tally.add(line);
+        })?;
+        Ok(Some(Finished { took: run.took, tests: run.tests, has_failed: !run.status.success(), ..finished }))
+    }
+
+    /// The examples in the documentation; what each took is not known, as most are compiled together.
+    fn run_examples(&self) -> anyhow::Result<Finished> {
+        let mut command = build::cargo(&["test", "--locked", "--workspace", "--doc", "--no-fail-fast", "--"]);
+        command.args(self.arguments).envs(self.building.iter().copied()).envs(self.running.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let begin = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("cannot run `{}`", steps::line(&command)))?;
+        let mut finished = Finished::new(EXAMPLES);
+        for line in child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')) {
+            let line = line.context("cannot read what the tests print")?;
+            let line = String::from_utf8_lossy(&line);
+            print(EXAMPLES, &line);
+            finished.tally.add(&line);
+        }
+        let status = child.wait()?;
+        Ok(Finished { took: begin.elapsed(), has_failed: !status.success(), ..finished })
     }
 }
 
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tests: {} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+/// Passes on what a suite prints. Two suites may print at the same time: each line says whose it is.
+fn print(suite: &str, line: &str) {
+    if !line.is_empty() {
+        // Nobody may be there to read, which is no reason to stop.
+        let _ = writeln!(std::io::stdout(), "{suite} | {line}");
     }
 }
 
@@ -122,19 +207,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tally_is_the_sum_of_the_programs_less_what_was_skipped() {
-        let mut tally = Tally::default();
-        for line in [
-            "running 3 tests",
-            "test a ... ok",
-            "test result: ok. 17 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out; finished in 1.08s",
-            "test result: FAILED. 3 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
-            "test result: of another kind",
-        ] {
-            tally.add(line);
+    fn the_number_of_threads_is_taken_from_the_arguments() {
+        let check = |arguments: &[&str]| threads(&arguments.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(check(&["--test-threads=3", "queue"]).unwrap(), (3, vec!["queue".to_owned()]));
+        assert_eq!(check(&["queue", "--test-threads", "7", "--exact"]).unwrap().0, 7);
+        assert_eq!(check(&["--nocapture"]).unwrap().1, ["--nocapture"]);
+        for wrong in ["--test-threads", "--test-threads=0", "--test-threads=many"] {
+            assert!(check(&[wrong]).unwrap_err().to_string().contains("needs a number"), "{wrong}");
         }
-        assert_eq!(tally, Tally { passed: 20, failed: 2, skipped: 1 });
-        tally.skip(4);
-        assert_eq!(tally.to_string(), "tests: 16 passed, 2 failed, 5 skipped");
     }
 }
