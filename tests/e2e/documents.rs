@@ -45,7 +45,7 @@ const RECORD: Shown = Shown::By("tests/e2e/record.rs", "a_running_host_records_i
 const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first whose words are all in a command line counts.
-const COMMANDS: [(&[&str], Shown); 21] = [
+const COMMANDS: [(&[&str], Shown); 23] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -79,9 +79,18 @@ const COMMANDS: [(&[&str], Shown); 21] = [
     ),
     (&["helm install gyre charts/gyre"], INSTALL),
     (&["helm test gyre"], Shown::By("tests/chart/tests/host.rs", "is_tested_well", "pods")),
+    (&["helm upgrade echoperator"], Shown::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--take-ownership")),
     (
-        &["helm upgrade echoperator"],
-        Shown::By("tests/chart/tests/cluster.rs", "a_release_of_echoperator_is_upgraded_in_place", "--take-ownership"),
+        &["kubectl apply --server-side --force-conflicts --field-manager=helm"],
+        Shown::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--field-manager=helm"),
+    ),
+    (
+        &["kubectl wait --for=condition=Complete echo/"],
+        Shown::By(
+            "tests/e2e/echo.rs",
+            "an_unfinished_job_that_is_deleted_comes_back_and_a_finished_one_does_not",
+            "--for=condition=Complete",
+        ),
     ),
     (&["gyre run", "--check"], Shown::Runs),
     (&["gyre run"], Shown::Starts("serving /healthz")),

@@ -154,9 +154,7 @@ impl State {
     /// Job finishes.
     fn report(self, job: &str) -> Report {
         let (ready, complete, severity, reason, message) = match self {
-            Self::Created => {
-                (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message"))
-            }
+            Self::Created => (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message")),
             Self::Finished(RunResult::Complete) => {
                 (Truth::Yes, Truth::Yes, Severity::Normal, "JobComplete", format!("Job {job} ran the message"))
             }

@@ -41,7 +41,8 @@ fn meanings() -> Vec<(&'static str, Value, Vec<Shows>)> {
         ("env", json!("local"), environment("/data/ENV", "local")),
         ("logLevel", json!("debug"), environment("/data/LOG_LEVEL", "debug")),
         ("numWorkers", json!(9), environment("/data/NUM_WORKERS", "9")),
-        ("resources", json!({"limits": {"cpu": "1"}}), vec![("Deployment", "/resources", json!({"limits": {"cpu": "1"}}))]),
+        // Beside the chart's own requests.
+        ("resources", json!({"limits": {"cpu": "1"}}), vec![("Deployment", "/resources/limits", json!({"cpu": "1"}))]),
         (
             "nodeSelector",
             json!({"disk": "ssd"}),
