@@ -32,8 +32,9 @@ pub(crate) const STEPS: usize = 3;
 /// it is mended. Another seed tries others.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
-/// Suites that wait for processes and clusters more than they compute. They run one after another, beside all others.
-const WAITING: [&str; 2] = ["gyre e2e", "gyre-chart-tests chart"];
+/// Suites that wait for processes and clusters more than they compute. They run one after another, beside all others. `gyre e2e` is
+/// not one of them: beside `gyre e2e-devcluster` on two cores, plugins missed the deadlines of their calls.
+const WAITING: [&str; 1] = ["gyre-chart-tests chart"];
 
 /// What the examples in the documentation are called, which `cargo test --doc` compiles and runs.
 const EXAMPLES: &str = "documentation";
