@@ -12,6 +12,7 @@
 )]
 
 mod composed;
+mod creation;
 mod diff;
 mod echo;
 mod failures;

@@ -41,7 +41,8 @@ fn foretold(change: &Value) -> Write {
 }
 
 fn done(event: &AuditEvent) -> Option<Write> {
-    if !event.is_write() || !event.succeeded() || event.resource == "events" || event.uri.contains("dryRun=") {
+    let is_foretold = !["dryRun=", "fieldManager=gyre-managed-fields"].iter().any(|part| event.uri.contains(part));
+    if !event.is_write() || !event.succeeded() || event.resource == "events" || !is_foretold {
         return None;
     }
     let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {

@@ -42,7 +42,10 @@ impl Step {
 
     /// Of the audit log; none if nothing was to be changed, or it is the host's own business.
     pub(crate) fn done(event: &AuditEvent) -> Option<Self> {
-        if !event.is_write() || event.uri.contains("dryRun=") || event.resource == "leases" {
+        // The last two: a name that was taken, which is seen to then, and what says who owns which fields.
+        let is_taken = event.verb == "create" && event.code == 409;
+        let is_bookkeeping = event.uri.contains("fieldManager=gyre-managed-fields");
+        if !event.is_write() || event.uri.contains("dryRun=") || event.resource == "leases" || is_taken || is_bookkeeping {
             return None;
         }
         let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {

@@ -286,8 +286,9 @@ fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
     cluster.eventually("the event", || cluster.events("immutable", "it", "ImmutableField").pop());
     cluster.settled(&host);
     let attempts = |since| {
-        let of_child = |event: &gyre_controlplane::AuditEvent| event.is_write() && event.resource == "configmaps";
-        cluster.requests(since).into_iter().filter(of_child).count()
+        let is_refused =
+            |event: &gyre_controlplane::AuditEvent| event.is_write() && !event.succeeded() && event.resource == "configmaps";
+        cluster.requests(since).into_iter().filter(is_refused).count()
     };
     assert_eq!(attempts(start), 1, "the API server said no once");
     assert_eq!(uid(&cluster.get("immutable", "configmap", "it").unwrap()), uid(&before));

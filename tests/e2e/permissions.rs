@@ -148,6 +148,8 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     // Changes, edits, and deletions of parents and children, all at once.
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "job", "e-1", "e-2", "e-3"]);
     cluster.kubectl(&["delete", "--wait=false", "-n", "permitted", "cronjob", "e-1", "e-2", "e-3"]);
+    // Its name is taken, as far as the cache shows.
+    cluster.kubectl(&["label", "-n", "permitted", "job", "e-9", "gyre.dev/plugin-"]);
     let edit = json!({ "spec": { "schedule": "1 1 1 1 *" } }).to_string();
     for name in ["e-4", "e-5"] {
         cluster.kubectl(&["patch", "-n", "permitted", "cronjob", name, "--type=merge", "-p", &edit]);
@@ -161,6 +163,9 @@ fn the_rules_that_are_printed_are_those_that_the_host_needs() {
     });
     cluster.eventually("the Jobs to be there again", || {
         ["e-1", "e-2", "e-3"].iter().all(|name| cluster.get("permitted", "job", name).is_some()).then_some(())
+    });
+    cluster.eventually("the label to be there again", || {
+        (cluster.get("permitted", "job", "e-9")?["metadata"]["labels"]["gyre.dev/plugin"] == "echo").then_some(())
     });
     cluster.settled(&host);
     drop(host);
@@ -207,6 +212,11 @@ fn the_rules_of_a_plugin_that_reads_are_those_that_it_needs() {
     cluster.ready("readable", "website", "site");
     cluster.apply(&website("two"));
     cluster.ready("readable", "website", "site");
+    cluster.kubectl(&["label", "--overwrite", "-n", "readable", "service", "site", "app.kubernetes.io/instance=edited"]);
+    cluster.eventually("the label to be put back", || {
+        let service = cluster.get("readable", "service", "site")?;
+        (service["metadata"]["labels"]["app.kubernetes.io/instance"] == "site").then_some(())
+    });
     for kind in ["deployment", "service"] {
         let before = cluster.get("readable", kind, "site").unwrap();
         cluster.delete("readable", kind, "site");

@@ -14,6 +14,7 @@ pub mod conflict;
 pub mod contains;
 pub mod election;
 pub mod grants;
+pub mod managed_fields;
 pub mod manifest;
 pub mod names;
 pub mod object;

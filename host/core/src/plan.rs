@@ -109,7 +109,7 @@ pub struct Input<'a> {
 pub struct Desired {
     /// Its kind and name.
     pub child: ObjectRef,
-    /// The complete body for server-side apply.
+    /// The complete body for a POST, or for server-side apply.
     pub object: Map<String, Value>,
     /// The digest of what the plugin wants, as in the annotation.
     pub digest: String,
@@ -147,12 +147,14 @@ pub enum Confirm {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// No object of ours is known. Before the apply, read the name live: if there is an object, [`on_existing`] decides.
+    /// No object of ours is known. Create it with POST. If the API server answers that the name is taken, read the object that has it:
+    /// [`on_existing`] decides.
     Create {
         /// What to create.
         desired: Desired,
     },
-    /// Server-side apply. The body carries `metadata.uid`, with which the API server refuses to create.
+    /// Server-side apply; of an object that was created by POST, [`managed_fields`](crate::managed_fields) are turned into those of an apply
+    /// first. The body carries `metadata.uid`, with which the API server refuses to create.
     Apply {
         /// What to apply.
         desired: Desired,
@@ -323,7 +325,7 @@ pub enum Existing {
 ///
 /// # Assumptions
 ///
-/// `observed` is all that there is: a child that it lacks is created, after a live look at its name.
+/// `observed` is all that there is: a child that it lacks is created, and that fails where the name is taken.
 pub fn plan(input: &Input<'_>) -> Plan {
     let Some(children) = input.desired else { return Plan::default() };
     let wanted = Wanted::new(input, children);
@@ -347,7 +349,7 @@ pub fn desired(input: &Input<'_>) -> Vec<Desired> {
     wanted.targets.into_iter().map(|target| target.desired).collect()
 }
 
-/// Decides about an object that bears the name of a child that is to be created, as a live read found it.
+/// Decides about an object that has the name of a child that is to be created, as a live read found it.
 ///
 /// An object may be ours without being observed: the cache is late, somebody removed its labels, or an operator without labels made it.
 pub fn on_existing(input: &Input<'_>, desired: &Desired, live: &Value) -> Existing {

@@ -103,6 +103,28 @@ impl Entry {
         Self { log, event }
     }
 
+    /// Takes the name of what is to be created from the body, since the URL of a create does not have it (`LogRequestObject` in
+    /// `k8s.io/apiserver/pkg/audit`). A body that is no JSON names nothing.
+    pub fn sent(&mut self, body: &[u8]) {
+        #[derive(serde::Deserialize)]
+        struct Sent {
+            metadata: Metadata,
+        }
+        #[derive(serde::Deserialize)]
+        struct Metadata {
+            name: String,
+        }
+        let is_create = self.event.get("verb").is_some_and(|verb| verb == "create");
+        let Some(Value::Object(reference)) = self.event.get_mut("objectRef") else { return };
+        if is_create
+            && !reference.contains_key("name")
+            && let Ok(Sent { metadata: Metadata { name } }) = serde_json::from_slice(body)
+            && !name.is_empty()
+        {
+            reference.insert("name".to_owned(), Value::from(name));
+        }
+    }
+
     /// Says what was answered: the code, and of a failure its `Status`.
     pub fn answered(&mut self, code: StatusCode, body: Option<&[u8]>) {
         let mut status = json!({ "metadata": {}, "code": code.as_u16() });

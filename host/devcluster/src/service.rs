@@ -74,14 +74,17 @@ impl Service {
     {
         let (mut parts, body) = request.into_parts();
         let requester = Requester::of(&parts.headers);
-        let entry = self.audit.as_ref().map(|log| {
+        let mut entry = self.audit.as_ref().map(|log| {
             let id = audit_id.to_str().unwrap_or_default();
             Entry::new(Arc::clone(log), id, &parts, requester.as_ref().ok(), received)
         });
         let answered = match requester {
             Ok(requester) => {
                 parts.extensions.insert(requester);
-                self.collect(&parts, body).await.map(|bytes| self.cluster.handle(&Request::from_parts(parts, bytes)))
+                self.collect(&parts, body).await.map(|bytes| {
+                    entry.iter_mut().for_each(|entry| entry.sent(&bytes));
+                    self.cluster.handle(&Request::from_parts(parts, bytes))
+                })
             }
             Err(status) => Err(status),
         };

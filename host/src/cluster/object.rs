@@ -9,12 +9,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+/// What the field managers of plugins' writes begin with; the plugin's name follows.
+pub(crate) const FIELD_MANAGER_PREFIX: &str = "gyre/";
 
 /// A part of the JSON text. Objects are far below 4 GiB: etcd takes 1.5 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,7 @@ pub struct Object {
     generation: i64,
     deleting: bool,
     typed: bool,
+    update_entry: bool,
 }
 
 /// An object as the store shares it.
@@ -110,7 +114,8 @@ impl Object {
     ///
     /// See [`Error`].
     pub fn parse(json: impl Into<Box<str>>) -> Result<Self, Error> {
-        let json: Arc<str> = without_managed_fields(json.into())?.into();
+        let (json, update_entry) = without_managed_fields(json.into())?;
+        let json: Arc<str> = json.into();
         let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
         let metadata = &head.metadata;
         let span = |text: &str| Span::of(text, &json);
@@ -128,6 +133,7 @@ impl Object {
             generation: metadata.generation.unwrap_or(0),
             deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp.get() != "null"),
             typed: head.api_version.is_some(),
+            update_entry,
             json: Arc::clone(&json),
         };
         if let Some(Cow::Borrowed(owner)) = object.label(OWNER_UID_LABEL) {
@@ -145,7 +151,8 @@ impl Object {
         match self.json.strip_prefix('{') {
             Some(rest) if !self.typed => {
                 let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
-                Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},{rest}"#))
+                let with_kind = Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},{rest}"#))?;
+                Ok(Self { update_entry: self.update_entry, ..with_kind })
             }
             _ => Ok(self),
         }
@@ -186,6 +193,12 @@ impl Object {
     /// The text before and after the object's own resource version.
     pub(crate) fn around_resource_version(&self) -> (&str, &str) {
         split_at_resource_version(&self.json)
+    }
+
+    /// Whether `metadata.managedFields` has an entry that a POST of the plugin which made the object left there (or another write of its that
+    /// is no apply). It has to be turned into that of an apply before the object is applied; see `gyre_core::managed_fields`.
+    pub fn has_update_entry(&self) -> bool {
+        self.update_entry
     }
 
     /// `metadata.finalizers`.
@@ -318,16 +331,49 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
     }
 }
 
-/// Cuts `metadata.managedFields` out of the text. It is about half of a typical object, and no plugin and no plan needs it.
-fn without_managed_fields(json: Box<str>) -> Result<Box<str>, Error> {
-    let cut = {
+/// Cuts `metadata.managedFields` out of the text, and says what [`Object::has_update_entry`] says. They are about half of a typical object,
+/// and no plugin and no plan needs them.
+fn without_managed_fields(json: Box<str>) -> Result<(Box<str>, bool), Error> {
+    let (cut, update_entry) = {
         let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
-        head.metadata.managed_fields.and_then(|value| member_around(&json, Span::of(value.get(), &json).range()))
+        match head.metadata.managed_fields {
+            Some(entries) => (
+                member_around(&json, Span::of(entries.get(), &json).range()),
+                has_update_entry(entries.get(), head.metadata.labels.map(RawValue::get)),
+            ),
+            None => (None, false),
+        }
     };
-    let Some(cut) = cut else { return Ok(json) };
+    let Some(cut) = cut else { return Ok((json, update_entry)) };
     let mut json = String::from(json);
     json.drain(cut);
-    Ok(json.into_boxed_str())
+    Ok((json.into_boxed_str(), update_entry))
+}
+
+/// See [`Object::has_update_entry`]. Where the label is missing that says which plugin made the object, any plugin counts.
+fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
+    #[derive(Deserialize)]
+    struct Entry<'a> {
+        #[serde(borrow, default)]
+        manager: Cow<'a, str>,
+        #[serde(borrow, default)]
+        operation: Cow<'a, str>,
+        #[serde(borrow, default)]
+        subresource: Cow<'a, str>,
+    }
+    // Most objects are of others, and their entries need not be read.
+    if !entries.contains(FIELD_MANAGER_PREFIX) {
+        return false;
+    }
+    let labels = labels.and_then(|labels| serde_json::from_str::<Labels<'_>>(labels).ok());
+    let plugin =
+        labels.and_then(|labels| labels.0.into_iter().find(|(label, _)| label == PLUGIN_LABEL)).map(|(_, plugin)| plugin);
+    let entries: Vec<Entry<'_>> = serde_json::from_str(entries).unwrap_or_default();
+    entries.iter().any(|entry| {
+        let writer = entry.manager.strip_prefix(FIELD_MANAGER_PREFIX);
+        let is_its_plugin = writer.is_some_and(|writer| plugin.as_deref().is_none_or(|plugin| plugin == writer));
+        is_its_plugin && entry.operation == "Update" && entry.subresource.is_empty()
+    })
 }
 
 /// The first one is the object's own: metadata comes before spec and status in what the API server sends. Where it does not, what is
@@ -487,6 +533,38 @@ mod tests {
         };
         assert!(object(1, "x").says_the_same_as(&object(22, "x")));
         assert!(!object(1, "x").says_the_same_as(&object(1, "y")));
+    }
+
+    #[test]
+    fn it_is_known_which_objects_were_update_entry() {
+        let entry = |manager: &str, operation: &str, subresource: &str| {
+            format!(
+                r#"{{"manager":"{manager}","operation":"{operation}","subresource":"{subresource}","fieldsV1":{{"f:a":{{}}}}}}"#
+            )
+        };
+        let object = |labels: &str, entries: &[String]| {
+            let entries = entries.join(",");
+            let json = format!(r#"{{"metadata":{{"name":"a","labels":{labels},"managedFields":[{entries}]}}}}"#);
+            Object::parse(json).unwrap()
+        };
+        let ours = r#"{"gyre.dev/plugin":"it"}"#;
+        for (entries, expected) in [
+            (&[][..], false),
+            (&[entry("gyre/it", "Apply", "")], false),
+            (&[entry("gyre/it", "Update", "status")], false),
+            (&[entry("kubectl", "Update", ""), entry("gyre/other", "Update", "")], false),
+            (&[entry("gyre/it", "Update", "")], true),
+            (&[entry("gyre/it", "Apply", ""), entry("gyre/it", "Update", "")], true),
+        ] {
+            assert_eq!(object(ours, entries).has_update_entry(), expected, "{entries:?}");
+        }
+        assert!(object("{}", &[entry("gyre/other", "Update", "")]).has_update_entry(), "it does not say whose it is");
+        let with_kind = object(ours, &[entry("gyre/it", "Update", "")]).with_kind(&GroupVersionKind::new("", "v1", "Secret"));
+        assert!(with_kind.unwrap().has_update_entry(), "nor is it forgotten when the kind is added");
+        for rubbish in ["null", "{}", r#"["gyre/"]"#, r#"[{"manager":"gyre/it","operation":7}]"#] {
+            let json = format!(r#"{{"metadata":{{"name":"a","managedFields":{rubbish}}}}}"#);
+            assert!(!Object::parse(json).unwrap().has_update_entry(), "{rubbish}");
+        }
     }
 
     #[test]

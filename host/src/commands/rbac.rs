@@ -3,7 +3,7 @@
 //! | for | verbs |
 //! |---|---|
 //! | parents | `list`, `watch`; `get` (the look before a child is made anew); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
-//! | children | `list`, `watch`; of kinds that are granted also `get` (the look before a creation), `create` and `patch` (server-side apply), `delete` |
+//! | children | `list`, `watch`; of kinds that are granted also `create`, `get` (of an object that has the name of a child, and of `managedFields` before the first apply), `patch` (server-side apply), `delete` |
 //! | what is read | `list`, `watch` |
 //! | events | `create` |
 //! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |

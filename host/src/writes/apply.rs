@@ -1,15 +1,24 @@
 //! Carries out the steps of a plan. What to do is decided in `gyre_core::plan`; here it is sent, and the answers are read.
+//!
+//! ```text
+//!   create: POST ── 409 AlreadyExists ──▶ GET ──▶ plan::on_existing ──▶ a refusal, nothing, or one of the steps below
+//!   apply:  created by POST, and never applied? ──▶ upgrade of its managedFields ──▶ server-side apply
+//! ```
+
+mod create;
+mod upgrade;
+mod violations;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::conflict::{Answer, Conflict, TakenBack};
+use gyre_core::conflict::{Answer, Conflict, Hold, TakenBack};
 use gyre_core::contains::first_difference;
 use gyre_core::manifest::Propagation;
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::{self, Confirm, Desired, Existing, Input, Refusal, RefusalReason, Settled, Step};
+use gyre_core::plan::{self, Confirm, Desired, Input, Refusal, RefusalReason, Settled, Step};
 use gyre_core::queue::Time;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
 use kube::core::Status;
@@ -18,10 +27,12 @@ use serde_json::{Value, json};
 use tracing::{debug, info};
 
 use crate::cluster::kinds::{answered, error_chain, said};
-use crate::cluster::object::{Received, SharedObject};
+use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
+
+pub(crate) use self::violations::schema_violations;
 
 /// How soon to look again for an object that bears a child's name and is on its way out.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -39,6 +50,16 @@ pub(crate) enum Done {
     Waits(String),
     /// As [`Done::Waits`], and no watch tells of it.
     LookAgain(Duration, String),
+}
+
+/// How a child that is replaced, and not changed in place, differs from what is desired.
+enum Drift {
+    /// It does not.
+    None,
+    /// Somebody has changed it.
+    Real,
+    /// Somebody stands for another value, and would set it again.
+    Claimed(Refusal),
 }
 
 /// What the steps of one plan are carried out with.
@@ -63,7 +84,7 @@ impl Applier<'_> {
     /// # Guarantees
     ///
     /// - What exists is changed or deleted only if it has the UID that the step names.
-    /// - Before something is created, the name is read live, so that no foreign object is taken over.
+    /// - What is created did not exist: no object of others is taken over.
     ///
     /// # Errors
     ///
@@ -71,17 +92,36 @@ impl Applier<'_> {
     pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<Done, Problem> {
         match step {
             Step::Create { desired } => self.create(desired, input).await,
+            step => {
+                let child = step.child();
+                let known = self.views.get(&child.kind).and_then(|view| view.get(&child.key));
+                self.change(step, known.as_deref()).await
+            }
+        }
+    }
+
+    /// Carries out a step about an object that exists, and is known in this state.
+    async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<Done, Problem> {
+        let known = known.filter(|known| step.uid() == Some(known.uid()));
+        match step {
+            Step::Create { desired } => {
+                Err(Problem::new(ProblemKind::Other, format!("{} exists, and cannot be created", desired.child)))
+            }
             Step::Apply { desired, uid, cause } => {
                 debug!(child = %desired.child, ?cause, "applying");
-                self.apply(desired, Some(uid)).await
+                self.apply(desired, uid, known).await
             }
             Step::Label { child, uid, labels } => {
                 info!(%child, "labelling what is ours");
                 self.label(child, uid, labels).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
-                if *confirm == Confirm::ByDryRun && self.is_only_spelt_otherwise(desired, uid).await? {
-                    return Ok(Done::Nothing);
+                if *confirm == Confirm::ByDryRun {
+                    match self.drift(desired, uid, known).await? {
+                        Drift::None => return Ok(Done::Nothing),
+                        Drift::Claimed(refusal) => return Ok(Done::Refused(refusal)),
+                        Drift::Real => {}
+                    }
                 }
                 info!(child = %desired.child, ?cause, "replacing");
                 self.delete(&desired.child, uid, *propagation).await?;
@@ -95,34 +135,17 @@ impl Applier<'_> {
         }
     }
 
-    async fn create(&mut self, desired: &Desired, input: &Input<'_>) -> Result<Done, Problem> {
-        let api = self.api(&desired.child)?;
-        match answered(api.get(&desired.child.key.name)).await {
-            Ok(live) => {
-                let (_, live) = parsed(live, &desired.child)?;
-                match plan::on_existing(input, desired, &live) {
-                    Existing::Nothing => Ok(Done::Nothing),
-                    Existing::Wait(message) => Ok(Done::LookAgain(LOOK_AGAIN_AFTER, message)),
-                    Existing::Refuse(refusal) => Ok(Done::Refused(refusal)),
-                    Existing::Step(step) => Box::pin(self.execute(&step, input)).await,
-                }
-            }
-            Err(kube::Error::Api(status)) if status.is_not_found() => self.apply(desired, None).await,
-            Err(error) => Err(problem(&error, &desired.child)),
-        }
-    }
-
-    async fn apply(&mut self, desired: &Desired, uid: Option<&str>) -> Result<Done, Problem> {
+    async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Done, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
         let view = self.views.get(&child.kind);
         let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
-        let before = uid.and_then(|_| view?.get(&child.key)).map(|object| object.resource_version());
-        self.metrics.wrote(self.mount, if uid.is_some() { "apply" } else { "create" });
+        let upgraded = self.upgrade_if_needed(child, uid, known).await?;
+        let before = upgraded.or(known.map(Object::resource_version));
+        self.metrics.wrote(self.mount, "apply");
         let patch = Patch::Apply(&desired.object);
         let mut result = answered(api.patch(&child.key.name, &self.patch_params(), &patch)).await;
         if let Err(kube::Error::Api(status)) = &result
-            && let Some(uid) = uid
             && self.may_take_back(&conflicts(status), uid)
         {
             info!(%child, "putting back what was edited: {}", status.message);
@@ -141,6 +164,10 @@ impl Applier<'_> {
         }
         self.settle(desired, &answer, object.uid());
         Ok(if before == Some(object.resource_version()) { Done::Nothing } else { Done::Wrote })
+    }
+
+    async fn upgrade_if_needed(&self, child: &ObjectRef, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {
+        if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
     }
 
     async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<Done, Problem> {
@@ -172,12 +199,15 @@ impl Applier<'_> {
         }
     }
 
-    async fn is_only_spelt_otherwise(&mut self, desired: &Desired, uid: &str) -> Result<bool, Problem> {
+    /// Whether a child that is to be replaced differs from what is desired, or is only spelt otherwise by the API server.
+    async fn drift(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Drift, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
+        // Another way to write the same would conflict with the plugin's own update.
+        self.upgrade_if_needed(child, uid, known).await?;
         let live = match answered(api.get(&child.key.name)).await {
             Ok(live) => parsed(live, child)?.1,
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(true),
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Drift::None),
             Err(error) => return Err(problem(&error, child)),
         };
         let mut body = desired.object.clone();
@@ -188,13 +218,17 @@ impl Applier<'_> {
         match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
             Ok(answer) => {
                 let (_, answer) = parsed(answer, child)?;
-                let same = plan::fingerprint(&answer) == plan::fingerprint(&live);
-                if same {
-                    self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, &live));
+                if plan::fingerprint(&answer) != plan::fingerprint(&live) {
+                    return Ok(Drift::Real);
                 }
-                Ok(same)
+                self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, &live));
+                Ok(Drift::None)
             }
-            Err(kube::Error::Api(status)) if status.is_invalid() => Ok(false),
+            Err(kube::Error::Api(status)) if status.is_invalid() => Ok(Drift::Real),
+            Err(kube::Error::Api(status)) if !conflicts(&status).is_empty() => {
+                let is_edit = conflicts(&status).iter().all(|conflict| conflict.hold == Hold::Updated);
+                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Claimed) }
+            }
             Err(error) => Err(problem(&error, child)),
         }
     }
@@ -237,7 +271,7 @@ impl Applier<'_> {
 
 /// The field manager of a plugin's writes.
 pub(crate) fn field_manager(plugin: &str) -> String {
-    format!("gyre/{plugin}")
+    format!("{FIELD_MANAGER_PREFIX}{plugin}")
 }
 
 /// What the API server said no to for good, as far as we can tell; what may pass is an error instead.
@@ -268,14 +302,6 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
         return Err(problem_of(status, child));
     };
     Ok(Refusal { child: Some(child.clone()), reason, message })
-}
-
-/// What in an applied object does not fit the schema of its kind, field by field, if that is what the API server says of it. That has to be
-/// told by the words: it has the code of what is the server's own fault (500), and no reason.
-pub(crate) fn schema_violations(message: &str) -> Option<String> {
-    let (_, violations) = message.strip_prefix("failed to create typed patch object (")?.split_once("): ")?;
-    let violations = violations.strip_prefix("errors:\n").unwrap_or(violations).lines();
-    Some(violations.map(|violation| violation.trim().trim_start_matches('.')).collect::<Vec<_>>().join("; "))
 }
 
 /// Whether nothing can be created any more where it was to be created.
@@ -337,10 +363,18 @@ mod tests {
     use super::*;
 
     /// What an API server of version 1.36 says.
-    const ANSWERS: &[(&str, &str)] = &[(
-        "failed to create typed patch object (default/it; apps/v1, Kind=Deployment): .spec.templat: field not declared in schema",
-        "spec.templat: field not declared in schema",
-    )];
+    const ANSWERS: &[(u16, &str, &str)] = &[
+        (
+            500,
+            "failed to create typed patch object (default/it; apps/v1, Kind=Deployment): .spec.templat: field not declared in schema",
+            "spec.templat: field not declared in schema",
+        ),
+        (
+            400,
+            "Deployment in version \"v1\" cannot be handled as a Deployment: strict decoding error: unknown field \"spec.templat\"",
+            "spec.templat: field not declared in schema",
+        ),
+    ];
 
     #[test]
     fn what_does_not_fit_the_schema_is_rejected_and_not_an_outage() {
@@ -348,8 +382,8 @@ mod tests {
             kind: GroupVersionKind::from_api_version("apps/v1", "Deployment"),
             key: gyre_core::object::ObjectKey::new(Some("default"), "it"),
         };
-        for (answer, violations) in ANSWERS {
-            let status = Status { code: 500, message: (*answer).to_owned(), ..Status::default() };
+        for (code, answer, violations) in ANSWERS {
+            let status = Status { code: *code, message: (*answer).to_owned(), ..Status::default() };
             let refused = refusal(&status, &child).expect("a refusal");
             assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
             assert!(refused.message.ends_with(&format!(" fit the schema of its kind: {violations}")), "{}", refused.message);

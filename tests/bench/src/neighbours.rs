@@ -266,7 +266,7 @@ fn turns(good: usize, bad: usize) -> impl Iterator<Item = Turn> {
 }
 
 fn is_child(event: &AuditEvent) -> bool {
-    event.user == USER && event.resource == "configmaps" && event.verb == "patch"
+    event.user == USER && event.resource == "configmaps" && ["create", "patch"].contains(&event.verb.as_str())
 }
 
 /// From when each change was accepted until the first write of its child after that; none: it is still to come.

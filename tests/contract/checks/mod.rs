@@ -14,6 +14,7 @@ mod discovery;
 mod jobs;
 mod list;
 mod list_selectors;
+mod managed_fields;
 mod namespaces;
 mod patch;
 mod protocol;
@@ -39,6 +40,7 @@ fn all() -> Vec<&'static Check> {
         jobs::CHECKS,
         list::CHECKS,
         list_selectors::CHECKS,
+        managed_fields::CHECKS,
         namespaces::CHECKS,
         patch::CHECKS,
         protocol::CHECKS,

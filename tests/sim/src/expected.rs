@@ -57,7 +57,8 @@ pub async fn judge(people: &People, version: Option<u64>) -> Judgement {
 
 /// Those that are not there as people made them, of what has nothing to do with any plugin.
 pub async fn touched(people: &People, foreign: &[Name]) -> Vec<String> {
-    let world = people.look([kinds::CONFIG_MAP]).await;
+    let kinds: BTreeSet<Kind> = foreign.iter().map(|name| name.kind).collect();
+    let world = people.look(kinds).await;
     let is_well = |object: &Value| is_foreign(object) && !object["metadata"].to_string().contains("gyre");
     let touched = foreign.iter().filter(|name| !world.get(name).is_some_and(is_well));
     touched.map(|name| format!("{name}, which is foreign, is {}", world.get(name).unwrap_or(&Value::Null))).collect()

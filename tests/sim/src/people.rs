@@ -118,6 +118,22 @@ impl People {
         absent_is_fine(self.api(name).patch(&name.name, &params, &Patch::Merge(patch)).await, "edited");
     }
 
+    /// Creates an object that bears the name of a child and is none, without waiting for anything. Returns whether the name was free.
+    pub fn take_name(&self, name: &Name, content: &Value) -> bool {
+        let mut object = json!({
+            "apiVersion": name.kind.api_version(),
+            "kind": name.kind.kind,
+            "metadata": { "name": name.name, "labels": { FOREIGN: "yes" } },
+        });
+        for (field, value) in content.as_object().into_iter().flatten() {
+            object[field] = value.clone();
+        }
+        let request = Request::builder().method("POST").uri(name.collection()).header("content-type", "application/json");
+        let created = self.cluster.handle(&request.body(Bytes::from(object.to_string())).expect("a request")).status();
+        assert!(created.is_success() || created == 409, "{name} is created: {created}");
+        created.is_success()
+    }
+
     fn usurp(&self, name: &Name) {
         let request = |method: &str, path: String, body: String| {
             let request = Request::builder().method(method).uri(path).header("content-type", "application/json");

@@ -71,12 +71,30 @@ struct Shared {
     sent: Mutex<Vec<Sent>>,
     /// What must never be.
     wrongs: Mutex<Vec<String>>,
+    /// What happens right before the request of that number, watches apart.
+    before: Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>,
 }
 
 impl Record {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self(Arc::new(Shared { start: Instant::now(), sent: Mutex::default(), wrongs: Mutex::default() }))
+        Self(Arc::new(Shared {
+            start: Instant::now(),
+            sent: Mutex::default(),
+            wrongs: Mutex::default(),
+            before: Mutex::default(),
+        }))
+    }
+
+    /// Has something happen right before hosts send their request of that number, counted from 1, watches apart.
+    pub fn before(&self, request: usize, happens: impl FnOnce() + Send + 'static) {
+        *self.0.before.lock().unwrap_or_else(PoisonError::into_inner) = Some((request, Box::new(happens)));
+    }
+
+    fn is_due(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        let requests = self.look(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
+        let mut before = self.0.before.lock().unwrap_or_else(PoisonError::into_inner);
+        before.take_if(|(request, _)| requests == *request).map(|(_, happens)| happens)
     }
 
     /// Looks at everything so far.
@@ -216,6 +234,9 @@ where
             agent: request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned(),
             code: 0,
         });
+        if let Some(happens) = self.record.is_due() {
+            happens();
+        }
         let (record, life) = (self.record.clone(), self.life.clone());
         let answer = self.inner.call(request);
         Box::pin(async move {

@@ -36,13 +36,21 @@ fn involved(event: &Value) -> Subject {
     }
 }
 
+/// Of an answer that refuses.
+fn reason(answer: &Value) -> &str {
+    answer.get("reason").and_then(Value::as_str).unwrap_or_default()
+}
+
 impl Action {
     /// None of what only tries, or is the host's own business.
     pub(super) fn of(sent: &Sent) -> Option<Self> {
-        if sent.query.contains("dryRun=") {
+        let is_done = sent.code.is_success();
+        // How the host learns that somebody has the name; what it makes of that is said in the status.
+        let is_taken = sent.method == Method::POST && !is_done && reason(&sent.answer) == "AlreadyExists";
+        let is_bookkeeping = sent.body.pointer("/metadata/managedFields").is_some();
+        if sent.query.contains("dryRun=") || is_taken || is_bookkeeping {
             return None;
         }
-        let is_done = sent.code.is_success();
         let refusal = (!is_done).then(|| {
             let message = sent.answer.get("message").and_then(Value::as_str);
             message.map_or_else(|| sent.code.to_string(), str::to_owned)

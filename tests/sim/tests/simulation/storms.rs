@@ -86,7 +86,8 @@ pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
     // What cannot be made is tried again from time to time.
     let is_vain = |sent: &Sent| {
         let is_not_there = sent.code == 404 && sent.path().contains(&format!("/namespaces/{DOOMED}/"));
-        judgement.is_in_vain && (is_not_there || sent.method == Method::GET)
+        let is_taken = sent.code == 409 && sent.method == Method::POST;
+        judgement.is_in_vain && (is_not_there || is_taken || sent.method == Method::GET)
     };
     let afterwards: Vec<Sent> =
         world.record.look(|sent| sent[mark..].iter().filter(|sent| !sent.is_watch() && !is_vain(sent)).cloned().collect());

@@ -1,0 +1,50 @@
+//! Prepares objects that were created by POST for server-side apply; see `gyre_core::managed_fields`.
+
+use gyre_core::managed_fields::as_applied;
+use gyre_core::object::ObjectRef;
+use gyre_core::outcome::{Problem, ProblemKind};
+use kube::api::{GetParams, Patch, PatchParams};
+use kube::core::Request;
+use serde_json::{Value, json};
+
+use super::{Applier, field_manager, parsed, problem};
+use crate::cluster::kinds::answered;
+
+/// The field manager of these writes. It owns nothing, since they change no field; it tells them from others in the API server's audit log.
+const FIELD_MANAGER: &str = "gyre-managed-fields";
+
+impl Applier<'_> {
+    /// Turns the plugin's update entry in `metadata.managedFields` into that of an apply, and returns the resource version of the object
+    /// then; none if there is no such entry (any more).
+    ///
+    /// # Guarantees
+    ///
+    /// It is written over the state that was read, or not at all: the request carries UID and resource version. Nothing else changes. If the host
+    /// ends before it applies, another one finds the entry of an apply, and goes on from there.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being done; a conflict means that somebody else changed the object meanwhile.
+    pub(super) async fn upgrade(&self, child: &ObjectRef, uid: &str) -> Result<Option<u64>, Problem> {
+        let api = self.api(child)?;
+        let odd = |error: &dyn std::fmt::Display| Problem::new(ProblemKind::Other, format!("{child}: {error}"));
+        // The cache does not keep these entries.
+        let request = Request::new(api.resource_url()).get_metadata(&child.key.name, &GetParams::default());
+        let request = request.map_err(|error| odd(&error))?;
+        let live: Value = answered(self.client.request(request)).await.map_err(|error| problem(&error, child))?;
+        let metadata = |field: &str| live.pointer("/metadata").and_then(|metadata| metadata.get(field));
+        if metadata("uid").and_then(Value::as_str) != Some(uid) {
+            return Err(Problem::new(ProblemKind::Stale, format!("{child} is another object than the cache shows")));
+        }
+        let entries = metadata("managedFields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let Some(entries) = as_applied(entries, &field_manager(self.plugin)) else { return Ok(None) };
+        let patch = json!({
+            "metadata": { "uid": uid, "resourceVersion": metadata("resourceVersion"), "managedFields": entries },
+        });
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.metrics.wrote(self.mount, "managed-fields");
+        let answer = answered(api.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
+        let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        Ok(Some(object.resource_version()))
+    }
+}
