@@ -24,8 +24,8 @@ fn created_fields(cluster: &Cluster, namespace: &str, job: &str) -> Value {
 }
 
 fn holds(fields: &Value, expected: &Value) -> bool {
-    let expected = expected.as_object().into_iter().flatten();
-    expected.into_iter().all(|(place, below)| fields.get(place).is_some_and(|fields| holds(fields, below)))
+    let mut expected = expected.as_object().into_iter().flatten();
+    expected.all(|(place, below)| fields.get(place).is_some_and(|fields| holds(fields, below)))
 }
 
 #[test]

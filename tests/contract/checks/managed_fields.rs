@@ -107,7 +107,7 @@ async fn a_map_that_loses_its_last_applied_entry_keeps_those_of_nobody(server: &
     let template = |labels: Value| json!({ "metadata": { "labels": labels }, "spec": { "restartPolicy": "Never", "containers": [{ "name": "c", "image": "i" }] } });
     let job = |labels: Value, parallelism: i32| {
         json!({
-            "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" },
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a", "labels": { "own": "yes" } },
             "spec": { "suspend": true, "parallelism": parallelism, "template": template(labels) },
         })
     };

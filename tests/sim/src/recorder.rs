@@ -66,13 +66,16 @@ impl Sent {
 #[derive(Clone)]
 pub struct Record(Arc<Shared>);
 
+/// What somebody else does at a moment.
+type Happening = Box<dyn FnOnce() + Send>;
+
 struct Shared {
     start: Instant,
     sent: Mutex<Vec<Sent>>,
     /// What must never be.
     wrongs: Mutex<Vec<String>>,
     /// What happens right before the request of that number, watches apart.
-    before: Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>,
+    before: Mutex<Option<(usize, Happening)>>,
 }
 
 impl Record {
@@ -91,7 +94,7 @@ impl Record {
         *self.0.before.lock().unwrap_or_else(PoisonError::into_inner) = Some((request, Box::new(happens)));
     }
 
-    fn is_due(&self) -> Option<Box<dyn FnOnce() + Send>> {
+    fn is_due(&self) -> Option<Happening> {
         let requests = self.look(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
         let mut before = self.0.before.lock().unwrap_or_else(PoisonError::into_inner);
         before.take_if(|(request, _)| requests == *request).map(|(_, happens)| happens)
