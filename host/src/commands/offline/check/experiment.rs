@@ -245,7 +245,8 @@ impl Ground {
             match &action.refusal {
                 Some(refusal) if is_of_child(action) && is_about_form(refusal) && !seen.contains(&refusal) => {
                     seen.push(refusal);
-                    let what = format!("The API server refuses the child {}: {refusal}.", action.subject);
+                    let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
+                    let what = format!("The API server refuses the child {}: {why}.", action.subject);
                     found.add(Flaw::InvalidChild, case, what, self.all());
                 }
                 // What the host does not even send.
