@@ -42,7 +42,7 @@ pub struct AuditEvent {
     pub subresource: String,
     /// Namespace of the object.
     pub namespace: String,
-    /// Name of the object; empty for lists, and for a create at level `Metadata`.
+    /// Name of the object; empty for lists, and for a create whose body was not read or gives no name.
     pub name: String,
     /// HTTP status code of the response; 0 if there is none yet.
     pub code: u16,
