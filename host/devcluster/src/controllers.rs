@@ -15,7 +15,6 @@
 
 mod bootstrap;
 mod cron_job;
-mod duration;
 mod event;
 mod garbage;
 mod job;
@@ -23,7 +22,6 @@ mod json;
 mod namespace;
 mod pod;
 mod queue;
-pub(crate) mod schedule;
 #[cfg(test)]
 mod tests;
 mod ttl;
@@ -274,6 +272,9 @@ pub(crate) struct Controllers {
     terminating: BTreeSet<Arc<str>>,
     /// Objects with an owner of a kind that is not served.
     unknown_kinds: BTreeSet<(Resource, Key)>,
+    /// By UID, the namespaces of owners that went while others referred to them: these are known to be gone though their kind may no
+    /// longer be served. Each stays until nothing refers to it.
+    absent_owners: BTreeMap<Arc<str>, Arc<str>>,
     backoffs: BTreeMap<Arc<str>, job::Backoff>,
     pods: pod::Kubelet,
     events: event::Recorder,
@@ -287,6 +288,7 @@ impl Controllers {
             seen: BTreeMap::new(),
             terminating: BTreeSet::new(),
             unknown_kinds: BTreeSet::new(),
+            absent_owners: BTreeMap::new(),
             backoffs: BTreeMap::new(),
             pods: pod::Kubelet::new(options.pod_run_time),
             events: event::Recorder::default(),
@@ -311,7 +313,7 @@ impl Controllers {
         if let Some(before) = &before
             && after.as_ref().is_none_or(|after| after.uid != before.uid)
         {
-            self.gone(store, before);
+            self.gone(store, before, &key.namespace);
         }
         for owner in [&before, &after].into_iter().flatten().flat_map(|seen| seen.owners.iter()) {
             self.dependent_changed(store, owner);
@@ -369,7 +371,10 @@ impl Controllers {
     }
 
     /// An object is no longer there: its dependents have to be looked at.
-    fn gone(&mut self, store: &Store, seen: &Seen) {
+    fn gone(&mut self, store: &Store, seen: &Seen, namespace: &Arc<str>) {
+        if store.owned_by(&seen.uid).next().is_some() {
+            self.absent_owners.insert(Arc::clone(&seen.uid), Arc::clone(namespace));
+        }
         self.backoffs.remove(&seen.uid);
         self.pods.forget(&seen.uid);
         for (resource, key) in store.owned_by(&seen.uid) {
@@ -385,6 +390,9 @@ impl Controllers {
     }
 
     fn dependent_changed(&mut self, store: &Store, owner: &str) {
+        if store.owned_by(owner).next().is_none() {
+            self.absent_owners.remove(owner);
+        }
         let Some((resource, key)) = store.find_uid(owner) else { return };
         match (&*resource.group, &*resource.plural) {
             ("batch", "jobs") => self.queue.add(Work::Job(key.clone())),
@@ -439,7 +447,7 @@ impl Controllers {
                 job::sync(store, key, now, &self.backoffs, creation)
             }
             Work::Ttl(key) => ttl::sync(store, key, now),
-            Work::Garbage(resource, key) => match garbage::sync(store, kinds, resource, key) {
+            Work::Garbage(resource, key) => match garbage::sync(store, kinds, &self.absent_owners, resource, key) {
                 garbage::Verdict::Step(step) => step,
                 garbage::Verdict::UnknownKind => {
                     self.unknown_kinds.insert((resource.clone(), key.clone()));

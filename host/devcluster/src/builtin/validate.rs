@@ -4,7 +4,6 @@ mod apps;
 mod batch;
 mod container;
 mod core;
-mod cron;
 mod others;
 mod pod;
 mod service;

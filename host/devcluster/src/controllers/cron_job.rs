@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::event::{Event, Severity};
 use super::json::{integer, is_true, later, list, seconds, text, time, with};
-use super::schedule::{Schedule, time_zone};
 use super::{CRON_JOBS, Intent, JOBS, Propagation, Step, Then, Write, controller_of, controller_reference, job};
 use crate::object;
+use crate::schedule::{Schedule, time_zone};
 use crate::store::{Key, Store};
 
 const COMPONENT: &str = "cronjob-controller";

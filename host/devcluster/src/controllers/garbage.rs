@@ -3,6 +3,9 @@
 //! The dependents of an object are found by its UID in the store's index, so the cost of a step follows their number and not that of
 //! all objects.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::event::{Event, Severity};
@@ -51,7 +54,10 @@ enum Owner {
     OutOfScope,
 }
 
-pub(super) fn sync(store: &Store, kinds: &Kinds, resource: &Resource, key: &Key) -> Verdict {
+/// By UID, the namespaces of owners that are known to be gone.
+type AbsentOwners = BTreeMap<Arc<str>, Arc<str>>;
+
+pub(super) fn sync(store: &Store, kinds: &Kinds, absent: &AbsentOwners, resource: &Resource, key: &Key) -> Verdict {
     let Some(stored) = store.get(resource, key) else { return Verdict::Step(Step::default()) };
     if object::is_deleting(&stored.value) {
         return Verdict::Step(Step::of(delete_dependents(store, resource, &stored.value)));
@@ -62,7 +68,7 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, resource: &Resource, key: &Key)
         if has_owner_elsewhere(store, key, reference) {
             events.push(elsewhere(&stored.value, reference));
         }
-        match owner(store, kinds, key, reference) {
+        match owner(store, kinds, absent, key, reference) {
             Owner::Solid => owners.solid.push(reference),
             Owner::Waiting => owners.waiting.push(reference),
             Owner::Absent => owners.dangling.push(reference),
@@ -74,9 +80,12 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, resource: &Resource, key: &Key)
     Verdict::Step(Step { intents, events, again: None })
 }
 
-fn owner(store: &Store, kinds: &Kinds, key: &Key, reference: &Value) -> Owner {
+fn owner(store: &Store, kinds: &Kinds, absent: &AbsentOwners, key: &Key, reference: &Value) -> Owner {
     let Some(kind) = kinds.by_kind(object::text(reference, "apiVersion"), object::text(reference, "kind")) else {
-        return Owner::UnknownKind;
+        // It may have gone with its kind.
+        let namespace = absent.get(object::text(reference, "uid"));
+        let is_gone = namespace.is_some_and(|namespace| namespace.is_empty() || *namespace == key.namespace);
+        return if is_gone { Owner::Absent } else { Owner::UnknownKind };
     };
     let namespace = match kind.scope {
         Scope::Namespaced if key.namespace.is_empty() => return Owner::OutOfScope,

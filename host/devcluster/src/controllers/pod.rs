@@ -11,7 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::json::{integer, list, seconds, text, time, with};
-use super::{Component, Intent, JOBS, PODS, Step, Then, Write, controller_of, duration, job, without_finalizer};
+use super::{Component, Intent, JOBS, PODS, Step, Then, Write, controller_of, job, without_finalizer};
+use crate::duration;
 use crate::kinds::Subresource;
 use crate::object;
 use crate::store::{Key, Store};

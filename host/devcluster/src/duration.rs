@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 /// Go's `time.ParseDuration`, with its messages.
-pub(super) fn parse(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn parse(text: &str) -> Result<SignedDuration, String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

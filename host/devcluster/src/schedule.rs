@@ -4,7 +4,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, Zoned, ZonedRound};
 
-use super::duration;
+use crate::duration;
 
 /// When something is to happen.
 #[derive(Clone, Debug)]
@@ -65,7 +65,6 @@ impl Schedule {
     /// # Errors
     ///
     /// What is wrong with it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the validation of CronJobs follows"))]
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Self::parse_in(text, TimeZone::UTC)
     }
