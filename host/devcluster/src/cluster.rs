@@ -16,6 +16,7 @@ use http_body::{Frame, SizeHint};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 
 use crate::answer;
@@ -86,10 +87,11 @@ impl Cluster {
         Self { shared: Arc::new(Shared { server, clock, changed: Arc::new(Notify::new()) }) }
     }
 
-    /// A cluster whose controllers run on the present tokio runtime, for as long as there is a handle to it.
+    /// A cluster whose controllers run on the present tokio runtime, for as long as there is a handle to it. A panic in a controller
+    /// is a defect, after which nothing would be looked after any more: it is reported, and ends the process.
     pub fn start(options: &Options, clock: Clock) -> Self {
         let cluster = Self::new(options, clock);
-        drop(tokio::spawn(cluster.controllers()));
+        drop(tokio::spawn(end_process_on_panic(tokio::spawn(cluster.controllers()))));
         cluster
     }
 
@@ -142,6 +144,20 @@ impl Cluster {
             }
         }
     }
+}
+
+/// The exit code of a Rust program whose main thread panicked.
+const PANIC_EXIT_CODE: i32 = 101;
+
+/// Waits for a task, and ends the process if it panicked.
+async fn end_process_on_panic(task: JoinHandle<()>) {
+    let Err(error) = task.await else { return };
+    let Ok(panic) = error.try_into_panic() else { return };
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("no message");
+    tracing::error!(panic = text, "a controller of devcluster panicked, which ends the process");
+    eprintln!("error: a controller of devcluster panicked, which ends the process: {text}");
+    std::process::exit(PANIC_EXIT_CODE);
 }
 
 /// Sleeps for that long; for ever without.
@@ -258,5 +274,33 @@ impl WatchBody {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Set in the process whose controllers panic.
+    const CHILD: &str = "GYRE_TEST_CONTROLLERS_PANIC";
+
+    #[test]
+    fn a_panic_in_a_controller_is_reported_and_ends_the_process() {
+        if std::env::var_os(CHILD).is_some() {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let controllers = tokio::spawn(async { panic!("a defect") });
+                tokio::spawn(end_process_on_panic(controllers)).await.unwrap();
+            });
+            return;
+        }
+        let name = "cluster::tests::a_panic_in_a_controller_is_reported_and_ends_the_process";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let output = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(PANIC_EXIT_CODE), "{told}");
+        assert!(told.contains("error: a controller of devcluster panicked, which ends the process: a defect"), "{told}");
     }
 }
