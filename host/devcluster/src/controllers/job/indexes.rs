@@ -79,6 +79,26 @@ mod tests {
 
     use super::*;
 
+    /// A part of a status between two commas, and the range that it says; none if it cannot be read.
+    fn part() -> impl Strategy<Value = (String, Option<(i64, i64)>)> {
+        prop_oneof![
+            (0..100_i64).prop_map(|index| (index.to_string(), Some((index, index)))),
+            (0..100_i64, 0..100_i64).prop_map(|(first, last)| (format!("{first}-{last}"), Some((first, last)))),
+            prop::sample::select(vec![
+                "",
+                "-",
+                "x",
+                "3-",
+                "-3",
+                "1-2-3",
+                "4-x",
+                "99999999999999999999",
+                "2-99999999999999999999"
+            ])
+            .prop_map(|text| (text.to_owned(), None)),
+        ]
+    }
+
     proptest! {
         #[test]
         fn indexes_are_a_set_that_reads_what_it_writes(some in proptest::collection::btree_set(0..40_i64, 0..20), more in proptest::collection::vec(0..40_i64, 0..20), count in 0..50_usize) {
@@ -92,9 +112,27 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read(text in "[-0-9,x]{0,30}", completions in 0..50_i64) {
+        fn what_is_read_is_what_the_readable_parts_say(
+            parts in proptest::collection::vec(part(), 0..8),
+            completions in -3..50_i64,
+        ) {
+            let text: Vec<String> = parts.iter().map(|(text, _)| text.clone()).collect();
+            let indexes = Indexes::parse(&text.join(","), completions);
+            let is_said = |index: i64| {
+                index < completions && parts.iter().any(|(_, range)| range.is_some_and(|(first, last)| (first..=last).contains(&index)))
+            };
+            for index in -1..110 {
+                prop_assert_eq!(indexes.contains(index), is_said(index), "{} of {}", index, &indexes);
+            }
+            prop_assert_eq!(indexes.count(), (0..110).filter(|index| is_said(*index)).count() as i64);
+            prop_assert_eq!(Indexes::parse(&indexes.to_string(), completions), indexes);
+        }
+
+        #[test]
+        fn any_text_is_read_as_indexes_below_the_completions(text in "[-+0-9,x ]{0,30}", completions in -3..50_i64) {
             let indexes = Indexes::parse(&text, completions);
-            prop_assert!(indexes.count() <= completions.max(0) || text.contains('-'));
+            prop_assert!(indexes.count() <= completions.max(0), "{} of {}", indexes.count(), &indexes);
+            prop_assert!(!indexes.contains(-1) && !indexes.contains(completions.max(0)));
         }
     }
 
