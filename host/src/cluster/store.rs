@@ -1,7 +1,8 @@
 //! The cache of one informer: raw objects, found by key, by UID and by the UID of their owner.
 //!
 //! The three indexes hold pointers to the same objects and hash them by what lies in their text, so that an object costs
-//! little more than its JSON.
+//! little more than its JSON. The index by key has a table for each namespace, so that a list of one namespace visits no object of
+//! another one.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -31,7 +32,8 @@ pub struct Store {
 
 #[derive(Default)]
 struct State {
-    by_key: Index,
+    /// By namespace, and in it by name. A namespace without objects has no entry.
+    by_key: HashTable<Namespace>,
     by_uid: Index,
     /// An owner's objects lie side by side: several entries hash alike.
     by_owner: Index,
@@ -46,6 +48,14 @@ struct State {
 }
 
 type Index = HashTable<SharedObject>;
+
+/// The objects of one namespace.
+struct Namespace {
+    /// None: objects that live outside of namespaces.
+    name: Option<Box<str>>,
+    /// By name.
+    objects: Index,
+}
 
 /// When a write was sent, for [`Store::remember`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,15 +87,16 @@ impl Store {
 
     /// All objects, by namespace and name.
     pub fn list(&self) -> Vec<SharedObject> {
-        let mut objects: Vec<_> = self.read().by_key.iter().cloned().collect();
+        let mut objects: Vec<_> = self.read().all().cloned().collect();
         sort(&mut objects);
         objects
     }
 
     /// The objects of a namespace, by name.
     pub fn list_in(&self, namespace: &str) -> Vec<SharedObject> {
-        let is_in = |object: &&SharedObject| object.namespace() == Some(namespace);
-        let mut objects: Vec<_> = self.read().by_key.iter().filter(is_in).cloned().collect();
+        let state = self.read();
+        let visited = state.namespace(Some(namespace)).map(|found| &found.objects).into_iter().flatten();
+        let mut objects: Vec<_> = visited.inspect(|_| visits::count()).cloned().collect();
         sort(&mut objects);
         objects
     }
@@ -97,7 +108,8 @@ impl Store {
 
     /// How many objects there are.
     pub fn len(&self) -> usize {
-        self.read().by_key.len()
+        // Each object is in this index once.
+        self.read().by_uid.len()
     }
 
     /// Whether there are none.
@@ -108,8 +120,11 @@ impl Store {
     /// How many bytes the store takes: texts, objects, counters and index slots.
     pub fn footprint(&self) -> usize {
         let state = self.read();
-        let objects: usize = state.by_key.iter().map(|object| object.footprint() + 2 * size_of::<usize>()).sum();
-        objects + state.by_key.allocation_size() + state.by_uid.allocation_size() + state.by_owner.allocation_size()
+        let objects: usize = state.all().map(|object| object.footprint() + 2 * size_of::<usize>()).sum();
+        let namespace =
+            |namespace: &Namespace| namespace.name.as_ref().map_or(0, |name| name.len()) + namespace.objects.allocation_size();
+        let by_key = state.by_key.allocation_size() + state.by_key.iter().map(namespace).sum::<usize>();
+        objects + by_key + state.by_uid.allocation_size() + state.by_owner.allocation_size()
     }
 
     /// Takes an object from the watch.
@@ -159,7 +174,7 @@ impl Store {
             std::collections::HashSet::with_capacity(listing.len());
         listed.extend(listing.iter().map(|object| (object.namespace(), object.name())));
         let gone: Vec<_> =
-            state.by_key.iter().filter(|object| !listed.contains(&(object.namespace(), object.name()))).cloned().collect();
+            state.all().filter(|object| !listed.contains(&(object.namespace(), object.name()))).cloned().collect();
         for object in &gone {
             state.remove(object);
         }
@@ -195,9 +210,16 @@ impl Store {
 }
 
 impl State {
+    fn all(&self) -> impl Iterator<Item = &SharedObject> {
+        self.by_key.iter().flat_map(|namespace| &namespace.objects)
+    }
+
+    fn namespace(&self, name: Option<&str>) -> Option<&Namespace> {
+        self.by_key.find(self.hasher.hash_one(name), |namespace| namespace.name.as_deref() == name)
+    }
+
     fn find(&self, namespace: Option<&str>, name: &str) -> Option<&SharedObject> {
-        let hash = self.hasher.hash_one((namespace, name));
-        self.by_key.find(hash, |object| object.namespace() == namespace && object.name() == name)
+        self.namespace(namespace)?.objects.find(self.hasher.hash_one(name), |object| object.name() == name)
     }
 
     fn put(&mut self, object: SharedObject) -> Change {
@@ -212,8 +234,14 @@ impl State {
         }
         self.changes += 1;
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
-        let key_hash = |object: &SharedObject| hasher.hash_one((object.namespace(), object.name()));
-        by_key.insert_unique(key_hash(&object), Arc::clone(&object), key_hash);
+        let name = object.namespace();
+        let namespace_hash = |namespace: &Namespace| hasher.hash_one(namespace.name.as_deref());
+        let has_name = |namespace: &Namespace| namespace.name.as_deref() == name;
+        let mut namespace = by_key
+            .entry(hasher.hash_one(name), has_name, namespace_hash)
+            .or_insert_with(|| Namespace { name: name.map(Into::into), objects: Index::new() });
+        let name_hash = |object: &SharedObject| hasher.hash_one(object.name());
+        namespace.get_mut().objects.insert_unique(name_hash(&object), Arc::clone(&object), name_hash);
         let uid_hash = |object: &SharedObject| hasher.hash_one(object.uid());
         by_uid.insert_unique(uid_hash(&object), Arc::clone(&object), uid_hash);
         if object.owner_uid().is_some() {
@@ -231,7 +259,13 @@ impl State {
                 entry.remove();
             }
         };
-        take(by_key, hasher.hash_one((object.namespace(), object.name())));
+        let name = object.namespace();
+        if let Ok(mut namespace) = by_key.find_entry(hasher.hash_one(name), |namespace| namespace.name.as_deref() == name) {
+            take(&mut namespace.get_mut().objects, hasher.hash_one(object.name()));
+            if namespace.get().objects.is_empty() {
+                namespace.remove();
+            }
+        }
         take(by_uid, hasher.hash_one(object.uid()));
         if let Some(owner) = object.owner_uid() {
             take(by_owner, hasher.hash_one(owner));
@@ -243,9 +277,35 @@ fn sort(objects: &mut [SharedObject]) {
     objects.sort_unstable_by(|left, right| (left.namespace(), left.name()).cmp(&(right.namespace(), right.name())));
 }
 
+/// Counts the objects that lists of one namespace visit, for tests.
+mod visits {
+    #[cfg(test)]
+    thread_local! {
+        static COUNT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    pub(super) fn count() {
+        #[cfg(test)]
+        COUNT.with(|count| count.set(count.get() + 1));
+    }
+
+    /// How many there were on this thread since this was last asked.
+    #[cfg(test)]
+    pub(super) fn take() -> usize {
+        COUNT.with(|count| count.replace(0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An object of another namespace than `ns`.
+    fn object_in(namespace: &str, name: &str) -> SharedObject {
+        let metadata =
+            format!(r#"{{"name":"{name}","namespace":"{namespace}","uid":"{namespace}-{name}","resourceVersion":"1"}}"#);
+        Arc::new(Object::parse(format!(r#"{{"metadata":{metadata}}}"#)).unwrap())
+    }
 
     fn object(name: &str, version: u64, owner: &str) -> SharedObject {
         let json = format!(
@@ -275,6 +335,50 @@ mod tests {
         store.delete(&object("b", 2, "owner"));
         assert_eq!(names(&store.owned_by("owner")), ["a"]);
         assert!(store.by_uid("uid-b").is_none());
+    }
+
+    #[test]
+    fn a_list_of_one_namespace_visits_no_object_of_another() {
+        let store = Store::default();
+        for number in 0..1000 {
+            store.apply(object_in("large", &number.to_string()));
+        }
+        for name in ["b", "a", "c"] {
+            store.apply(object_in("small", name));
+        }
+        store.delete(&object_in("small", "c"));
+        visits::take();
+        assert_eq!((names(&store.list_in("small")), visits::take()), (vec!["a", "b"], 2));
+        assert_eq!((store.list_in("absent").len(), visits::take()), (0, 0));
+        assert_eq!((store.list_in("large").len(), visits::take()), (1000, 1000));
+        assert_eq!((store.list().len(), store.len()), (1002, 1002));
+    }
+
+    #[test]
+    fn a_namespace_without_objects_takes_no_room() {
+        let store = Store::default();
+        store.apply(object("a", 1, "owner"));
+        let before = store.footprint();
+        for number in 0..1000 {
+            let last = object_in(&format!("namespace-{number}"), "a");
+            store.apply(Arc::clone(&last));
+            store.delete(&last);
+        }
+        assert_eq!(store.read().by_key.len(), 1);
+        assert_eq!(store.footprint(), before);
+    }
+
+    #[test]
+    fn objects_of_one_name_in_two_namespaces_and_outside_of_namespaces_are_told_apart() {
+        let store = Store::default();
+        let outside = Arc::new(Object::parse(r#"{"metadata":{"name":"a","uid":"outside","resourceVersion":"1"}}"#).unwrap());
+        for object in [object_in("one", "a"), object_in("two", "a"), Arc::clone(&outside)] {
+            assert_eq!(store.apply(object), Change::Stored { previous: None });
+        }
+        assert_eq!(store.get(&ObjectKey::new(Some("two"), "a")).unwrap().uid(), "two-a");
+        assert_eq!(store.get(&ObjectKey::new(None::<&str>, "a")).unwrap().uid(), "outside");
+        assert_eq!(store.delete(&outside).unwrap().uid(), "outside");
+        assert_eq!((store.len(), store.get(&ObjectKey::new(None::<&str>, "a"))), (2, None));
     }
 
     #[test]
