@@ -150,7 +150,8 @@ impl Mounts {
             }
             // Replicas that share the mounts have to agree on who does it.
             ground.offers.add(&mount_name);
-            release(&ground.writer(&mount_name).await, &mount_name, &entry, &ground.inventory).await;
+            let releaser = ground.releaser(&mount_name, entry.impersonate.as_ref()).await;
+            release(&releaser, &mount_name, &entry, &ground.inventory).await;
             ground.inventory.remove(&mount_name);
             ground.offers.remove(&mount_name);
         });

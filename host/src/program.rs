@@ -11,6 +11,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
+use serde::{Deserialize, Serialize};
 
 use crate::work::MountName;
 
@@ -64,7 +65,7 @@ impl Program {
 }
 
 /// Names a ServiceAccount.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ServiceAccount {
     /// Its namespace.
     pub namespace: String,

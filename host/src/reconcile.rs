@@ -317,7 +317,7 @@ impl Run<'_> {
         if !finalizers::is_held(&self.sight.parent, self.writer().plugin()) {
             return;
         }
-        let (client, parent) = (&self.live.client, &self.sight.parent);
+        let (client, parent) = (&self.live.reads, &self.sight.parent);
         let (resources, namespaces) = self.where_children_are();
         match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
             Ok(children) if children.is_empty() => self.let_go().await,
@@ -341,10 +341,14 @@ impl Run<'_> {
     /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
     async fn let_go_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
-        let (client, parent) = (&self.live.client, &self.sight.parent);
-        match release::delete_unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(false) => self.let_go().await,
-            Ok(true) => {
+        let (live, parent) = (self.live, &self.sight.parent);
+        let left = match release::unreachable(&live.reads, self.writer().plugin(), parent, &resources, namespaces).await {
+            Ok(left) if left.is_empty() => return self.let_go().await,
+            Ok(left) => release::delete(&live.client, &left).await,
+            Err(error) => Err(error),
+        };
+        match left {
+            Ok(()) => {
                 self.progress.changed = Changed::Yes;
                 self.progress.look_again_after(Duration::ZERO);
             }

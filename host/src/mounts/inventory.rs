@@ -19,7 +19,7 @@ use tracing::warn;
 
 use crate::cluster::kinds::{answered, error_chain};
 use crate::leadership::claim::Claim;
-use crate::program::Program;
+use crate::program::{Program, ServiceAccount};
 use crate::work::MountName;
 
 /// How soon a write that failed is tried again.
@@ -50,6 +50,9 @@ pub(crate) struct Entry {
     pub(crate) except: BTreeSet<String>,
     /// The kinds that its children are of, or were once.
     pub(crate) children: BTreeSet<GroupVersionKind>,
+    /// The service account that it wrote as; none: the host's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) impersonate: Option<ServiceAccount>,
 }
 
 impl Entry {
@@ -65,6 +68,7 @@ impl Entry {
             },
             except: BTreeSet::new(),
             children: declared.chain(children).collect(),
+            impersonate: program.impersonate.clone(),
         }
     }
 
@@ -375,6 +379,7 @@ mod tests {
             namespaces: namespaces.map(names),
             except: names(except),
             children: BTreeSet::new(),
+            impersonate: None,
         }
     }
 

@@ -24,7 +24,8 @@ use crate::leadership::claim::Claim;
 use crate::leadership::{Claims, Offers};
 use crate::mounts::inventory::Inventory;
 use crate::mounts::mount::Mount;
-use crate::program::Program;
+use crate::mounts::release::Releaser;
+use crate::program::{Program, ServiceAccount};
 use crate::reconcile::call::Caller;
 use crate::reconcile::probation::Probation;
 use crate::telemetry::metrics::Metrics;
@@ -44,11 +45,14 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// A client to write for a mount with, once this host has the claim to.
-    pub(crate) async fn writer(&self, mount: &str) -> Client {
+    /// What to release the parents of a mount with that is gone, or that wrote as `account`, once this host has the claim to.
+    pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
         let claim = self.claims.of(mount);
         claim.held().await;
-        client::fenced(&self.client, &claim)
+        Releaser {
+            host: client::fenced(&self.client, &claim),
+            account: account.map(|account| client::for_account(&self.client, &claim, account)),
+        }
     }
 }
 
@@ -59,8 +63,10 @@ pub(crate) struct Live {
     pub(crate) program: Arc<Program>,
     /// What of the host's conditions the parents' status has room for.
     pub(crate) room: Room,
-    /// What the mount writes with.
+    /// What the mount writes with: as the service account that it impersonates, if there is one.
     pub(crate) client: Client,
+    /// What it reads with besides its caches, before it writes: as the host.
+    pub(crate) reads: Client,
     /// How far the plugin is trusted.
     pub(crate) probation: Probation,
     pub(crate) parents: View,
@@ -98,6 +104,7 @@ impl Live {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&ground.client, claim, &program),
+            reads: client::fenced(&ground.client, claim),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
             lookup: Lookup::new(Arc::clone(&program)),
             probation: Probation::new(program.quarantine_after),

@@ -143,7 +143,8 @@ impl Mount {
         let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
         // What the old program is still about may hold them again.
         drop(self.in_flight.write().await);
-        release(&ground.writer(&self.name).await, &name, &entry, &ground.inventory).await;
+        let releaser = ground.releaser(&self.name, entry.impersonate.as_ref()).await;
+        release(&releaser, &name, &entry, &ground.inventory).await;
         ground.inventory.remove(&name);
     }
 

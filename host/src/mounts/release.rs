@@ -30,7 +30,7 @@ const PAGE: u32 = 500;
 /// - Parents that live lose the finalizer and nothing else.
 /// - Of a parent that is being deleted the children go first which the garbage collector would not find.
 /// - Parents that are, or come to be, another mount's are left to it.
-pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, inventory: &Inventory) {
+pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inventory: &Inventory) {
     let mut delay = TRY_AGAIN_AFTER;
     let mut told = String::new();
     loop {
@@ -38,7 +38,7 @@ pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, invento
             info!(mount, "its objects are another mount's");
             return;
         };
-        match release_once(client, &entry).await {
+        match releaser.release_once(&entry).await {
             Ok(Left { parents: 0, released }) => {
                 info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
                 return;
@@ -50,7 +50,7 @@ pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, invento
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {
-                            "permit it until that is done, or, if no object holds one, remove the mount from the inventory"
+                            "permit it, to the host or to the service account that the mount wrote as, until that is done; or, if no object holds one, remove the mount from the inventory"
                         }
                         _ => "trying again",
                     };
@@ -64,12 +64,42 @@ pub(crate) async fn release(client: &Client, mount: &str, entry: &Entry, invento
     }
 }
 
+/// As whom the parents of a mount are released.
+///
+/// The rules that a mount with a service account of its own needs permit that account to write, and the host only to read. So whatever is
+/// written is written as that account, as long as that is permitted.
+pub(crate) struct Releaser {
+    /// As the host itself.
+    pub(crate) host: Client,
+    /// As the service account that the mount wrote as, if it had one.
+    pub(crate) account: Option<Client>,
+}
+
+impl Releaser {
+    /// Writes as the mount did. Where that is forbidden, as after its rules were removed, writes as the host.
+    ///
+    /// # Errors
+    ///
+    /// Of the last attempt; if both are forbidden, of the first.
+    async fn release_once(&self, entry: &Entry) -> Result<Left, kube::Error> {
+        let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_forbidden());
+        let Some(account) = &self.account else { return release_once(&self.host, &self.host, entry).await };
+        match release_once(&self.host, account, entry).await {
+            Err(forbidden) if is_forbidden(&forbidden) => release_once(&self.host, &self.host, entry)
+                .await
+                .map_err(|error| if is_forbidden(&error) { forbidden } else { error }),
+            other => other,
+        }
+    }
+}
+
 struct Left {
     parents: usize,
     released: usize,
 }
 
-async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Error> {
+/// Reads with the one client and writes with the other.
+async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result<Left, kube::Error> {
     let mut left = Left { parents: 0, released: 0 };
     // Where the kind is not served any more, there are no objects of it.
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
@@ -78,11 +108,11 @@ async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Erro
         if !is_meant || !is_held(&parent, &entry.plugin) {
             continue;
         }
-        if parent.is_deleting() && has_unreachable_children(client, entry, &parent).await? {
+        if parent.is_deleting() && has_unreachable_children(client, writer, entry, &parent).await? {
             left.parents += 1;
             continue;
         }
-        match let_go_unmounted(client, &parents, &parent, &entry.plugin).await {
+        match let_go_unmounted(writer, &parents, &parent, &entry.plugin).await {
             Ok(()) => left.released += 1,
             // Somebody else wrote to it.
             Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,
@@ -92,28 +122,27 @@ async fn release_once(client: &Client, entry: &Entry) -> Result<Left, kube::Erro
     Ok(left)
 }
 
-async fn has_unreachable_children(client: &Client, entry: &Entry, parent: &Object) -> Result<bool, kube::Error> {
+async fn has_unreachable_children(
+    client: &Client,
+    writer: &Client,
+    entry: &Entry,
+    parent: &Object,
+) -> Result<bool, kube::Error> {
     let mut resources = Vec::new();
     for kind in &entry.children {
         resources.extend(kinds::find(client, kind).await?);
     }
-    delete_unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await
+    let children = unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await?;
+    delete(writer, &children).await?;
+    Ok(!children.is_empty())
 }
 
-/// Deletes the children of a parent that the garbage collector does not reach, as the API server knows them at this moment; whether there
-/// were any.
+/// Deletes these children, unless they are being deleted already.
 ///
 /// # Errors
 ///
 /// What a request came to.
-pub(crate) async fn delete_unreachable(
-    client: &Client,
-    plugin: &str,
-    parent: &Object,
-    resources: &[Resource],
-    namespaces: Option<&BTreeSet<String>>,
-) -> Result<bool, kube::Error> {
-    let children = unreachable(client, plugin, parent, resources, namespaces).await?;
+pub(crate) async fn delete(client: &Client, children: &[(&Resource, SharedObject)]) -> Result<(), kube::Error> {
     for (resource, child) in children.iter().filter(|(_, child)| !child.is_deleting()) {
         let api: Api<Received> = resource.api(client, child.namespace());
         let uid = Some(child.uid().to_owned());
@@ -124,10 +153,13 @@ pub(crate) async fn delete_unreachable(
             Err(error) => return Err(error),
         }
     }
-    Ok(!children.is_empty())
+    Ok(())
 }
 
 /// The children of a parent that the garbage collector does not reach, as the API server knows them at this moment.
+///
+/// It takes the `list` that the host itself needs for its caches. A service account that a mount writes as may lack it: for kinds that the
+/// plugin declares and the mount does not grant.
 ///
 /// # Errors
 ///
@@ -139,6 +171,10 @@ pub(crate) async fn unreachable<'a>(
     resources: &'a [Resource],
     namespaces: Option<&BTreeSet<String>>,
 ) -> Result<Vec<(&'a Resource, SharedObject)>, kube::Error> {
+    // It reaches all that a parent outside of namespaces owns.
+    if parent.namespace().is_none() {
+        return Ok(Vec::new());
+    }
     let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
     let mut found = Vec::new();
     for resource in resources {

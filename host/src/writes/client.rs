@@ -23,7 +23,7 @@ use tower_service::Service;
 use crate::cluster::informer::Extent;
 use crate::health::Health;
 use crate::leadership::claim::{Claim, NotHeld};
-use crate::program::Program;
+use crate::program::{Program, ServiceAccount};
 use incoming::Incoming;
 
 pub(crate) use counted::{counted, is_there};
@@ -39,10 +39,20 @@ pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> 
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
     let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
-    // Both are ASCII without control characters.
-    let value = |text: &str| HeaderValue::from_str(text).ok();
-    let impersonate = program.impersonate.as_ref().and_then(|account| value(&account.to_string()));
-    Outgoing { user_agent: value(&user_agent), impersonate, ..Outgoing::over(client, claim) }.client()
+    // It is ASCII without control characters.
+    let user_agent = HeaderValue::from_str(&user_agent).ok();
+    let impersonate = program.impersonate.as_ref().and_then(user);
+    Outgoing { user_agent, impersonate, ..Outgoing::over(client, claim) }.client()
+}
+
+/// For what the host still writes for a mount that is gone, as the service account that the mount wrote as: fenced.
+pub(crate) fn for_account(client: &Client, claim: &Claim, account: &ServiceAccount) -> Client {
+    Outgoing { impersonate: user(account), ..Outgoing::over(client, claim) }.client()
+}
+
+/// The names in it are ASCII without control characters.
+fn user(account: &ServiceAccount) -> Option<HeaderValue> {
+    HeaderValue::from_str(&account.to_string()).ok()
 }
 
 /// For what the host writes on its own account: fenced.
