@@ -210,6 +210,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     let checks = vec![
         ("api-server", answering(&shown)),
         ("election", election),
+        ("inventory", shown.ground.get().map_or(Ok(()), |ground| ground.inventory.check())),
         ("mounts", started(&shown.mounts)),
         ("watches", alive(&shown.informers())),
     ];

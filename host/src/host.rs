@@ -24,7 +24,7 @@ use crate::leadership::claim::Claim;
 use crate::leadership::election::{self, Scope};
 use crate::leadership::{Drained, Leadership, Offers};
 use crate::mounts::Mounts;
-use crate::mounts::inventory::{Inventory, Place};
+use crate::mounts::inventory::{Going, Inventory, Place};
 use crate::mounts::live::Ground;
 use crate::mounts::mount::Mount;
 use crate::program::Program;
@@ -179,20 +179,37 @@ pub async fn run(
     // Nobody else sets it.
     let _ = shown_ground.set(Arc::clone(&ground));
     let recorder = Recorder::new(options.instance, options.clock);
-    let context = Arc::new(Context { metrics, recorder, retries, queue, caller, recordings: options.recordings });
+    let inventory_claim = ground.claims.of_inventory();
+    let context = Arc::new(Context {
+        metrics,
+        recorder,
+        retries,
+        queue,
+        caller,
+        recordings: options.recordings,
+        inventory: Arc::clone(&inventory),
+        inventory_claim: inventory_claim.clone(),
+    });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
     vital.add("mounts", following.abort_handle());
+    let keeping = tokio::spawn({
+        let inventory = Arc::clone(&inventory);
+        async move { inventory.keep(&inventory_claim).await }
+    });
+    vital.add("inventory", keeping.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
         () = &mut shutdown => {}
-        () = work(&context, &mounts, &ground, &mut reconciles) => {}
+        () = work(&context, &mounts, &mut reconciles) => {}
     }
     info!("stopping: reconciles in flight may end");
     vital.clear();
     stop.send_replace(true);
     following.abort();
+    keeping.abort();
+    inventory.stop();
     mounts.stop();
     match tokio::time::timeout(GRACE_PERIOD, async { while reconciles.join_next().await.is_some() {} }).await {
         Ok(()) => leadership.give_back().await,
@@ -242,17 +259,9 @@ fn seed_of(instance: &str) -> u64 {
 }
 
 /// Takes keys and has them reconciled, each in a task of its own: how many there are at once is the queue's to say. Ends never.
-async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, ground: &Arc<Ground>, reconciles: &mut JoinSet<()>) {
-    let claim = ground.claims.of_inventory();
+async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
-        let taken = tokio::select! {
-            biased;
-            () = ground.inventory.can_be_kept(&claim) => None,
-            taken = context.queue.take() => Some(taken),
-        };
-        // What is mounted has to be known to a later start before anything is written on its behalf.
-        ground.inventory.keep(&claim).await;
-        let Some(taken) = taken else { continue };
+        let taken = context.queue.take().await;
         while reconciles.try_join_next().is_some() {}
         let Some(mount) = mounts.get(&taken.mount) else {
             context.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
@@ -266,6 +275,11 @@ async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, ground: &Arc<Ground>
 async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>, ObjectKey>) {
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
+    // A later start has to know of the mount before anything is written on its behalf, as far as that can be written down.
+    if context.inventory.tried(&name, &context.inventory_claim).await == Going::Stopping {
+        context.queue.done(&name, &key, queue::Retry::Forget);
+        return;
+    }
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
     // Of the level of what goes wrong, since those lines need it most.
     let span = error_span!("reconcile", plugin = %name, object = %key, id);
@@ -298,7 +312,10 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
         Outcome::Failed(problem)
-            if matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Quarantined) =>
+            if matches!(
+                problem.kind,
+                ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Quarantined | ProblemKind::InventoryNotWritten
+            ) =>
         {
             debug!(reason = problem.reason(), "not done: {problem}");
         }

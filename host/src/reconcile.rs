@@ -30,6 +30,8 @@ use tracing::{Instrument as _, debug, info};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
+use crate::leadership::claim::Claim;
+use crate::mounts::inventory::Inventory;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::mounts::release;
@@ -54,6 +56,10 @@ pub(crate) struct Context {
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) recordings: Recordings,
+    /// What a later start of the host knows of its mounts,
+    pub(crate) inventory: Arc<Inventory>,
+    /// and the claim to write it.
+    pub(crate) inventory_claim: Claim,
 }
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
@@ -374,6 +380,13 @@ impl Run<'_> {
     async fn hold(&mut self) -> Result<(), Problem> {
         if finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
             return Ok(());
+        }
+        // One whose mount nobody knew of would never be removed.
+        let Context { inventory, inventory_claim, .. } = self.context;
+        inventory.tried(&self.mount.name, inventory_claim).await;
+        if let Err(why) = inventory.knows(&self.mount.name) {
+            let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.sight.parent));
+            return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
         }
         self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent).await?;
         self.progress.changed = Changed::Yes;

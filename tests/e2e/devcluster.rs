@@ -22,6 +22,7 @@ mod foretold;
 mod gateway;
 mod harness;
 mod hostile;
+mod inventory;
 mod logs;
 mod many;
 mod memo;

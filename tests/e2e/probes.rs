@@ -87,7 +87,7 @@ fn probes_say_which_checks_there_are_and_leave_out_those_that_they_are_told_to()
     let host = cluster.host_as(&kubeconfig, &[gyre_artifacts::ECHO], &["probes-verbose"], &[]);
     ready(&cluster, &host);
     assert_eq!(host.http("/readyz").1, "ok\n");
-    let all = "[+]api-server ok\n[+]election ok\n[+]mounts ok\n[+]watches ok\ncheck passed\n";
+    let all = "[+]api-server ok\n[+]election ok\n[+]inventory ok\n[+]mounts ok\n[+]watches ok\ncheck passed\n";
     assert_eq!(host.http("/readyz?verbose").1, all);
     assert_eq!(host.http("/healthz?verbose").1, "[+]queue ok\n[+]calls ok\n[+]tasks ok\ncheck passed\n");
     link.set(Way::BROKEN);

@@ -23,6 +23,10 @@ pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 /// (`RetryPeriod` in `k8s.io/component-base/config/v1alpha1/defaults.go`).
 pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
 
+/// How soon a parent is looked at again that waits until the inventory can be written: the host itself tries again at least once a minute,
+/// and each look is a call of the plugin.
+pub const INVENTORY_RECHECK: Duration = Duration::from_secs(30);
+
 /// Whether anything was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
@@ -127,6 +131,9 @@ pub enum ProblemKind {
     Quarantined,
     /// A write was not sent, since the host does not hold the claim.
     NoClaim,
+    /// The parent needs a finalizer, and it cannot be written into the inventory that its mount holds any: without the mount, a later
+    /// start of the host would not remove it.
+    InventoryNotWritten,
     /// Another field manager owns a field that the plugin sets (409 to a server-side apply).
     Conflict,
     /// The cache was behind: the object is another one by now, or there already (409 to anything else).
@@ -257,6 +264,7 @@ impl ProblemKind {
             Self::Sandbox { reason, .. } => reason,
             Self::Quarantined => "Quarantined",
             Self::NoClaim => "NotLeader",
+            Self::InventoryNotWritten => "InventoryNotWritten",
             Self::Conflict => RefusalReason::Conflict.as_str(),
             Self::Stale => "Stale",
             Self::Invalid => RefusalReason::Rejected.as_str(),
@@ -272,9 +280,10 @@ impl ProblemKind {
     fn persistence(self) -> Persistence {
         match self {
             Self::PluginTerminal => Persistence::UntilChanged,
-            // Neither is the parent's doing, and neither may park it: nothing of it changes when the cause is gone.
+            // None is the parent's doing, and none may park it: nothing of it changes when the cause is gone.
             Self::Quarantined => Persistence::Postponed(quarantine::FIRST_PROBE),
             Self::NoClaim => Persistence::Postponed(CLAIM_RECHECK),
+            Self::InventoryNotWritten => Persistence::Postponed(INVENTORY_RECHECK),
             // A field manager that gives a field back, a schema or a policy that is corrected: no watch of ours tells.
             // Not `UntilChanged`, since the object would stay as it is after the cause is gone; not back-off, since the same
             // request is rejected the same way.

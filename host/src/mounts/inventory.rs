@@ -2,6 +2,15 @@
 //! longer declares, and which mounts are gone whose parents still hold a finalizer.
 //!
 //! It is a ConfigMap beside the host, with an entry for each mount. It only changes when the configuration does.
+//!
+//! ```text
+//!   a mount is noted ──▶ written, by a task of its own ── kept ───────────────▶ its objects are reconciled
+//!                                                      ── cannot be written ──▶ the same, but no object gets a finalizer;
+//!                                                                               /readyz says why; tried again
+//! ```
+//!
+//! A mount waits for the first attempt to write its own entry, and for no other mount's. What only the inventory makes safe waits longer:
+//! finalizers, which nobody would remove if a later start did not know of the mount.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +23,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use crate::cluster::kinds::{answered, error_chain};
@@ -22,8 +31,13 @@ use crate::leadership::claim::Claim;
 use crate::program::{Program, ServiceAccount};
 use crate::work::MountName;
 
-/// How soon a write that failed is tried again.
+/// How soon a write that failed is tried again,
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// and how soon at the latest: a person who made the ConfigMap writable again looks for the effect.
+const TRY_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(60);
+/// How often a write is repeated at once after another replica was faster. Each write takes all that is noted, so replicas do not race for
+/// long; one that loses this often meets something else that answers 409.
+const RACES: usize = 5;
 
 /// Where the inventory is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,13 +166,37 @@ pub(crate) fn written(place: &Place, programs: &[Program], former: &BTreeMap<Str
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": entries })
 }
 
+/// Whether it was tried to write an entry as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    NotYet,
+    Failed,
+}
+
+/// Changes whenever an attempt has ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    attempts: u64,
+    is_stopping: bool,
+}
+
+/// Whether the host works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Going {
+    On,
+    Stopping,
+}
+
 /// See the module's documentation.
 pub(crate) struct Inventory {
     kept: Option<(Client, Place)>,
     entries: Mutex<BTreeMap<String, Entry>>,
     /// The mounts whose entries are to be written.
-    unkept: Mutex<BTreeSet<String>>,
+    unkept: Mutex<BTreeMap<String, Attempt>>,
     noted: Notify,
+    progress: watch::Sender<Progress>,
+    /// Why the last write failed; none: it did not.
+    failure: Mutex<Option<String>>,
     /// What is to be mounted.
     wanted: Mutex<BTreeMap<String, Entry>>,
 }
@@ -171,6 +209,8 @@ impl Inventory {
             entries: Mutex::default(),
             unkept: Mutex::default(),
             noted: Notify::new(),
+            progress: watch::Sender::default(),
+            failure: Mutex::default(),
             wanted: Mutex::default(),
         }
     }
@@ -202,11 +242,12 @@ impl Inventory {
                     *self.entries() = found.as_ref().map(entries_of).unwrap_or_default();
                     return;
                 }
-                Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                    self.say(&kube::Error::Api(status));
-                    return;
+                Err(error) => {
+                    warn!("{}", self.describe(&error));
+                    if matches!(error, kube::Error::Api(status) if status.is_forbidden()) {
+                        return;
+                    }
                 }
-                Err(error) => self.say(&error),
             }
             tokio::time::sleep(TRY_AGAIN_AFTER).await;
         }
@@ -222,7 +263,7 @@ impl Inventory {
         self.entries().get(&**mount).map(|entry| entry.children.clone()).unwrap_or_default()
     }
 
-    /// Notes a mount, and what it leaves behind if it was in more namespaces before; [`Inventory::keep`] keeps it.
+    /// Notes a mount, and what it leaves behind if it was in more namespaces before; [`Inventory::keep`] writes it.
     pub(crate) fn record(&self, mount: &MountName, entry: Entry) {
         let (before, left) = {
             let entries = self.entries();
@@ -258,64 +299,131 @@ impl Inventory {
     fn note(&self, name: &str, entry: Entry) {
         if self.entries().get(name) != Some(&entry) {
             self.entries().insert(name.to_owned(), entry);
-            self.unkept().insert(name.to_owned());
+            self.is_to_be_written(name);
+        }
+    }
+
+    fn is_to_be_written(&self, name: &str) {
+        if self.kept.is_some() {
+            self.unkept().insert(name.to_owned(), Attempt::NotYet);
             self.noted.notify_one();
         }
     }
 
-    /// A mount is gone, and nothing of it is left to see to; [`Inventory::keep`] keeps it.
+    /// A mount is gone, and nothing of it is left to see to; [`Inventory::keep`] writes it.
     pub(crate) fn remove(&self, mount: &str) {
         if self.entries().remove(mount).is_some() {
-            self.unkept().insert(mount.to_owned());
-            self.noted.notify_one();
+            self.is_to_be_written(mount);
         }
     }
 
-    /// Waits until there is something to keep, and it may be written.
-    pub(crate) async fn can_be_kept(&self, claim: &Claim) {
-        while self.unkept().is_empty() {
-            self.noted.notified().await;
+    /// Waits until it was tried to write the entry of a mount as it is now, whatever came of it, or the claim is lost.
+    pub(crate) async fn tried(&self, mount: &str, claim: &Claim) -> Going {
+        let is_tried = |progress: &Progress| progress.is_stopping || self.unkept().get(mount) != Some(&Attempt::NotYet);
+        let mut progress = self.progress.subscribe();
+        tokio::select! {
+            biased;
+            // The sender is this inventory's own.
+            _ = progress.wait_for(is_tried) => {}
+            () = claim.lost() => {}
         }
-        claim.held().await;
+        if self.progress.borrow().is_stopping { Going::Stopping } else { Going::On }
     }
 
-    /// Writes what has changed, before anything is written on behalf of new mounts. Waits until that is done, unless it is forbidden, or
-    /// the claim is lost: then nothing else is written either.
+    /// Whether a later start of the host knows of this mount as it is now.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not.
+    pub(crate) fn knows(&self, mount: &str) -> Result<(), String> {
+        if !self.unkept().contains_key(mount) {
+            return Ok(());
+        }
+        Err(self.failure().clone().unwrap_or_else(|| "the inventory is about to be written".to_owned()))
+    }
+
+    /// Why the inventory cannot be written, for those who look after the host.
+    ///
+    /// # Errors
+    ///
+    /// The last failure, with the mounts that it concerns.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Some(failure) = self.failure().clone() else { return Ok(()) };
+        let names: Vec<String> = self.unkept().keys().cloned().collect();
+        Err(if names.is_empty() { failure } else { format!("{failure} (not written: {})", names.join(", ")) })
+    }
+
+    /// Writes what changes, for as long as it is polled and the claim is held. A write that fails is tried again.
     pub(crate) async fn keep(&self, claim: &Claim) {
-        while claim.check().is_ok() {
-            // All at once, so that what a mount has left behind is never forgotten in between.
-            let changes: BTreeMap<String, Option<Entry>> = {
-                let (unkept, entries) = (self.unkept(), self.entries());
-                unkept.iter().map(|name| (name.clone(), entries.get(name).cloned())).collect()
-            };
-            if changes.is_empty() {
-                return;
+        let mut delay = TRY_AGAIN_AFTER;
+        loop {
+            while self.unkept().is_empty() {
+                self.noted.notified().await;
             }
-            match answered(self.try_to_keep(&changes)).await {
-                Ok(()) => {
-                    self.are_kept(&changes);
-                    continue;
-                }
-                Err(kube::Error::Api(status)) if status.is_forbidden() => {
-                    self.are_kept(&changes);
-                    self.say(&kube::Error::Api(status));
-                    continue;
-                }
-                // Another host of this deployment was faster.
-                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {}
-                Err(error) => self.say(&error),
+            if claim.check().is_err() {
+                // Whether it can be written is for the host that leads to find out.
+                *self.failure() = None;
+                claim.held().await;
             }
-            tokio::time::sleep(TRY_AGAIN_AFTER).await;
+            if self.keep_once(claim).await {
+                delay = TRY_AGAIN_AFTER;
+                continue;
+            }
+            // What is noted meanwhile is tried at once: a mount waits for it.
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = self.noted.notified() => {}
+            }
+            delay = (delay * 2).min(TRY_AGAIN_AT_MOST_AFTER);
         }
     }
 
-    /// Those that have changed again meanwhile are not.
-    fn are_kept(&self, changes: &BTreeMap<String, Option<Entry>>) {
-        let (mut unkept, entries) = (self.unkept(), self.entries());
-        unkept.retain(|name| changes.get(name).is_none_or(|kept| kept.as_ref() != entries.get(name)));
+    /// Nobody waits for an attempt any more.
+    pub(crate) fn stop(&self) {
+        self.progress.send_modify(|progress| progress.is_stopping = true);
     }
 
-    async fn try_to_keep(&self, changes: &BTreeMap<String, Option<Entry>>) -> Result<(), kube::Error> {
+    /// Whether all that is noted could be written.
+    async fn keep_once(&self, claim: &Claim) -> bool {
+        // All at once, so that what a mount has left behind is never forgotten in between.
+        let changes: BTreeMap<String, Option<Entry>> = {
+            let (unkept, entries) = (self.unkept(), self.entries());
+            unkept.keys().map(|name| (name.clone(), entries.get(name).cloned())).collect()
+        };
+        let mut written = self.write(&changes).await;
+        for _ in 0..RACES {
+            match &written {
+                Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
+                    written = self.write(&changes).await;
+                }
+                _ => break,
+            }
+        }
+        match &written {
+            Ok(()) => *self.failure() = None,
+            // It was not tried.
+            Err(_) if claim.check().is_err() => return false,
+            Err(error) => self.failed(error),
+        }
+        let unchanged = |name: &String, entries: &BTreeMap<String, Entry>| {
+            changes.get(name).is_some_and(|tried| tried.as_ref() == entries.get(name))
+        };
+        {
+            // What has changed again meanwhile was not tried yet.
+            let (mut unkept, entries) = (self.unkept(), self.entries());
+            match &written {
+                Ok(()) => unkept.retain(|name, _| !unchanged(name, &entries)),
+                Err(_) => unkept
+                    .iter_mut()
+                    .filter(|(name, _)| unchanged(name, &entries))
+                    .for_each(|(_, attempt)| *attempt = Attempt::Failed),
+            }
+        }
+        self.progress.send_modify(|progress| progress.attempts = progress.attempts.wrapping_add(1));
+        written.is_ok()
+    }
+
+    async fn write(&self, changes: &BTreeMap<String, Option<Entry>>) -> Result<(), kube::Error> {
         let Some((client, place)) = &self.kept else { return Ok(()) };
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &place.namespace);
         let params = PostParams { field_manager: Some("gyre".to_owned()), ..PostParams::default() };
@@ -334,8 +442,9 @@ impl Inventory {
             return Ok(());
         }
         map.data = Some(data);
-        let written = if is_new { api.create(&params, &map).await } else { api.replace(&place.name, &params, &map).await };
-        written.map(|_| ())
+        let written =
+            async { if is_new { api.create(&params, &map).await } else { api.replace(&place.name, &params, &map).await } };
+        answered(written).await.map(|_| ())
     }
 
     async fn fetch(&self) -> Result<Option<ConfigMap>, kube::Error> {
@@ -344,15 +453,29 @@ impl Inventory {
         answered(api.get_opt(&place.name)).await
     }
 
-    fn say(&self, error: &kube::Error) {
-        let Some((_, Place { namespace, name })) = &self.kept else { return };
-        warn!(
-            error = %error_chain(error),
-            "cannot use the ConfigMap {namespace}/{name}: until it can, a later start of the host does not know what is mounted now"
-        );
+    /// It is logged once, as long as it is the same.
+    fn failed(&self, error: &kube::Error) {
+        let text = self.describe(error);
+        let before = self.failure().replace(text.clone());
+        if before.as_ref() != Some(&text) {
+            warn!("{text}");
+        }
     }
 
-    fn unkept(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn describe(&self, error: &kube::Error) -> String {
+        let place = self.kept.as_ref().map(|(_, Place { namespace, name })| format!("{namespace}/{name}")).unwrap_or_default();
+        format!(
+            "cannot use the ConfigMap {place}, the inventory of what is mounted: {}; until it can be written, objects get no finalizers, \
+             and a later start of the host does not know what is mounted now",
+            error_chain(error)
+        )
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unkept(&self) -> MutexGuard<'_, BTreeMap<String, Attempt>> {
         self.unkept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -368,45 +491,4 @@ fn entries_of(map: &ConfigMap) -> BTreeMap<String, Entry> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Entry {
-            plugin: "plugin".to_owned(),
-            parent: GroupVersionKind::new("example.com", "v1", "Parent"),
-            namespaces: namespaces.map(names),
-            except: names(except),
-            children: BTreeSet::new(),
-            impersonate: None,
-        }
-    }
-
-    #[test]
-    fn what_is_left_is_what_was_without_what_is() {
-        let sets: &[&[&str]] = &[&[], &["a"], &["b"], &["a", "b"], &["b", "c"], &["a", "b", "c"]];
-        let some = sets.iter().map(|names| entry(Some(names), &[]));
-        let all = sets.iter().map(|except| entry(None, except));
-        let entries: Vec<Entry> = some.chain(all).collect();
-        // What no entry names stands for all the rest.
-        let everywhere = ["a", "b", "c", "elsewhere"];
-        for one in &entries {
-            for other in &entries {
-                let (left, both) = (one.clone().without(other), one.clone().with(other.clone()));
-                for name in everywhere {
-                    let is_left = left.as_ref().is_some_and(|left| left.covers(name));
-                    assert_eq!(is_left, one.covers(name) && !other.covers(name), "{name}: {one:?} without {other:?}: {left:?}");
-                    assert_eq!(
-                        both.covers(name),
-                        one.covers(name) || other.covers(name),
-                        "{name}: {one:?} with {other:?}: {both:?}"
-                    );
-                }
-                assert_eq!(left.is_some(), everywhere.iter().any(|name| left.as_ref().is_some_and(|left| left.covers(name))));
-            }
-            let another = Entry { plugin: "another".to_owned(), ..entry(None, &[]) };
-            assert_eq!(one.clone().without(&another).as_ref(), Some(one), "another plugin's");
-        }
-    }
-}
+mod tests;

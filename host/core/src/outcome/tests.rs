@@ -11,7 +11,7 @@ const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturate
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
 /// Every kind of problem.
-const TABLE: [Row; 16] = [
+const TABLE: [Row; 17] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
@@ -19,6 +19,7 @@ const TABLE: [Row; 16] = [
     (POOL_SATURATED, "PoolSaturated", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Quarantined, "Quarantined", Retry::Postpone(quarantine::FIRST_PROBE), Retry::Postpone(MINUTE)),
     (ProblemKind::NoClaim, "NotLeader", Retry::Postpone(CLAIM_RECHECK), Retry::Postpone(MINUTE)),
+    (ProblemKind::InventoryNotWritten, "InventoryNotWritten", Retry::Postpone(INVENTORY_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::Conflict, "Conflict", Retry::After(RECHECK), Retry::After(RECHECK)),
     (ProblemKind::Stale, "Stale", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Invalid, "Rejected", Retry::After(RECHECK), Retry::After(RECHECK)),
@@ -39,6 +40,7 @@ fn rows_of(kind: ProblemKind) -> usize {
         | ProblemKind::PluginTerminal
         | ProblemKind::Quarantined
         | ProblemKind::NoClaim
+        | ProblemKind::InventoryNotWritten
         | ProblemKind::Conflict
         | ProblemKind::Stale
         | ProblemKind::Invalid

@@ -1,0 +1,142 @@
+use kube::client::Body;
+
+use super::*;
+
+fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Entry {
+        plugin: "plugin".to_owned(),
+        parent: GroupVersionKind::new("example.com", "v1", "Parent"),
+        namespaces: namespaces.map(names),
+        except: names(except),
+        children: BTreeSet::new(),
+        impersonate: None,
+    }
+}
+
+/// What becomes of writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    Unanswered,
+    Refused,
+    Accepted,
+}
+
+/// An API server that has no ConfigMap yet.
+#[derive(Clone)]
+struct Server(watch::Receiver<Writes>);
+
+impl Server {
+    fn status(code: u16, reason: &str) -> Value {
+        json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason })
+    }
+
+    async fn answer(mut self, request: http::Request<Body>) -> Result<http::Response<Body>, kube::Error> {
+        let answer = |code: u16, body: &Value| {
+            Ok(http::Response::builder().status(code).body(Body::from(body.to_string().into_bytes())).unwrap())
+        };
+        if request.method() == http::Method::GET {
+            return answer(404, &Self::status(404, "NotFound"));
+        }
+        let writes = *self.0.wait_for(|writes| *writes != Writes::Unanswered).await.unwrap();
+        match writes {
+            Writes::Refused => answer(422, &Self::status(422, "it is immutable")),
+            _ => answer(201, &json!({ "kind": "ConfigMap", "apiVersion": "v1", "metadata": { "name": "inventory" } })),
+        }
+    }
+}
+
+impl tower_service::Service<http::Request<Body>> for Server {
+    type Response = http::Response<Body>;
+    type Error = kube::Error;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        Box::pin(self.clone().answer(request))
+    }
+}
+
+/// An inventory that is kept in a ConfigMap, and what decides about the writes to it.
+fn kept() -> (std::sync::Arc<Inventory>, watch::Sender<Writes>) {
+    let (writes, receiver) = watch::channel(Writes::Unanswered);
+    let place = Place { namespace: "home".to_owned(), name: "it-inventory".to_owned() };
+    let inventory = std::sync::Arc::new(Inventory::new(Client::new(Server(receiver), "default"), Some(place)));
+    tokio::spawn({
+        let inventory = std::sync::Arc::clone(&inventory);
+        async move { inventory.keep(&Claim::always()).await }
+    });
+    (inventory, writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_other_one() {
+    let (inventory, writes) = kept();
+    let claim = Claim::always();
+    let a_while = Duration::from_secs(30);
+    inventory.note("new", entry(None, &[]));
+    assert_eq!(inventory.tried("other", &claim).await, Going::On);
+    assert!(tokio::time::timeout(a_while, inventory.tried("new", &claim)).await.is_err(), "the write has no answer yet");
+    assert!(inventory.knows("new").is_err() && inventory.knows("other").is_ok());
+    assert_eq!(inventory.check(), Ok(()), "nothing has failed yet");
+    writes.send_replace(Writes::Refused);
+    assert_eq!(inventory.tried("new", &claim).await, Going::On);
+    let why = inventory.check().unwrap_err();
+    assert!(
+        why.contains("home/it-inventory") && why.contains("it is immutable") && why.ends_with("(not written: new)"),
+        "{why}"
+    );
+    assert!(inventory.knows("new").is_err());
+
+    // What comes to be mounted now is tried at once, not after a back-off that has grown.
+    tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 5).await;
+    let noted_at = tokio::time::Instant::now();
+    inventory.note("newer", entry(None, &[]));
+    assert_eq!(inventory.tried("newer", &claim).await, Going::On);
+    assert_eq!(noted_at.elapsed(), Duration::ZERO);
+
+    writes.send_replace(Writes::Accepted);
+    // The next attempt is due at the end of this time, and both would wake at once.
+    tokio::time::sleep(TRY_AGAIN_AT_MOST_AFTER * 2).await;
+    assert_eq!((inventory.check(), inventory.knows("new"), inventory.knows("newer")), (Ok(()), Ok(()), Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_an_inventory_when_the_host_stops_or_loses_its_claim() {
+    let (inventory, _writes) = kept();
+    inventory.note("new", entry(None, &[]));
+    assert_eq!(inventory.tried("new", &Claim::never()).await, Going::On);
+    let claim = Claim::always();
+    let (going, ()) = tokio::join!(inventory.tried("new", &claim), async { inventory.stop() });
+    assert_eq!(going, Going::Stopping);
+}
+
+#[test]
+fn what_is_left_is_what_was_without_what_is() {
+    let sets: &[&[&str]] = &[&[], &["a"], &["b"], &["a", "b"], &["b", "c"], &["a", "b", "c"]];
+    let some = sets.iter().map(|names| entry(Some(names), &[]));
+    let all = sets.iter().map(|except| entry(None, except));
+    let entries: Vec<Entry> = some.chain(all).collect();
+    // What no entry names stands for all the rest.
+    let everywhere = ["a", "b", "c", "elsewhere"];
+    for one in &entries {
+        for other in &entries {
+            let (left, both) = (one.clone().without(other), one.clone().with(other.clone()));
+            for name in everywhere {
+                let is_left = left.as_ref().is_some_and(|left| left.covers(name));
+                assert_eq!(is_left, one.covers(name) && !other.covers(name), "{name}: {one:?} without {other:?}: {left:?}");
+                assert_eq!(
+                    both.covers(name),
+                    one.covers(name) || other.covers(name),
+                    "{name}: {one:?} with {other:?}: {both:?}"
+                );
+            }
+            assert_eq!(left.is_some(), everywhere.iter().any(|name| left.as_ref().is_some_and(|left| left.covers(name))));
+        }
+        let another = Entry { plugin: "another".to_owned(), ..entry(None, &[]) };
+        assert_eq!(one.clone().without(&another).as_ref(), Some(one), "another plugin's");
+    }
+}
