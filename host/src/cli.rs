@@ -177,7 +177,8 @@ struct RbacArguments {
     /// The namespace that the host itself lives in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
-    /// Plugins put children into other namespaces than those of their parents, which then hold finalizers: a manifest does not say so.
+    /// Parents own children in other namespaces from before, which `grants.writeNamespaces` does not grant any more: permit what it takes to
+    /// delete them.
     #[arg(long)]
     cross_namespace: bool,
     /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.

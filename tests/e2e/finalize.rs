@@ -4,7 +4,7 @@
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest, with_kind};
+use crate::harness::{Cluster, Folder, Host, condition, finalizers, guest, with_kind, writing_to_all};
 
 const FINALIZER: &str = "gyre.dev/finalizing";
 
@@ -157,8 +157,8 @@ fn a_host_that_starts_without_a_plugin_takes_along_what_the_garbage_collector_do
     let plugin = folder.put("abandoned-thing.wasm", probe);
     cluster.install_crds(&[&plugin]);
     let run = |plugins: &[&str]| {
-        let arguments = ["--name", "abandoned", "--home-namespace", "abandoned"];
-        cluster.host_with(plugins, &["abandoned", "abandoned-far"], &arguments)
+        let file = writing_to_all(&folder, plugins, &["abandoned", "abandoned-far"]);
+        cluster.host_with(&[], &[], &["--name", "abandoned", "--home-namespace", "abandoned", "--config", &file])
     };
     let host = run(&[&plugin, gyre_artifacts::probes::FICKLE]);
     let parent = |name: &str| guest("AbandonedThing", "abandoned", name, json!({ "namespace": "abandoned-far" }));
@@ -242,7 +242,8 @@ fn namespaces_with_children_in_each_other_can_be_deleted_at_once() {
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "CrossingBorder");
     let plugin = folder.put("crossing-border.wasm", probe);
     cluster.install_crds(&[&plugin]);
-    let host = cluster.host(&[&plugin], &["mutual-a", "mutual-b"]);
+    let file = writing_to_all(&folder, &[&plugin], &["mutual-a", "mutual-b"]);
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
     let parents: Vec<Value> = (0..6)
         .flat_map(|number| {
             [("mutual-a", "mutual-b"), ("mutual-b", "mutual-a")]

@@ -374,6 +374,19 @@ impl Folder {
     }
 }
 
+/// A configuration that mounts these plugins for these namespaces (all if there are none), with children in all of them.
+pub(crate) fn writing_to_all(folder: &Folder, plugins: &[&str], namespaces: &[&str]) -> String {
+    let mount = |plugin: &&str| {
+        let mut mount = json!({ "plugin": plugin, "grants": { "writeNamespaces": "all" } });
+        if !namespaces.is_empty() {
+            mount["namespaces"] = json!(namespaces);
+        }
+        mount
+    };
+    let mounts: Vec<Value> = plugins.iter().map(mount).collect();
+    folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string())
+}
+
 /// Held by tests that depend on which of the guests' CRDs are installed.
 pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     static GUEST_CRDS: Mutex<()> = Mutex::new(());

@@ -29,6 +29,8 @@ mod foretold;
 mod gateway;
 mod harness;
 mod hostile;
+mod impersonation;
+mod inventory;
 mod logs;
 mod many;
 mod memo;

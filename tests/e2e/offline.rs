@@ -267,9 +267,23 @@ fn a_plugin_is_inspected() {
         assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");
         assert!(!said.contains("what the sandbox offers under that name"), "an import that is not explained: {said}");
     }
+    for (plugin, expected) in [
+        (
+            gyre_artifacts::ECHO,
+            "the namespace of each parent; others only if grants.writeNamespaces of the mount includes them",
+        ),
+        (
+            gyre_artifacts::probes::WORLDWIDE,
+            "all namespaces, since its parents have none; grants.writeNamespaces of the mount restricts it",
+        ),
+    ] {
+        let (_, said) = gyre(&["inspect", plugin]);
+        assert!(said.lines().any(|line| line == format!("writes to    {expected}")), "{said}");
+    }
     let (code, said) = gyre(&["inspect", gyre_artifacts::ECHO, "--json"]);
     assert_eq!(code, Some(0), "{said}");
     let inspected: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(inspected["manifest"]["parent"]["kind"], "Echo");
     assert_eq!(inspected["bytes"], fs::metadata(gyre_artifacts::ECHO).unwrap().len());
+    assert_eq!(inspected["defaultGrants"]["writeNamespaces"], "parent");
 }

@@ -1,11 +1,20 @@
 //! Whose children are, how they are brought to what is wanted, and what happens to those that are not wanted any more.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest, with_kind};
+use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest, with_kind, writing_to_all};
 
 fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
+}
+
+/// Held by tests whose hosts see the Worldwides of the cluster. They leave none behind.
+fn worldwides() -> MutexGuard<'static, ()> {
+    static WORLDWIDES: Mutex<()> = Mutex::new(());
+    WORLDWIDES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn labels(object: &Value) -> (&Value, &Value) {
@@ -17,7 +26,9 @@ fn labels(object: &Value) -> (&Value, &Value) {
 fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     let Some(cluster) = Cluster::for_test("far", &["far", "far-away"]) else { return };
     // One of the children is of no namespace, so the host is confined to none.
-    let host = cluster.host(&[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
+    let folder = Folder::new();
+    let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
     let parent = |spec: Value| guest("CrossNamespace", "far", "it", spec).to_string();
     cluster.apply(&parent(json!({ "clusterScoped": false })));
     let without = cluster.ready("far", "crossnamespace", "it");
@@ -74,6 +85,7 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
 #[test]
 fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };
+    let _worldwides = worldwides();
     let host = cluster.host(&[gyre_artifacts::probes::WORLDWIDE], &[]);
     let parent = |spec: Value| {
         json!({
@@ -105,6 +117,88 @@ fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     cluster.settled(&host);
 }
 
+/// Whoever may make a parent in one namespace could otherwise make its plugin write into any other.
+#[test]
+fn a_child_in_another_namespace_is_refused_until_the_namespace_is_granted() {
+    let Some(cluster) = Cluster::for_test("trespass", &["trespass", "trespass-shared"]) else { return };
+    let folder = Folder::new();
+    let plugin =
+        folder.put("plugin.wasm", with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "TrespassingMap"));
+    cluster.install_crds(&[&plugin]);
+    let configure =
+        |grants: Value| folder.put("gyre.yaml", json!({ "mounts": [{ "plugin": plugin, "grants": grants }] }).to_string());
+    let file = configure(json!({}));
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
+    let parent = |name: &str, namespace: &str| guest("TrespassingMap", "trespass", name, json!({ "namespace": namespace }));
+    let mark = cluster.audit_mark();
+    cluster.apply_all(&[parent("into-system", "kube-system"), parent("into-shared", "trespass-shared")]);
+    for name in ["into-system", "into-shared"] {
+        let refused = cluster.reason("trespass", "trespassingmap", name, "Stalled", "NamespaceNotGranted");
+        let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap();
+        assert!(message.contains("to the mount's key grants.writeNamespaces"), "{message}");
+        assert!(finalizers(&refused).is_empty(), "nothing is written that would need one: {refused}");
+        assert!(cluster.get("trespass", "configmap", name).is_some(), "what can be done is done");
+    }
+    cluster.eventually("the event", || cluster.events("trespass", "into-system", "NamespaceNotGranted").pop());
+    cluster.settled(&host);
+    assert!(cluster.get("kube-system", "configmap", "trespass-into-system").is_none());
+    if let Some(mark) = mark {
+        let is_far =
+            |event: &AuditEvent| event.resource == "configmaps" && event.namespace != "trespass" && event.verb != "list";
+        assert_eq!(cluster.requests(mark).into_iter().find(is_far), None, "not even a look");
+    }
+
+    configure(json!({ "writeNamespaces": ["trespass-shared"] }));
+    cluster.ready("trespass", "trespassingmap", "into-shared");
+    assert!(cluster.get("trespass-shared", "configmap", "trespass-into-shared").is_some());
+    cluster.settled(&host);
+    assert!(cluster.get("kube-system", "configmap", "trespass-into-system").is_none());
+    configure(json!({ "writeNamespaces": "all" }));
+    cluster.ready("trespass", "trespassingmap", "into-system");
+    assert!(cluster.get("kube-system", "configmap", "trespass-into-system").is_some());
+
+    // What is owned outside of the grant is left as it is for as long as it is wanted, and deleted then.
+    configure(json!({ "writeNamespaces": "parent" }));
+    cluster.reason("trespass", "trespassingmap", "into-system", "Stalled", "NamespaceNotGranted");
+    cluster.settled(&host);
+    assert!(cluster.get("kube-system", "configmap", "trespass-into-system").is_some());
+    cluster.apply(&parent("into-system", "trespass").to_string());
+    cluster.gone("kube-system", "configmap", &["trespass-into-system"]);
+    cluster.delete("trespass", "trespassingmap", "into-shared");
+    cluster.gone("trespass", "trespassingmap", &["into-shared"]);
+    assert!(cluster.get("trespass-shared", "configmap", "trespass-into-shared").is_none(), "it goes before its parent");
+    cluster.eventually("the finalizer to go", || {
+        finalizers(&cluster.get("trespass", "trespassingmap", "into-system")?).is_empty().then_some(())
+    });
+}
+
+/// There is no namespace of the parent that could be meant.
+#[test]
+fn children_of_a_parent_of_no_namespace_are_confined_to_the_namespaces_that_are_listed() {
+    let Some(cluster) = Cluster::for_test("listed", &["listed"]) else { return };
+    let _worldwides = worldwides();
+    let folder = Folder::new();
+    let mounts = json!([{ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": { "writeNamespaces": ["listed"] } }]);
+    let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
+    let _host = cluster.host_with(&[], &[], &["--config", &file]);
+    let parent = |name: &str, namespace: &str| {
+        json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": "Worldwide", "metadata": { "name": name },
+            "spec": { "namespace": namespace },
+        })
+    };
+    cluster.apply_all(&[parent("listed-in", "listed"), parent("listed-out", "kube-system")]);
+    cluster.ready("", "worldwide", "listed-in");
+    assert!(cluster.get("listed", "configmap", "listed-in").is_some());
+    let refused = cluster.reason("", "worldwide", "listed-out", "Stalled", "NamespaceNotGranted");
+    let message = condition(&refused, "Ready").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("add \"kube-system\" to the mount's key grants.writeNamespaces"), "{message}");
+    assert!(cluster.get("kube-system", "configmap", "listed-out").is_none());
+    assert!(cluster.get("", "clusterrole", "listed-out").is_some(), "a kind of no namespace is granted with the kind");
+    cluster.kubectl(&["delete", "worldwide", "listed-in", "listed-out"]);
+    cluster.gone("", "clusterrole", &["listed-in", "listed-out"]);
+}
+
 #[test]
 fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
     let Some(cluster) = Cluster::for_test("later", &["later"]) else { return };
@@ -112,7 +206,8 @@ fn a_child_in_a_namespace_that_is_not_there_yet_is_made_when_it_is() {
     let probe = with_kind(gyre_artifacts::probes::CROSS_NAMESPACE, "CrossNamespace", "LaterNamespace");
     let plugin = folder.put("later-namespace.wasm", probe);
     cluster.install_crds(&[&plugin]);
-    let _host = cluster.host(&[&plugin], &["later", "later-there"]);
+    let file = writing_to_all(&folder, &[&plugin], &["later", "later-there"]);
+    let _host = cluster.host_with(&[], &[], &["--config", &file]);
     cluster.apply(&guest("LaterNamespace", "later", "it", json!({ "namespace": "later-there" })).to_string());
     let parent = cluster.reason("later", "laternamespace", "it", "Ready", "NotFound");
     let message = condition(&parent, "Ready").unwrap()["message"].as_str().unwrap();

@@ -33,13 +33,17 @@ fn texts<'a>(rule: &'a Value, key: &str) -> Vec<&'a str> {
     rule[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What `gyre rbac` prints with these arguments.
-fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
+/// The objects that `gyre rbac` prints with these arguments.
+pub(crate) fn rbac(arguments: &[&str]) -> Vec<Value> {
     let output = Command::new(GYRE).arg("rbac").args(arguments).output().expect("gyre runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap();
+    serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap()
+}
+
+/// What they permit.
+fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
     let mut permissions = BTreeSet::new();
-    for role in documents {
+    for role in rbac(arguments) {
         for rule in role["rules"].as_array().into_iter().flatten() {
             let named = texts(rule, "resourceNames");
             let names: Vec<Option<&str>> = if named.is_empty() { vec![None] } else { named.into_iter().map(Some).collect() };
@@ -265,6 +269,74 @@ fn what_a_mount_cannot_do_it_need_not_be_permitted() {
     let mount = json!({ "plugin": gyre_artifacts::probes::CROSS_NAMESPACE, "namespaces": ["a", "b"] });
     let holds = "patch crossnamespaces a";
     assert!(!rules(mount.clone(), &[]).contains(holds));
-    let far = rules(mount, &["--cross-namespace"]);
-    assert!(far.contains(holds) && far.contains("list configmaps b"), "{far:?}");
+    let from_before = rules(mount.clone(), &["--cross-namespace"]);
+    assert!(from_before.contains(holds) && from_before.contains("delete configmaps b"), "{from_before:?}");
+    let granted = |namespaces: Value| {
+        let mut mount = mount.clone();
+        mount["grants"] = json!({ "writeNamespaces": namespaces });
+        rules(mount, &[])
+    };
+    assert!(granted(json!("all")).contains(holds) && granted(json!(["b"])).contains(holds));
+    assert!(!granted(json!("parent")).contains(holds));
+
+    // Children of parents outside of namespaces are written where the mount says.
+    let mount = |grants: Value| json!({ "plugin": gyre_artifacts::probes::WORLDWIDE, "grants": grants });
+    let everywhere = rules(mount(json!({})), &[]);
+    assert!(everywhere.contains("patch configmaps everywhere"), "{everywhere:?}");
+    let listed = rules(mount(json!({ "writeNamespaces": ["a"] })), &[]);
+    assert!(listed.contains("patch configmaps a") && !listed.contains("patch configmaps everywhere"), "{listed:?}");
+    assert!(listed.contains("patch clusterroles everywhere"), "{listed:?}");
+}
+
+#[test]
+fn a_checked_configuration_shows_where_each_mount_may_write() {
+    let folder = Folder::new();
+    for (granted, shown) in [(json!("parent"), "parent"), (json!(["shared"]), "parent,shared"), (json!("all"), "all")] {
+        let grants = json!({ "writeNamespaces": granted });
+        let mounts = json!([{ "plugin": gyre_artifacts::ECHO, "namespaces": ["a", "shared"], "grants": grants }]);
+        let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
+        let output = Command::new(GYRE).args(["run", "--check", "--config", &file]).output().expect("gyre runs");
+        let table = String::from_utf8(output.stdout).expect("UTF-8");
+        let column = |line: &str, index: usize| line.split_whitespace().nth(index).map(str::to_owned);
+        let lines: Vec<&str> = table.lines().collect();
+        let [headings, row] = lines[..] else { panic!("{table}{}", String::from_utf8_lossy(&output.stderr)) };
+        assert_eq!((column(headings, 6).as_deref(), column(row, 6).as_deref()), (Some("WRITES"), Some(shown)), "{table}");
+    }
+}
+
+#[test]
+fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
+    let folder = Folder::new();
+    for namespaces in [json!(["a", "b"]), Value::Null] {
+        let mount = |plugin: &str, account: &str| {
+            let mut mount = json!({ "plugin": plugin, "impersonate": account });
+            if !namespaces.is_null() {
+                mount["namespaces"] = namespaces.clone();
+            }
+            mount
+        };
+        let mounts = [mount(gyre_artifacts::ECHO, "a/writer"), mount(gyre_artifacts::SCHEDULED_ECHO, "b/writer")];
+        let file = folder.put("gyre.yaml", json!({ "mounts": mounts }).to_string());
+        let objects = rbac(&["--config", &file, "--service-account", "home/host"]);
+        let text =
+            |object: &Value, pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = |object: &Value| ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer));
+        let names: BTreeSet<[String; 3]> = objects.iter().map(name).collect();
+        assert_eq!(names.len(), objects.len(), "two objects of one name: {objects:#?}");
+        // Each account may write what its own mount writes.
+        for (account, resource) in [("a", "jobs"), ("b", "cronjobs")] {
+            let binds = |object: &&Value| text(object, "/subjects/0/namespace") == account;
+            let bindings: Vec<&Value> = objects.iter().filter(binds).collect();
+            assert!(!bindings.is_empty());
+            for binding in bindings {
+                let role =
+                    [text(binding, "/roleRef/kind"), text(binding, "/metadata/namespace"), text(binding, "/roleRef/name")];
+                let role = objects.iter().find(|object| name(object) == role).expect("the role");
+                let written: BTreeSet<&str> =
+                    role["rules"].as_array().unwrap().iter().flat_map(|rule| texts(rule, "resources")).collect();
+                let jobs = ["jobs", "cronjobs"].into_iter().filter(|resource| written.contains(resource)).collect::<Vec<_>>();
+                assert_eq!(jobs, [resource], "{account}: {role:#}");
+            }
+        }
+    }
 }

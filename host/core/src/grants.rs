@@ -1,4 +1,4 @@
-//! What a mount may write: what the plugin's manifest asks for, within what the operator's configuration allows.
+//! What a mount may write and read: what the plugin's manifest asks for, within what the operator's configuration allows.
 
 use std::collections::BTreeSet;
 
@@ -78,19 +78,48 @@ impl Default for ReadGrants {
     }
 }
 
+/// The namespaces that the children of one parent may be written to, within the mount's own [`Namespaces`]. Kinds that live outside of
+/// namespaces are not concerned: for them the grant of the kind is the grant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WriteNamespaces {
+    /// That of the parent. A parent that lives outside of namespaces has none, and its children may be in all.
+    #[default]
+    OfParent,
+    /// That of the parent, and these. Children of a parent that lives outside of namespaces may be in these alone.
+    Named(BTreeSet<String>),
+    /// All.
+    All,
+}
+
+/// Why a child may not be written, going by its namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// The mount's own [`Namespaces`] do not include it.
+    OfMount,
+    /// The mount's [`WriteNamespaces`] do not include it for this parent.
+    OfWriteNamespaces,
+}
+
 /// What a mount may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grants {
     children: Vec<ChildKind>,
     namespaces: Namespaces,
+    write_namespaces: WriteNamespaces,
     kinds: Kinds,
     adoption: Adoption,
 }
 
 impl Grants {
-    /// All child kinds of the manifest in these namespaces, without adoption.
+    /// All child kinds of the manifest for parents in these namespaces, each child in the namespace of its parent, without adoption.
     pub fn new(manifest: &Manifest, namespaces: Namespaces) -> Self {
-        Self { children: manifest.children.clone(), namespaces, kinds: Kinds::Declared, adoption: Adoption::Refused }
+        Self {
+            children: manifest.children.clone(),
+            namespaces,
+            write_namespaces: WriteNamespaces::default(),
+            kinds: Kinds::Declared,
+            adoption: Adoption::Refused,
+        }
     }
 
     /// The same for another version of the plugin: what the operator allows, of what that declares.
@@ -103,6 +132,12 @@ impl Grants {
     #[must_use]
     pub fn with_kinds(self, kinds: Kinds) -> Self {
         Self { kinds, ..self }
+    }
+
+    /// With children in these namespaces.
+    #[must_use]
+    pub fn with_write_namespaces(self, write_namespaces: WriteNamespaces) -> Self {
+        Self { write_namespaces, ..self }
     }
 
     /// With or without adoption.
@@ -132,8 +167,29 @@ impl Grants {
         self.kinds.allow(kind)
     }
 
-    /// Whether objects in this namespace may be written; none asks for objects that live outside of namespaces.
-    pub fn allows_namespace(&self, namespace: Option<&str>) -> bool {
+    /// Whether a child in `namespace` may be written for a parent in `parent_namespace`. None stands for objects that live outside of
+    /// namespaces.
+    ///
+    /// # Errors
+    ///
+    /// Which part of the configuration does not grant it.
+    pub fn check_namespace(&self, parent_namespace: Option<&str>, namespace: Option<&str>) -> Result<(), Outside> {
+        if !self.allows_deletion_in(namespace) {
+            return Err(Outside::OfMount);
+        }
+        let Some(namespace) = namespace else { return Ok(()) };
+        let is_granted = match (&self.write_namespaces, parent_namespace) {
+            (WriteNamespaces::All, _) | (WriteNamespaces::OfParent, None) => true,
+            (_, Some(parent)) if parent == namespace => true,
+            (WriteNamespaces::OfParent, Some(_)) => false,
+            (WriteNamespaces::Named(names), _) => names.contains(namespace),
+        };
+        if is_granted { Ok(()) } else { Err(Outside::OfWriteNamespaces) }
+    }
+
+    /// Whether children that a parent owns in `namespace` may be deleted: wherever the mount's own [`Namespaces`] reach, so that children
+    /// from before [`WriteNamespaces`] were narrowed do not stay behind. None stands for objects that live outside of namespaces.
+    pub fn allows_deletion_in(&self, namespace: Option<&str>) -> bool {
         match (&self.namespaces, namespace) {
             (Namespaces::All, _) => true,
             (Namespaces::Only(namespaces), Some(namespace)) => namespaces.contains(namespace),
@@ -141,9 +197,9 @@ impl Grants {
         }
     }
 
-    /// The namespaces that may be written to.
-    pub fn namespaces(&self) -> &Namespaces {
-        &self.namespaces
+    /// The namespaces that children may be written to, within those of the mount.
+    pub fn write_namespaces(&self) -> &WriteNamespaces {
+        &self.write_namespaces
     }
 
     /// How objects of this kind, in whatever version, are deleted; in the background if the manifest does not declare it (any more).

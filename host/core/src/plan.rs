@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
 pub use self::ownership::{Ownership, ownership};
 
-use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_namespace};
+use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};
 use crate::contains::first_difference_in;
 use crate::grants::{Grants, Scope};
@@ -318,7 +318,8 @@ pub enum Existing {
 ///
 /// - The same input gives the same plan; the order of `observed` makes no difference.
 /// - Only objects that the parent owns, by UID, are changed or deleted.
-/// - Only granted kinds and namespaces are written; all else becomes a refusal.
+/// - Only granted kinds and namespaces are written; all else becomes a refusal. What is owned and no longer wanted is deleted wherever the
+///   mount reaches, also where it may not write (any more).
 /// - What is refused is not pruned, as long as it can be told which object it means; where it cannot be, no object of the kind is
 ///   pruned, and where not even the kind is known, none at all. So nothing is lost because of a bad output.
 /// - A child that holds what is desired gets no step.
@@ -514,8 +515,8 @@ fn prune(input: &Input<'_>, observed: &ByIdentity<'_>, must_go: impl Fn(&Observe
         } else if !input.grants.allows_kind(object.kind) {
             let message = format!("{child} is no longer wanted and cannot be deleted: {}", kind_not_granted(object.kind));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::KindNotGranted, message });
-        } else if !input.grants.allows_namespace(object.key.namespace.as_deref()) {
-            let message = format!("an object is no longer wanted and cannot be deleted: {}", not_in_namespace(&child));
+        } else if !input.grants.allows_deletion_in(object.key.namespace.as_deref()) {
+            let message = format!("an object is no longer wanted and cannot be deleted: {}", not_in_mount(&child));
             plan.refusals.push(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message });
         } else {
             let propagation = input.grants.propagation(object.kind);

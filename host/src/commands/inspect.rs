@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
+use crate::commands::rbac::Known;
 use crate::plugins::{CodeArguments, open};
 use crate::telemetry::time::Took;
 
@@ -83,6 +85,8 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
         "manifest": plugin.manifest(),
+        // What a mount grants unless its configuration says otherwise.
+        "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }
 
@@ -105,6 +109,18 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         let deleted = serde_json::to_value(child.propagation).unwrap_or_default();
         let (how, deleted) = (how.as_str().unwrap_or_default(), deleted.as_str().unwrap_or_default());
         line("makes", &format!("{}, with {how}; what it owns goes with {deleted} deletion", kind(&child.kind)));
+    }
+    if !manifest.children.is_empty() {
+        let known = Known::new(manifest.crds.iter());
+        line(
+            "writes to",
+            match known.scope(&manifest.parent) {
+                Some(Scope::Cluster) => {
+                    "all namespaces, since its parents have none; grants.writeNamespaces of the mount restricts it"
+                }
+                _ => "the namespace of each parent; others only if grants.writeNamespaces of the mount includes them",
+            },
+        );
     }
     for read in &manifest.reads {
         let mut what = kind(&read.kind);

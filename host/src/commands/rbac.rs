@@ -11,14 +11,14 @@
 //! Of a shadow nothing is written: it needs what it looks at, and no more.
 //!
 //! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
-//! must be permitted to impersonate it.
+//! must be permitted to impersonate it. With the same rules the finalizers of its parents are removed once the mount is gone.
 //!
-//! `list` beside each `watch` is for API servers that do not stream lists. Whether a plugin puts children into other namespaces than their
-//! parents', its manifest does not say, and so it has to be told: [`Far::Expected`].
+//! `list` beside each `watch` is for API servers that do not stream lists. Children are in other namespaces than their parents only where
+//! the mount's [`WriteNamespaces`] grant it; that some are from before, has to be said: [`Far::Expected`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_core::grants::{Namespaces, Scope as KindScope};
+use gyre_core::grants::{Namespaces, Scope as KindScope, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
 use serde_json::{Map, Value, json};
@@ -77,12 +77,20 @@ impl Known {
     }
 
     fn find(&self, mount: &str, kind: &GroupVersionKind) -> Result<Served, Error> {
+        self.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
+    }
+
+    /// Whether objects of a kind live in namespaces; none: the kind is not known.
+    pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<KindScope> {
+        self.served(kind).map(|served| served.scope)
+    }
+
+    fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
         if let Some(served) = self.custom.get(&(kind.group.clone(), kind.kind.clone())) {
-            return Ok(served.clone());
+            return Some(served.clone());
         }
-        let builtin = self.builtin.by_kind(&kind.api_version(), &kind.kind);
-        let builtin = builtin.ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })?;
-        Ok(Served {
+        let builtin = self.builtin.by_kind(&kind.api_version(), &kind.kind)?;
+        Some(Served {
             plural: builtin.resource.plural.to_string(),
             scope: match builtin.scope {
                 BuiltinScope::Namespaced => KindScope::Namespaced,
@@ -153,7 +161,8 @@ enum Finalizers {
     None,
 }
 
-/// Whether plugins put children into other namespaces than their parents': then parents hold finalizers.
+/// Whether parents still own children in namespaces that are not granted any more: these are deleted, and the parents hold finalizers
+/// until they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Far {
     Expected,
@@ -169,7 +178,7 @@ pub(crate) struct Deployment {
     pub(crate) leases: Option<Leases>,
     /// Whether it asks who may look at its metrics.
     pub(crate) reviews: Reviews,
-    /// Where its children are.
+    /// Where children are that it owns already.
     pub(crate) far: Far,
 }
 
@@ -232,7 +241,8 @@ impl Permissions {
             program.grants.child(kind).is_some() && is_within
         };
         let written: Vec<_> = children.iter().filter(is_written).collect();
-        let is_far = |served: &Served| served.scope == KindScope::Cluster || far == Far::Expected;
+        let reaches_further = far == Far::Expected || writes_beyond_parents(program);
+        let is_far = |served: &Served| served.scope == KindScope::Cluster || reaches_further;
         let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
         let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
 
@@ -246,11 +256,8 @@ impl Permissions {
         );
         self.add_views(program, known)?;
         for (kind, served) in written {
-            for place in places(&program.namespaces, served.scope) {
-                // The list of what caches do not show yet, before a parent is let go.
-                let last_look: &[&'static str] = if finalizers == Finalizers::Held { &["list"] } else { &[] };
+            for place in written_places(program, parent.scope, served.scope, far) {
                 let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
-                self.add(&write, resource, last_look);
                 self.add(&write, resource, &["create", "delete", "get", "patch"]);
             }
         }
@@ -342,17 +349,14 @@ impl Permissions {
     pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
         let mut objects = Vec::new();
         for ((subject, place), rules) in &self.0 {
+            // Accounts of one name in two namespaces must not share an object. A namespace has no dot in its name, so no two accounts do.
             let name = match subject {
                 Subject::Host => name.to_owned(),
-                Subject::Impersonated(account) => format!("{name}-{}", account.name),
+                Subject::Impersonated(account) => format!("{name}-{}.{}", account.name, account.namespace),
             };
-            // Cluster-scoped objects for accounts of one name in two namespaces must not be one object.
-            let (kind, name, namespace) = match (place, subject) {
-                (Where::In(namespace), _) => ("Role", name, Some(namespace)),
-                (Where::Everywhere, Subject::Host) => ("ClusterRole", name, None),
-                (Where::Everywhere, Subject::Impersonated(account)) => {
-                    ("ClusterRole", format!("{name}.{}", account.namespace), None)
-                }
+            let (kind, namespace) = match place {
+                Where::In(namespace) => ("Role", Some(namespace)),
+                Where::Everywhere => ("ClusterRole", None),
             };
             let mut metadata = Map::new();
             metadata.insert("name".to_owned(), json!(name));
@@ -373,6 +377,29 @@ impl Permissions {
             }
         }
         objects
+    }
+}
+
+/// Whether children may be in another namespace than a parent that has one.
+fn writes_beyond_parents(program: &Program) -> bool {
+    let has_others = match &program.namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => names.len() > 1,
+    };
+    match program.grants.write_namespaces() {
+        WriteNamespaces::OfParent => false,
+        WriteNamespaces::Named(names) => has_others && !names.is_empty(),
+        WriteNamespaces::All => has_others,
+    }
+}
+
+/// Where children of that scope are written, or deleted.
+fn written_places(program: &Program, parent: KindScope, child: KindScope, far: Far) -> Vec<Where> {
+    match (program.grants.write_namespaces(), parent, child, far) {
+        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, Far::Unexpected) => {
+            names.iter().cloned().map(Where::In).collect()
+        }
+        _ => places(&program.namespaces, child),
     }
 }
 

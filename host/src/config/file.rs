@@ -1,7 +1,7 @@
 //! The configuration file.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces};
@@ -15,7 +15,8 @@ use super::problem::Problems;
 use super::process;
 use super::read::{Field, Map};
 use super::spec::{
-    Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, ShadowSpec, bounds, reuse,
+    Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
+    bounds, reuse,
 };
 use crate::program::ServiceAccount;
 
@@ -38,7 +39,7 @@ pub(super) const MOUNT: [&str; 14] = [
     "shadow",
 ];
 pub(super) const SHADOW: [&str; 3] = ["plugin", "settings", "settingsFrom"];
-pub(super) const GRANTS: [&str; 3] = ["children", "reads", "readNamespaces"];
+pub(super) const GRANTS: [&str; 4] = ["children", "reads", "readNamespaces", "writeNamespaces"];
 pub(super) const LIMITS: [&str; 11] =
     ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "reads", "log", "logLines", "reuse"];
 
@@ -211,9 +212,13 @@ fn namespaces(field: &Field<'_>) -> Option<Namespaces> {
         field.wrong("no namespace is listed", "list namespaces, or leave the key out for all namespaces");
         return None;
     }
-    let names: Vec<Option<Said<String>>> = items.iter().map(label).collect();
-    let names: Option<BTreeSet<String>> = names.into_iter().map(|name| name.map(|name| name.value)).collect();
-    names.map(Namespaces::Only)
+    Some(Namespaces::Only(labels(field)?.into_iter().map(|name| name.value).collect()))
+}
+
+/// All of them are looked at, also if one is wrong.
+fn labels(field: &Field<'_>) -> Option<Vec<Said<String>>> {
+    let names: Vec<Option<Said<String>>> = field.list("namespaces")?.iter().map(label).collect();
+    names.into_iter().collect()
 }
 
 fn label(field: &Field<'_>) -> Option<Said<String>> {
@@ -265,6 +270,19 @@ fn grants(field: &Field<'_>) -> GrantSpec {
         children: map.get("children").as_ref().and_then(kinds),
         reads: map.get("reads").as_ref().and_then(kinds),
         read_namespaces: read_namespaces.unwrap_or_default(),
+        write_namespaces: map.get("writeNamespaces").as_ref().and_then(write_namespaces).unwrap_or_default(),
+    }
+}
+
+fn write_namespaces(field: &Field<'_>) -> Option<WriteNamespacesSpec> {
+    match &field.node.value {
+        Value::String(text) if text == "parent" => Some(WriteNamespacesSpec::OfParent),
+        Value::String(text) if text == "all" => Some(WriteNamespacesSpec::All),
+        Value::List(_) => Some(WriteNamespacesSpec::Named(labels(field)?)),
+        _ => {
+            field.unexpected("parent, all, or a list of namespaces");
+            None
+        }
     }
 }
 

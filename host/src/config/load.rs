@@ -12,7 +12,7 @@ use gyre_sandbox::{Digest, Plugin, Sandbox};
 use super::node::{Document, Source, Value};
 use super::problem::{Place, Problems, list};
 use super::settings;
-use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom, ShadowSpec};
+use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec};
 use super::watch::Files;
 use crate::cluster::kinds::error_chain;
 use crate::plugins;
@@ -127,7 +127,8 @@ impl<'a> Loader<'a> {
         let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
         let settings = self.settings(spec, &spec.settings, &spec.place, by_flag, &plugin);
-        let GrantSpec { children, reads, read_namespaces } = &spec.grants;
+        let GrantSpec { children, reads, read_namespaces, write_namespaces } = &spec.grants;
+        self.check_write_namespaces(write_namespaces, &namespaces);
         let children = self.grant(children.as_deref(), "children", manifest, manifest.children.iter().map(|child| &child.kind));
         let reads = self.grant(reads.as_deref(), "reads", manifest, manifest.reads.iter().map(|read| &read.kind));
         let mut program = Program {
@@ -136,7 +137,10 @@ impl<'a> Loader<'a> {
             limits: limits.clone(),
             workers: *workers,
             selector: spec.selector.clone(),
-            grants: Grants::new(manifest, namespaces.clone()).with_kinds(children).with_adoption(*adoption),
+            grants: Grants::new(manifest, namespaces.clone())
+                .with_write_namespaces(write_namespaces.granted())
+                .with_kinds(children)
+                .with_adoption(*adoption),
             namespaces,
             reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
             max_retries: *max_retries,
@@ -185,7 +189,10 @@ impl<'a> Loader<'a> {
         };
         Some(Program {
             settings: settings.to_string().into_bytes().into(),
-            grants: Grants::new(manifest, program.namespaces.clone()).with_kinds(children).with_adoption(adoption),
+            grants: Grants::new(manifest, program.namespaces.clone())
+                .with_write_namespaces(mount.grants.write_namespaces.granted())
+                .with_kinds(children)
+                .with_adoption(adoption),
             shadow: None,
             plugin: plugin.clone(),
             ..program.clone()
@@ -249,6 +256,15 @@ impl<'a> Loader<'a> {
             }
         }
         Kinds::Only(granted.iter().map(|said| said.value.clone()).collect())
+    }
+
+    /// A grant of a namespace that the mount is confined from would never take effect.
+    fn check_write_namespaces(&mut self, granted: &WriteNamespacesSpec, mount: &Namespaces) {
+        let (WriteNamespacesSpec::Named(granted), Namespaces::Only(names)) = (granted, mount) else { return };
+        for Said { value: name, place } in granted.iter().filter(|granted| !names.contains(&granted.value)) {
+            let what = format!("{name} is none of the mount's namespaces, and nothing is written elsewhere");
+            self.problems.add(place.clone(), what, format!("add {name} to the mount's key namespaces, or remove it here"));
+        }
     }
 
     fn check_names(&mut self, loaded: &[Loaded]) {

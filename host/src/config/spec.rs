@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces};
+use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Reuse};
@@ -130,6 +130,27 @@ pub(crate) struct GrantSpec {
     /// None: all.
     pub(crate) reads: Option<Vec<Said<GroupVersionKind>>>,
     pub(crate) read_namespaces: ReadNamespaces,
+    pub(crate) write_namespaces: WriteNamespacesSpec,
+}
+
+/// Where children may be, besides the namespace of their parent.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum WriteNamespacesSpec {
+    #[default]
+    OfParent,
+    Named(Vec<Said<String>>),
+    All,
+}
+
+impl WriteNamespacesSpec {
+    /// As the plan knows it.
+    pub(crate) fn granted(&self) -> WriteNamespaces {
+        match self {
+            Self::OfParent => WriteNamespaces::OfParent,
+            Self::Named(names) => WriteNamespaces::Named(names.iter().map(|name| name.value.clone()).collect()),
+            Self::All => WriteNamespaces::All,
+        }
+    }
 }
 
 /// Where a mount's settings are.

@@ -1,21 +1,23 @@
 //! What a configuration comes down to, for people.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use gyre_core::grants::Namespaces;
+use gyre_core::grants::{Namespaces, WriteNamespaces};
 
 use super::Source;
 use super::quantity::Bytes;
 use crate::program::Program;
 
-const HEADINGS: [&str; 9] = ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WORKERS", "DEADLINE", "MEMORY"];
+const HEADINGS: [&str; 10] =
+    ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "WORKERS", "DEADLINE", "MEMORY"];
 
 /// A line for each mount, and for its shadow.
 pub(crate) struct Table<'a>(pub(crate) &'a Source);
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 9]> = self.0.programs.iter().flat_map(rows).collect();
+        let rows: Vec<[String; 10]> = self.0.programs.iter().flat_map(rows).collect();
         let headings = HEADINGS.map(str::to_owned);
         let lines = || std::iter::once(&headings).chain(&rows);
         for line in lines() {
@@ -31,12 +33,12 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-fn rows(program: &Program) -> impl Iterator<Item = [String; 9]> {
+fn rows(program: &Program) -> impl Iterator<Item = [String; 10]> {
     let shadow = program.shadow.as_deref().map(|shadow| row(shadow, &format!("{} (shadow)", program.name)));
     std::iter::once(row(program, &program.name)).chain(shadow)
 }
 
-fn row(program: &Program, name: &str) -> [String; 9] {
+fn row(program: &Program, name: &str) -> [String; 10] {
     let manifest = program.manifest();
     let digest = program.plugin.digest().to_string();
     [
@@ -47,10 +49,19 @@ fn row(program: &Program, name: &str) -> [String; 9] {
         manifest.parent.to_string(),
         match &program.namespaces {
             Namespaces::All => "all".to_owned(),
-            Namespaces::Only(names) => names.iter().map(String::as_str).collect::<Vec<_>>().join(","),
+            Namespaces::Only(names) => list(names),
+        },
+        match program.grants.write_namespaces() {
+            WriteNamespaces::OfParent => "parent".to_owned(),
+            WriteNamespaces::Named(names) => format!("parent,{}", list(names)),
+            WriteNamespaces::All => "all".to_owned(),
         },
         program.workers.to_string(),
         format!("{:?}", program.limits.deadline),
         Bytes(program.limits.memory_bytes as u64).to_string(),
     ]
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(",")
 }

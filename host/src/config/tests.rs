@@ -105,11 +105,12 @@ fn describe(program: &Program) -> String {
     } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  {reads:?}\n  as {}\n{}",
+         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
         grants.adoption(),
+        grants.write_namespaces(),
         impersonate.as_ref().map_or("the host".to_owned(), ToString::to_string),
         shadow
             .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use gyre::program::Program;
-use gyre_core::grants::{Namespaces, ReadGrants, ReadNamespaces};
+use gyre_core::grants::{Grants, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::Value;
 
@@ -49,6 +49,7 @@ impl Plugins {
         let program = |plugin: &Plugin| Program {
             workers: 2,
             reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
+            grants: Grants::new(plugin.manifest(), Namespaces::All).with_write_namespaces(WriteNamespaces::All),
             ..Program::new(plugin.clone(), Namespaces::All)
         };
         self.0.iter().map(program).collect()

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::ownership::{Ownership, ownership};
 use super::{DIGEST_ANNOTATION, Desired, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, digest_of};
-use crate::grants::Scope;
+use crate::grants::{Outside, Scope};
 use crate::manifest::{Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
 use crate::object::{GroupVersionKind, ObjectKey, ObjectRef};
@@ -154,10 +154,13 @@ impl Wanted {
             })?),
         };
         let child = ObjectRef { kind: kind.clone(), key: ObjectKey::new(namespace, name) };
-        if input.grants.allows_namespace(namespace) {
+        let Err(outside) = input.grants.check_namespace(input.parent.key.namespace.as_deref(), namespace) else {
             return Ok((child, scope));
-        }
-        let message = not_in_namespace(&child);
+        };
+        let message = match outside {
+            Outside::OfMount => not_in_mount(&child),
+            Outside::OfWriteNamespaces => not_writable(&child, input.parent.key.namespace.as_deref()),
+        };
         Err(Box::new(Refusal { child: Some(child), reason: RefusalReason::NamespaceNotGranted, message }))
     }
 }
@@ -187,10 +190,21 @@ fn invalid(child: Option<ObjectRef>, message: String) -> Box<Refusal> {
     Box::new(Refusal { child, reason: RefusalReason::InvalidChild, message })
 }
 
-pub(super) fn not_in_namespace(child: &ObjectRef) -> String {
+/// The mount's key `grants.writeNamespaces` does not include its namespace.
+fn not_writable(child: &ObjectRef, parent_namespace: Option<&str>) -> String {
+    let namespace = child.key.namespace.as_deref().unwrap_or_default();
+    let where_it_is = match parent_namespace {
+        Some(parent) => format!("another namespace than its parent, which is in {parent:?}"),
+        None => "a namespace that the mount may not write to".to_owned(),
+    };
+    format!("{child} is in {where_it_is}: add {namespace:?} to the mount's key grants.writeNamespaces")
+}
+
+/// The mount's key `namespaces` does not include its namespace.
+pub(super) fn not_in_mount(child: &ObjectRef) -> String {
     match &child.key.namespace {
         Some(namespace) => format!(
-            "{child} is in a namespace that the mount may not write to: grant it the namespace {namespace:?}, or mount it for all namespaces"
+            "{child} is in a namespace that the mount is not configured for: add {namespace:?} to the mount's key namespaces, or mount it for all namespaces"
         ),
         None => format!("{child} is in no namespace, and the mount may only write to some: mount it for all namespaces"),
     }

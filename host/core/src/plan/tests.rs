@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::grants::{Adoption, Kinds, Namespaces};
+use crate::grants::{Adoption, Kinds, Namespaces, WriteNamespaces};
 use crate::manifest::{ChildKind, Manifest};
 
 mod cases;
@@ -78,7 +78,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// A parent in `default` with everything granted. Widgets are declared but not served.
+/// A parent in `default` with everything granted, also in other namespaces. Widgets are declared but not served.
 fn world() -> World {
     let scopes = [
         ("v1/ConfigMap", Scope::Namespaced),
@@ -94,7 +94,7 @@ fn world() -> World {
             key: ObjectKey::new(Some("default"), "hello"),
             uid: PARENT_UID.to_owned(),
         },
-        grants: Grants::new(&manifest(), Namespaces::All),
+        grants: Grants::new(&manifest(), Namespaces::All).with_write_namespaces(WriteNamespaces::All),
         scopes: scopes.map(|(kind, scope)| (gvk(kind), scope)).into(),
         desired: None,
         observed: Vec::new(),

@@ -1,3 +1,4 @@
+use super::leaving::elsewhere;
 use super::*;
 
 /// The steps in short: verb, child, cause.
@@ -261,7 +262,7 @@ fn what_cannot_be_written_is_refused_with_what_to_do() {
             map(r#"{"name": "a", "namespace": "other"}"#),
             NamespaceNotGranted,
             Some("ConfigMap.v1 other/a"),
-            "grant it the namespace",
+            "add \"other\" to the mount's key namespaces",
         ),
         (
             object(r#"{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}"#),
@@ -335,6 +336,67 @@ fn what_is_outside_the_grants_is_not_deleted_either() {
             (RefusalReason::NamespaceNotGranted, Some("Job.v1.batch default/j".to_owned())),
         ]
     );
+}
+
+#[test]
+fn a_child_outside_of_its_parents_namespace_needs_a_grant_of_its_namespace() {
+    let named = WriteNamespaces::Named(["shared".to_owned()].into());
+    for (granted, parent, child, is_written) in [
+        (WriteNamespaces::OfParent, Some("default"), "default", true),
+        (WriteNamespaces::OfParent, Some("default"), "kube-system", false),
+        (WriteNamespaces::OfParent, None, "kube-system", true),
+        (named.clone(), Some("default"), "default", true),
+        (named.clone(), Some("default"), "shared", true),
+        (named.clone(), Some("default"), "kube-system", false),
+        (named.clone(), None, "shared", true),
+        (named, None, "kube-system", false),
+        (WriteNamespaces::All, Some("default"), "kube-system", true),
+        (WriteNamespaces::All, None, "kube-system", true),
+    ] {
+        let mut world = world();
+        world.grants = Grants::new(&manifest(), Namespaces::All).with_write_namespaces(granted.clone());
+        world.parent.key.namespace = parent.map(str::to_owned);
+        let mut map = config_map("a", "x");
+        map["metadata"]["namespace"] = json!(child);
+        let plan = world.wants([map]).plan();
+        let expected = if is_written {
+            vec![]
+        } else {
+            vec![(RefusalReason::NamespaceNotGranted, Some(format!("ConfigMap.v1 {child}/a")))]
+        };
+        assert_eq!(refusals(&plan), expected, "{granted:?} {parent:?}");
+        assert_eq!(plan.steps.len(), usize::from(is_written), "{granted:?} {parent:?} {child}");
+        for refusal in &plan.refusals {
+            assert!(
+                refusal.message.ends_with("add \"kube-system\" to the mount's key grants.writeNamespaces"),
+                "{}",
+                refusal.message
+            );
+        }
+    }
+}
+
+#[test]
+fn a_grant_of_namespaces_is_no_wider_than_the_mount() {
+    let mut world = world();
+    let mount = Namespaces::Only(["default".to_owned()].into());
+    for granted in [WriteNamespaces::All, WriteNamespaces::Named(["other".to_owned()].into())] {
+        world.grants = Grants::new(&manifest(), mount.clone()).with_write_namespaces(granted);
+        let plan = world.clone().wants([elsewhere(config_map("a", "x"))]).plan();
+        assert_eq!(refusals(&plan), [(RefusalReason::NamespaceNotGranted, Some("ConfigMap.v1 other/a".to_owned()))]);
+    }
+}
+
+/// As after an upgrade from a version that wrote everywhere.
+#[test]
+fn what_is_owned_outside_of_the_granted_namespaces_stays_as_long_as_it_is_wanted_and_is_then_deleted() {
+    let base = world();
+    let mut world = base.clone().sees([created(&base, elsewhere(config_map("a", "x")))]);
+    world.grants = Grants::new(&manifest(), Namespaces::All);
+    let changed = world.clone().wants([elsewhere(config_map("a", "y"))]).plan();
+    assert_eq!(refusals(&changed), [(RefusalReason::NamespaceNotGranted, Some("ConfigMap.v1 other/a".to_owned()))]);
+    assert_eq!(changed.steps, []);
+    assert_eq!(steps(&world.wants([]).plan()), ["delete ConfigMap.v1 other/a Foreground"]);
 }
 
 #[test]

@@ -97,12 +97,25 @@ fn objects() -> impl Strategy<Value = Value> {
     )
 }
 
+/// What is owned may also be deleted where nothing may be written.
+pub(super) fn is_in_granted_namespace(world: &World, step: &Step) -> bool {
+    let namespace = step.child().key.namespace.as_deref();
+    match step {
+        Step::Delete { .. } => world.grants.allows_deletion_in(namespace),
+        _ => world.grants.check_namespace(world.parent.key.namespace.as_deref(), namespace).is_ok(),
+    }
+}
+
 pub(super) fn worlds() -> impl Strategy<Value = World> {
-    let grants = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(all_namespaces, all_kinds, adopts)| {
+    let named = WriteNamespaces::Named(["other".to_owned()].into());
+    let write_namespaces = select(vec![WriteNamespaces::OfParent, named, WriteNamespaces::All]);
+    let grants = (any::<bool>(), any::<bool>(), any::<bool>(), write_namespaces);
+    let grants = grants.prop_map(|(all_namespaces, all_kinds, adopts, write_namespaces)| {
         let namespaces = if all_namespaces { Namespaces::All } else { Namespaces::Only(["default".to_owned()].into()) };
         let kinds = if all_kinds { Kinds::Declared } else { Kinds::Only([gvk("v1/ConfigMap"), gvk("batch/v1/Job")].into()) };
         let adoption = if adopts { Adoption::Allowed } else { Adoption::Refused };
-        Grants::new(&manifest(), namespaces).with_kinds(kinds).with_adoption(adoption)
+        let grants = Grants::new(&manifest(), namespaces).with_write_namespaces(write_namespaces);
+        grants.with_kinds(kinds).with_adoption(adoption)
     });
     let children = proptest::option::weighted(0.95, proptest::collection::vec(children(), 0..8));
     let observed = proptest::collection::vec(objects(), 0..8);
@@ -228,7 +241,7 @@ proptest! {
         for step in &plan.steps {
             let child = step.child();
             prop_assert!(world.grants.allows_kind(&child.kind), "{step:?}");
-            prop_assert!(world.grants.allows_namespace(child.key.namespace.as_deref()), "{step:?}");
+            prop_assert!(is_in_granted_namespace(&world, step), "{step:?}");
             if !matches!(step, Step::Delete { .. }) {
                 prop_assert!(world.grants.child(&child.kind).is_some(), "{step:?}");
                 prop_assert!(world.scopes.contains_key(&child.kind), "{step:?}");
