@@ -59,7 +59,7 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     assert_eq!(metadata["labels"]["gyre.dev/plugin"], "echo");
     assert_eq!(metadata["labels"]["gyre.dev/owner-uid"], uid);
     let owner = json!([{
-        "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "hello", "uid": uid, "controller": true, "blockOwnerDeletion": true,
+        "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "hello", "uid": uid, "blockOwnerDeletion": true,
     }]);
     assert_eq!(metadata["ownerReferences"], owner);
     let pod = &job["spec"]["template"]["spec"];

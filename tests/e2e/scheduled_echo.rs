@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition};
+use crate::harness::{Cluster, condition, finish_pod_of};
 
 fn scheduled_echo(namespace: &str, schedule: &str, message: &str) -> String {
     json!({
@@ -93,4 +93,55 @@ fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
     assert!(message.contains("rival") && message.contains(".spec.schedule"), "{message}");
     cluster.settled(&host);
     assert_eq!(cluster.get("conflict", "cronjob", "hourly").unwrap()["spec"]["schedule"], "1 1 * * *");
+}
+
+/// Kubernetes' CronJob controller takes each Job for one of a CronJob's whose controller has the CronJob's name, of whatever kind it is.
+#[test]
+fn the_cron_job_controller_leaves_the_job_of_an_echo_alone_that_has_the_name_of_a_cron_job() {
+    let Some(cluster) = Cluster::for_test("twins", &["twins"]) else { return };
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::SCHEDULED_ECHO];
+    let host = cluster.host(&plugins, &["twins"]);
+    let twin = |kind: &str, spec: Value| {
+        json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": kind, "metadata": { "name": "twin", "namespace": "twins" }, "spec": spec,
+        })
+    };
+    let scheduled = twin("ScheduledEcho", json!({ "schedule": "0 0 1 1 *", "message": "each year" }));
+    cluster.apply_all(&[twin("Echo", json!({ "message": "once" })), scheduled]);
+    let echo = cluster.ready("twins", "echo", "twin");
+    cluster.ready("twins", "scheduledecho", "twin");
+    let job = cluster.get("twins", "job", "twin").unwrap();
+    drop(host);
+
+    // The CronJob is to keep no Job that has come to its end. This one has the Echo as its controller, as echoperator's Jobs do.
+    let keep_none = json!({ "spec": { "successfulJobsHistoryLimit": 0 } }).to_string();
+    cluster.kubectl(&["patch", "-n", "twins", "cronjob", "twin", "--type=merge", "-p", &keep_none]);
+    let controlled = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": { "name": "controlled", "namespace": "twins", "ownerReferences": [{
+            "apiVersion": echo["apiVersion"], "kind": "Echo", "name": "twin", "uid": echo["metadata"]["uid"], "controller": true,
+        }] },
+        "spec": { "template": { "spec": { "containers": [{ "name": "it", "image": "busybox:1" }], "restartPolicy": "Never" } } },
+    });
+    cluster.create(&controlled.to_string());
+    let controlled = cluster.get("twins", "job", "controlled").unwrap();
+    for job in [&job, &controlled] {
+        finish_pod_of(&cluster, "twins", job);
+        let name = job["metadata"]["name"].as_str().unwrap();
+        cluster.eventually("the Job to end", || match cluster.get("twins", "job", name) {
+            Some(job) => condition(&job, "Complete").is_some_and(|complete| complete["status"] == "True").then_some(()),
+            None => Some(()),
+        });
+    }
+    cluster.touch("twins", "cronjob", "twin", "look");
+    cluster.gone("twins", "job", &["controlled"]);
+    let left = cluster.get("twins", "job", "twin").expect("the Job of the Echo is none of the CronJob's");
+    assert_eq!(left["metadata"]["uid"], job["metadata"]["uid"]);
+
+    let host = cluster.host(&plugins, &["twins"]);
+    cluster.reason("twins", "echo", "twin", "Ready", "JobComplete");
+    cluster.settled(&host);
+    let jobs = cluster.list("twins", "jobs");
+    let uids: Vec<&Value> = jobs.iter().map(|job| &job["metadata"]["uid"]).collect();
+    assert_eq!(uids, [&job["metadata"]["uid"]], "the message was written once");
 }

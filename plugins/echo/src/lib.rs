@@ -112,6 +112,9 @@ struct Progress {
 #[derive(Clone, Copy)]
 enum State {
     Created,
+    /// The Job exists, and its owner reference makes the Echo its controller, as echoperator wrote it. Kubernetes' CronJob controller goes by
+    /// the controller's name alone: it deletes the Job as one of those of a CronJob of that name.
+    MayBePruned,
     Finished(RunResult),
     /// The Job exists, for a message that the Echo no longer has.
     Outdated,
@@ -135,6 +138,7 @@ impl Progress {
         let state = match &finished {
             _ if is_outdated => State::Outdated,
             Some(finished) if finished.generation == echo.metadata.generation => State::Finished(finished.result),
+            _ if job.is_some_and(Job::has_controller) => State::MayBePruned,
             _ => State::Created,
         };
         let wish = if result.is_some() || matches!(state, State::Finished(_)) { Wish::Rest } else { Wish::Run };
@@ -155,6 +159,12 @@ impl State {
     fn report(self, job: &str) -> Report {
         let (ready, complete, severity, reason, message) = match self {
             Self::Created => (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message")),
+            Self::MayBePruned => {
+                let message = format!(
+                    "Job {job} runs the message; if there is a CronJob {job}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
+                );
+                (Truth::Yes, Truth::No, Severity::Warning, "JobMayBePruned", message)
+            }
             Self::Finished(RunResult::Complete) => {
                 (Truth::Yes, Truth::Yes, Severity::Normal, "JobComplete", format!("Job {job} ran the message"))
             }
@@ -167,7 +177,7 @@ impl State {
             }
         };
         // `Complete=False` with the reason JobCreated would read as if the Job's creation prevented completion.
-        let complete_reason = if matches!(self, Self::Created) { "JobNotFinished" } else { reason };
+        let complete_reason = if matches!(self, Self::Created | Self::MayBePruned) { "JobNotFinished" } else { reason };
         let condition = |kind: &str, status, reason: &str| Condition {
             kind: kind.to_owned(),
             status,
@@ -188,7 +198,30 @@ fn recorded(echo: &Echo) -> Option<&Finished> {
 }
 
 /// A Job as the cluster holds it.
-type Job = Object<ObservedJobSpec, JobStatus>;
+#[derive(Deserialize)]
+struct Job {
+    metadata: JobMetadata,
+    spec: ObservedJobSpec,
+    status: Option<JobStatus>,
+}
+
+impl Job {
+    fn has_controller(&self) -> bool {
+        self.metadata.owner_references.iter().flatten().any(|reference| reference.controller == Some(true))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JobMetadata {
+    name: String,
+    owner_references: Option<Vec<OwnerReference>>,
+}
+
+#[derive(Deserialize)]
+struct OwnerReference {
+    controller: Option<bool>,
+}
 
 #[derive(Deserialize)]
 struct ObservedJobSpec {

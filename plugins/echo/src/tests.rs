@@ -27,7 +27,7 @@ fn job(message: &str, conditions: Value) -> Value {
             "namespace": "default",
             "uid": "5d3f0b5e-0000-4000-8000-000000000002",
             "labels": {"gyre.dev/plugin": "echo", "gyre.dev/owner-uid": UID},
-            "ownerReferences": [{"kind": "Echo", "name": "hello", "uid": UID, "controller": true}],
+            "ownerReferences": [{"kind": "Echo", "name": "hello", "uid": UID}],
         },
         "spec": {"backoffLimit": 6, "template": {"spec": {"containers": [
             {"name": "injected-proxy", "command": ["proxy"]},
@@ -83,7 +83,7 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
     };
     let complete = match reason.as_str() {
         "JobComplete" => condition("Complete", Truth::Yes, "JobComplete"),
-        "JobCreated" => condition("Complete", Truth::No, "JobNotFinished"),
+        "JobCreated" | "JobMayBePruned" => condition("Complete", Truth::No, "JobNotFinished"),
         reason => condition("Complete", Truth::No, reason),
     };
     assert_eq!(response.conditions, [condition("Ready", status, &reason), complete]);
@@ -141,6 +141,21 @@ fn the_answer_is_the_same_until_the_job_finishes() {
     }
     let not_yet = json!([{"type": "Complete", "status": "False"}, {"type": "Failed", "status": "Unknown"}]);
     assert_eq!(reconcile(echo(1, "Good day.", Value::Null), Some(job("Good day.", not_yet))), before);
+}
+
+#[test]
+fn a_job_that_the_cron_job_controller_may_delete_is_told_of_until_it_finishes() {
+    let controlled = |conditions: Value| {
+        let mut job = job("Good day.", conditions);
+        job["metadata"]["ownerReferences"][0]["controller"] = json!(true);
+        Some(job)
+    };
+    let message = "Job hello runs the message; if there is a CronJob hello, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference";
+    let severity = Severity::Warning;
+    let expected =
+        Expected { wish: Wish::Run, finished: Value::Null, ready: Truth::Yes, severity, reason: "JobMayBePruned", message };
+    check(echo(1, "Good day.", Value::Null), controlled(json!([])), expected);
+    check(echo(1, "Good day.", Value::Null), controlled(is_true("Complete")), complete(finished(1, "Complete")));
 }
 
 #[test]
@@ -208,6 +223,7 @@ fn a_message_that_was_changed_back_was_run() {
 fn jobs_of_others_do_not_count() {
     let mut foreign = job("Good day.", is_true("Complete"));
     foreign["metadata"]["ownerReferences"][0]["uid"] = json!("another");
+    foreign["metadata"]["ownerReferences"][0]["controller"] = json!(true);
     check(echo(1, "Good day.", Value::Null), Some(foreign), created(Value::Null));
 }
 

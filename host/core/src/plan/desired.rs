@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::ownership::{Ownership, ownership};
+use super::ownership::{Ownership, has_controller_reference, ownership};
 use super::{DIGEST_ANNOTATION, Desired, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, digest_of};
 use crate::grants::{Outside, Scope};
 use crate::manifest::{Propagation, Strategy};
@@ -344,14 +344,18 @@ fn mark(input: &Input<'_>, child: &ObjectRef, scope: Scope, digest: &str, object
         Scope::Namespaced => child.key.namespace.as_deref(),
     };
     if ownership(input.parent.key.namespace.as_deref(), child_namespace) == Ownership::Reference {
-        let reference = json!({
+        let mut reference = json!({
             "apiVersion": input.parent.kind.api_version(),
             "kind": input.parent.kind.kind,
             "name": input.parent.key.name,
             "uid": input.parent.uid,
-            "controller": true,
             "blockOwnerDeletion": true,
         });
+        if has_controller_reference(&child.kind)
+            && let Some(reference) = reference.as_object_mut()
+        {
+            reference.insert("controller".to_owned(), json!(true));
+        }
         metadata.insert("ownerReferences".to_owned(), json!([reference]));
     }
 }

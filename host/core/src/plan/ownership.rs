@@ -11,7 +11,7 @@ use crate::object::GroupVersionKind;
 /// How a child says whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// With a controller ownerReference and labels: the garbage collector deletes it when the parent is gone.
+    /// With an ownerReference and labels: the garbage collector deletes it when the parent is gone.
     Reference,
     /// With labels alone, since Kubernetes allows no ownerReference: the host has to hold a finalizer on the parent before it creates
     /// such a child.
@@ -23,6 +23,15 @@ pub enum Ownership {
 /// take the owner for missing and delete the child.
 pub fn ownership(parent_namespace: Option<&str>, child_namespace: Option<&str>) -> Ownership {
     if parent_namespace.is_none() || parent_namespace == child_namespace { Ownership::Reference } else { Ownership::Labels }
+}
+
+/// Whether the ownerReference of a child of this kind says that the parent is its controller.
+///
+/// Jobs get one without: Kubernetes' CronJob controller takes every Job whose controller has the *name* of a CronJob in its namespace
+/// for a Job of that CronJob (`getJobsToBeReconciled` in `cronjob_controllerv2.go` compares neither kind nor UID), and deletes it by the
+/// CronJob's history limits. Nothing is lost: the garbage collector follows any ownerReference, and no controller adopts Jobs.
+pub(super) fn has_controller_reference(kind: &GroupVersionKind) -> bool {
+    (kind.group.as_str(), kind.kind.as_str()) != ("batch", "Job")
 }
 
 /// What the metadata of an object says of its identity.
@@ -98,13 +107,14 @@ impl Metadata {
         self.labels.as_ref()?.get(label).map(String::as_str)
     }
 
-    /// A controller reference decides; where there is none, both labels do. An object that the parent controls but that another
-    /// plugin has labelled is that plugin's: two plugins may reconcile the same parent.
-    pub(super) fn owner(&self, input: &Input<'_>) -> Owner<'_> {
+    /// A controller reference decides, or for kinds that get none the reference that the host wrote; where there is neither, both labels
+    /// do. An object that the parent controls but that another plugin has labelled is that plugin's: two plugins may reconcile the same
+    /// parent.
+    pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
         let mut controllers = self.owner_references.iter().flatten().filter(|reference| reference.controller == Some(true));
-        match controllers.next() {
+        match controllers.next().or_else(|| self.written_reference(input, kind)) {
             Some(controller) if controller.uid == parent.uid => match plugin {
                 Some(other) if other != input.plugin => Owner::Labels { plugin, uid },
                 _ => Owner::Us,
@@ -119,5 +129,19 @@ impl Metadata {
             None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
             None => Owner::Nobody,
         }
+    }
+    /// The reference to the parent, or to an earlier object of its name, that the host wrote instead of a controller reference. Anybody may
+    /// add a plain reference to have the garbage collector delete what is theirs, so it counts only beside the host's annotation.
+    fn written_reference(&self, input: &Input<'_>, kind: &GroupVersionKind) -> Option<&OwnerReference> {
+        if has_controller_reference(kind) || self.digest().is_none() {
+            return None;
+        }
+        let parent = input.parent;
+        let has_its_name = |reference: &&OwnerReference| {
+            let kind = reference.owner_kind();
+            kind.group == parent.kind.group && kind.kind == parent.kind.kind && reference.name == parent.key.name
+        };
+        let references = || self.owner_references.iter().flatten();
+        references().find(|reference| reference.uid == parent.uid).or_else(|| references().find(has_its_name))
     }
 }

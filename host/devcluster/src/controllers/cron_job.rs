@@ -19,10 +19,8 @@ const MANY_MISSED: i64 = 100;
 pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
     let Some(stored) = store.get(&CRON_JOBS, key) else { return Step::default() };
     let cron_job = &stored.value;
-    let uid = object::uid(cron_job).unwrap_or_default();
-    let jobs = store.owned_by(uid).filter(|(resource, place)| *resource == *JOBS && place.namespace == key.namespace);
-    let jobs = jobs.filter_map(|(resource, key)| Some(&store.get(resource, key)?.value));
-    let jobs: Vec<&Value> = jobs.filter(|job| is_controlled_by(job, uid)).collect();
+    let jobs = store.list(&JOBS, Some(&key.namespace)).map(|(_, job)| &job.value);
+    let jobs: Vec<&Value> = jobs.filter(|job| has_controller_named(job, &key.name)).collect();
     let old = too_old(cron_job, &jobs);
     if !old.is_empty() {
         return Step::of(old.into_iter().map(|job| delete(cron_job, job)).collect());
@@ -31,6 +29,11 @@ pub(super) fn sync(store: &Store, key: &Key, now: Timestamp) -> Step {
     let plan = sync.plan(store, now);
     sync.follow_jobs(store, &plan);
     sync.carry_out(store, plan)
+}
+
+/// The real controller compares neither the kind of the Job's controller nor its UID.
+fn has_controller_named(job: &Value, name: &str) -> bool {
+    controller_of(job).is_some_and(|owner| object::text(owner, "name") == name)
 }
 
 fn is_controlled_by(job: &Value, uid: &str) -> bool {

@@ -219,9 +219,9 @@ fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
 }
 
 fn owner(value: &Value) -> String {
-    let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    let controller = owners.into_iter().flatten().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    controller.map(|owner| format!(" for {} {}", text(owner, "kind"), text(owner, "name"))).unwrap_or_default()
+    let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let controller = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    controller.or(owners.first()).map(|owner| format!(" for {} {}", text(owner, "kind"), text(owner, "name"))).unwrap_or_default()
 }
 
 fn conditions(value: &Value) -> impl Iterator<Item = &Value> {

@@ -466,6 +466,42 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
     assert!(shown(decide(&secret, &bare)).contains("hand it over with the labels gyre.dev/plugin=echo"));
 }
 
+/// Kubernetes' CronJob controller takes each Job whose controller has the name of a CronJob for one of that CronJob's.
+#[test]
+fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
+    let world = world().wants([job("a", "v1")]);
+    let ours = created(&world, job("a", "v1"));
+    assert_eq!(
+        ours["metadata"]["ownerReferences"],
+        json!([{"apiVersion": "example.com/v1", "kind": "Echo", "name": "hello", "uid": PARENT_UID, "blockOwnerDeletion": true}])
+    );
+    let Some(Step::Create { desired }) = world.plan().steps.pop() else { panic!("no creation") };
+    let decide = |change: &dyn Fn(&mut Value)| {
+        let mut live = ours.clone();
+        change(&mut live["metadata"]);
+        world.with_input(|input| on_existing(input, &desired, &live))
+    };
+    let is_refused = |existing: Existing| matches!(existing, Existing::Refuse(_));
+    let reference = |change: &dyn Fn(&mut Value)| {
+        let mut reference = ours["metadata"]["ownerReferences"][0].clone();
+        change(&mut reference);
+        json!([reference])
+    };
+    assert_eq!(decide(&|_| {}), Existing::Nothing);
+    assert!(matches!(decide(&|metadata| metadata["labels"] = json!({})), Existing::Step(Step::Apply { .. })), "labels come back");
+    // As earlier versions and echoperator wrote it.
+    let controlled = reference(&|reference| reference["controller"] = json!(true));
+    assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
+    let of_the_last = reference(&|reference| reference["uid"] = json!("old"));
+    assert!(matches!(decide(&|metadata| metadata["ownerReferences"] = of_the_last.clone()), Existing::Wait(_)));
+    // Whoever wants the garbage collector to delete what is theirs adds such a reference.
+    assert!(is_refused(decide(&|metadata| {
+        metadata["labels"] = json!({});
+        metadata["annotations"] = json!({});
+    })));
+    assert!(is_refused(decide(&|metadata| metadata["labels"][PLUGIN_LABEL] = json!("another"))));
+}
+
 #[test]
 fn the_digest_is_of_what_the_plugin_wants_and_of_nothing_else() {
     let digest = |world: &World, child: Value| created(world, child)["metadata"]["annotations"][DIGEST_ANNOTATION].clone();
