@@ -450,7 +450,9 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ne
 
 /// The metadata, if the object is ours.
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
-    metadata.filter(|metadata| metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind), Owner::Us))
+    metadata.filter(|metadata| {
+        metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind), Owner::Us)
+    })
 }
 
 /// How to bring an object of ours to what is desired. Without `live` there is only the digest to go by: the object is known in another

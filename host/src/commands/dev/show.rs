@@ -221,7 +221,10 @@ fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
 fn owner(value: &Value) -> String {
     let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let controller = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    controller.or(owners.first()).map(|owner| format!(" for {} {}", text(owner, "kind"), text(owner, "name"))).unwrap_or_default()
+    controller
+        .or(owners.first())
+        .map(|owner| format!(" for {} {}", text(owner, "kind"), text(owner, "name")))
+        .unwrap_or_default()
 }
 
 fn conditions(value: &Value) -> impl Iterator<Item = &Value> {

@@ -488,7 +488,10 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
         json!([reference])
     };
     assert_eq!(decide(&|_| {}), Existing::Nothing);
-    assert!(matches!(decide(&|metadata| metadata["labels"] = json!({})), Existing::Step(Step::Apply { .. })), "labels come back");
+    assert!(
+        matches!(decide(&|metadata| metadata["labels"] = json!({})), Existing::Step(Step::Apply { .. })),
+        "labels come back"
+    );
     // As earlier versions and echoperator wrote it.
     let controlled = reference(&|reference| reference["controller"] = json!(true));
     assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
