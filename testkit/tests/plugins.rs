@@ -132,15 +132,15 @@ fn time_passes_as_the_test_says_and_what_is_due_happens() {
     let runs = both("scheduled-echo", |setup| {
         let mut world = setup.at("2026-03-01T09:30:10Z").start()?;
         let created = world.settle()?;
-        assert_yaml_eq!(created.status("ScheduledEcho hello")?["lastRun"], "null");
+        assert_yaml_eq!(created.status("ScheduledEcho hello-again")?["lastRun"], "null");
         world.advance(Duration::from_secs(60))?;
-        assert_yaml_includes!(world.get("CronJob hello")?, "status: {lastScheduleTime: '2026-03-01T09:31:00Z'}");
+        assert_yaml_includes!(world.get("CronJob hello-again")?, "status: {lastScheduleTime: '2026-03-01T09:31:00Z'}");
         let jobs = world.list("batch/v1 Job")?;
         assert_eq!(jobs.len(), 1);
         world.finish_job(&jobs[0])?;
         Ok(vec![created, world.settle()?])
     });
-    assert_yaml_includes!(runs[1].status("ScheduledEcho hello").unwrap(), "lastRun: '2026-03-01T09:31:00Z'");
+    assert_yaml_includes!(runs[1].status("ScheduledEcho hello-again").unwrap(), "lastRun: '2026-03-01T09:31:00Z'");
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn a_spec_that_is_edited_reaches_the_child() {
     let runs = both("scheduled-echo", |setup| {
         let mut world = setup.start()?;
         world.settle()?;
-        world.edit("ScheduledEcho hello", |echo| echo["spec"]["schedule"] = json!("0 9 * * *"))?;
+        world.edit("ScheduledEcho hello-again", |echo| echo["spec"]["schedule"] = json!("0 9 * * *"))?;
         Ok(vec![world.settle()?])
     });
     runs[0].assert_plan(
-        "update CronJob default/hello
-         status ScheduledEcho default/hello",
+        "update CronJob default/hello-again
+         status ScheduledEcho default/hello-again",
     );
     assert_yaml_includes!(runs[0].children()[0], "spec: {schedule: '0 9 * * *'}");
-    assert_yaml_includes!(runs[0].status("ScheduledEcho hello").unwrap(), "observedGeneration: 2");
+    assert_yaml_includes!(runs[0].status("ScheduledEcho hello-again").unwrap(), "observedGeneration: 2");
 }
 
 #[test]

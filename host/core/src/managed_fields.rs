@@ -168,7 +168,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn a_union_has_the_allof_both(left in field_set(), right in field_set()) {
+        fn a_union_has_the_places_of_both(left in field_set(), right in field_set()) {
             let left: Map<String, Value> = [("f:x".to_owned(), Value::Object(left))].into_iter().collect();
             let right: Map<String, Value> = [("f:x".to_owned(), Value::Object(right))].into_iter().collect();
             let both = union(&left, &right);

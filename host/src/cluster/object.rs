@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_which_objects_were_update_entry() {
+    fn it_is_known_which_objects_have_an_update_entry() {
         let entry = |manager: &str, operation: &str, subresource: &str| {
             format!(
                 r#"{{"manager":"{manager}","operation":"{operation}","subresource":"{subresource}","fieldsV1":{{"f:a":{{}}}}}}"#

@@ -138,9 +138,9 @@ impl Applier<'_> {
     async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Done, Problem> {
         let child = &desired.child;
         let api = self.api(child)?;
+        let upgraded = self.upgrade_if_needed(child, uid, known).await?;
         let view = self.views.get(&child.kind);
         let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
-        let upgraded = self.upgrade_if_needed(child, uid, known).await?;
         let before = upgraded.or(known.map(Object::resource_version));
         self.metrics.wrote(self.mount, "apply");
         let patch = Patch::Apply(&desired.object);

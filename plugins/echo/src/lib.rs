@@ -161,7 +161,7 @@ impl State {
             Self::Created => (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message")),
             Self::MayBePruned => {
                 let message = format!(
-                    "Job {job} runs the message; if there is a CronJob {job}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
+                    "Job {job} is running; if there is a CronJob {job}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
                 );
                 (Truth::Yes, Truth::No, Severity::Warning, "JobMayBePruned", message)
             }

@@ -150,7 +150,7 @@ fn a_job_that_the_cron_job_controller_may_delete_is_told_of_until_it_finishes() 
         job["metadata"]["ownerReferences"][0]["controller"] = json!(true);
         Some(job)
     };
-    let message = "Job hello runs the message; if there is a CronJob hello, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference";
+    let message = "Job hello is running; if there is a CronJob hello, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference";
     let severity = Severity::Warning;
     let expected =
         Expected { wish: Wish::Run, finished: Value::Null, ready: Truth::Yes, severity, reason: "JobMayBePruned", message };
