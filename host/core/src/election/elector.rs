@@ -185,7 +185,8 @@ impl Elector {
     ///
     /// # Guarantees
     ///
-    /// See the module's documentation. As long as requests are answered at once there are at most four of them in 0.7 retry periods.
+    /// See the module's documentation. As long as requests are answered at once there are at most four of them in a round, which is 0.7
+    /// retry periods long or longer, and at most three more when a lease expires within the round.
     pub fn step(&mut self, input: Input, now: Time) -> Action {
         match input {
             Input::Tick => {}
@@ -368,7 +369,13 @@ impl Elector {
             (Goal::Lead, Standing::Mine) => self.wait(self.claim),
             (Goal::Follow | Goal::Leave, Standing::Mine) => self.release(),
             _ if is_due => self.ask(now),
-            (Goal::Lead, Standing::Free(_)) => self.take(Term::Begins, now),
+            (Goal::Lead, Standing::Free(_)) => {
+                // A lease may expire between two rounds: the next round is a pause away from this attempt, too.
+                if self.conflicts == 0 {
+                    self.begin_round(now);
+                }
+                self.take(Term::Begins, now)
+            }
             (Goal::Lead, Standing::Taken(until)) => self.wait(Some(until)),
             (Goal::Follow | Goal::Leave, Standing::Free(_) | Standing::Taken(_)) => self.wait(None),
         }

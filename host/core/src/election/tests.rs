@@ -312,9 +312,10 @@ proptest! {
         }
     }
 
-    /// Answers come at once, and say anything.
+    /// Answers come at once, and say anything. Three requests of the seven are for a lease that expires within the round: a lease lasts
+    /// a second or longer, so within the 1.4 seconds of the shortest round no second one expires.
     #[test]
-    fn it_sends_no_more_than_four_requests_in_a_round(answers in vec(any_input(), 1..60)) {
+    fn it_sends_no_more_than_seven_requests_in_a_round(answers in vec(any_input(), 1..60)) {
         let mut told = Told::new(Goal::Lead);
         let (mut now, mut requests) = (at(0), Vec::new());
         let mut action = told.0.step(Input::Tick, now);
@@ -332,8 +333,8 @@ proptest! {
             };
             action = told.0.step(input, now);
         }
-        for (first, fifth) in requests.iter().zip(requests.iter().skip(4)) {
-            prop_assert!(fifth.saturating_since(*first) >= Duration::from_millis(1400), "{:?}", requests);
+        for (first, eighth) in requests.iter().zip(requests.iter().skip(7)) {
+            prop_assert!(eighth.saturating_since(*first) >= Duration::from_millis(1400), "{:?}", requests);
         }
     }
 }
