@@ -5,6 +5,7 @@ use std::fmt;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use gyre_core::plan::LIST_ANNOTATION_PREFIX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -267,6 +268,13 @@ pub(crate) fn without_bookkeeping(mut object: Value) -> Value {
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         for field in ["managedFields", "resourceVersion", "generation"] {
             metadata.remove(field);
+        }
+        // The host's list of children.
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| !name.starts_with(LIST_ANNOTATION_PREFIX));
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
         }
     }
     object

@@ -20,7 +20,10 @@ use std::time::Duration;
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
-use gyre_core::plan::{self, Input, Leaving, Observed, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Settled, Step};
+use gyre_core::plan::{
+    self, ChildList, Input, Leaving, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason,
+    Settled, Step, ownership,
+};
 use gyre_core::queue;
 use gyre_core::response::{Child, Event, Response, Severity, Teardown};
 use gyre_sandbox::ClockUse;
@@ -43,7 +46,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
 use crate::writes::apply::Applier;
 use crate::writes::events::{Recorder, to_publish};
-use crate::writes::finalizers;
+use crate::writes::finalizers::{self, List};
 use crate::writes::parent::ParentWriter;
 use crate::writes::status;
 
@@ -72,13 +75,29 @@ pub(crate) struct Sight {
 impl Sight {
     pub(crate) fn of(live: &Live, parent: SharedObject) -> Self {
         let views = live.children();
-        // A parent may have children of other plugins, too.
-        let is_ours = |child: &SharedObject| live.is_ours(child);
-        let owned = |view: &View| view.owned_by(parent.uid()).into_iter().filter(is_ours).collect::<Vec<_>>();
-        let children =
-            views.iter().flat_map(|(kind, view)| owned(view).into_iter().map(|child| (kind.clone(), child))).collect();
+        let owner = live.parent(&parent);
+        let mut children = Vec::new();
+        for (kind, view) in &views {
+            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(live, &owner, kind, child));
+            children.extend(owned.map(|child| (kind.clone(), child)));
+        }
         Self { parent, children, views }
     }
+
+    /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
+    pub(crate) fn shown_parent(&self, live: &Live) -> SharedObject {
+        finalizers::without_list(&self.parent, &live.program.manifest().name)
+    }
+}
+
+/// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
+/// may create objects may say that they are a parent's.
+fn is_child(live: &Live, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
+    let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
+        Ownership::Reference => true,
+        Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
+    };
+    says_so && live.is_ours(object) && parent.claims(kind, &object.key())
 }
 
 /// What plans are made from, in the form that they take it.
@@ -181,7 +200,8 @@ impl Run<'_> {
         }
         self.memory.inputs = None;
         if self.live.program.manifest().finalizes
-            && let Err(problem) = self.hold().await
+            && !finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name)
+            && let Err(problem) = self.hold(&ChildList::default()).await
         {
             self.progress.fail(problem);
             return self.finish(Response { children: None, ..Response::default() }).await;
@@ -213,7 +233,7 @@ impl Run<'_> {
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
-        Inputs::of(self.live, &self.sight.parent, &self.sight.children, self.sight.views.keys(), answers)
+        Inputs::of(self.live, &self.sight.shown_parent(self.live), &self.sight.children, self.sight.views.keys(), answers)
     }
 
     /// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
@@ -223,17 +243,77 @@ impl Run<'_> {
         let input = basis.input(self.live, response.children.as_deref(), &observed);
         let plan = plan::plan(&input);
         let is_needed = plan::needs_finalizer(&input, &plan, self.live.program.manifest().finalizes);
-        if is_needed && let Err(problem) = self.hold().await {
-            return self.progress.fail(problem);
-        }
+        let (plan, parent) = match self.claim_children(plan, &input, is_needed).await {
+            Ok(claimed) => claimed,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        // As it is now, for what is found to exist already.
+        let input = Input { parent: &parent, ..input };
         if plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
             && let Err(problem) = self.check_that_parent_lives().await
         {
             return self.progress.fail(problem);
         }
+        let list = plan::child_list(&input, &plan);
         self.execute(plan, &input).await;
-        if !is_needed && response.children.is_some() {
+        if response.children.is_none() || self.progress.problem.is_some() {
+            return;
+        }
+        if !is_needed {
             self.let_go_if_it_need_not_be_held().await;
+        } else if self.progress.changed == Changed::No {
+            self.shorten_list(&parent.children, &list).await;
+        }
+    }
+
+    /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
+    /// still to be done of the plan, and the parent as it is then.
+    async fn claim_children(&mut self, mut plan: Plan, input: &Input<'_>, is_needed: bool) -> Result<(Plan, Parent), Problem> {
+        let list = plan::child_list(input, &plan);
+        if input.parent.children.is_missing() && input.desired.is_some() {
+            // What does not get on the list would be forgotten, so it is deleted first.
+            let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
+            plan.steps = then;
+            self.execute(Plan { steps: first, ..Plan::default() }, input).await;
+            if let Some(problem) = self.progress.problem.take() {
+                return Err(problem);
+            }
+        }
+        if is_needed && input.desired.is_some() {
+            self.hold(&list).await?;
+            // What was there already, and is listed only now, was not shown to the plugin.
+            if Sight::of(self.live, self.sight.parent.clone()).children.len() > self.sight.children.len() {
+                self.progress.look_again_after(Duration::ZERO);
+            }
+        }
+        Ok((plan, self.live.parent(&self.sight.parent)))
+    }
+
+    /// Takes what is gone off the parent's list. What the caches do not show may be there all the same, so the API server is asked.
+    async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
+        let unknown = list.without(known);
+        if unknown == ChildList::default() {
+            return;
+        }
+        let (resources, namespaces) = self.where_children_are();
+        let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
+        let (client, parent) = (&self.live.reads, &self.sight.parent);
+        let there = match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+            Ok(there) => there,
+            Err(error) => {
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
+                return self.progress.fail(problem);
+            }
+        };
+        // Of kinds that are not served nothing can be said.
+        let unseen = resources.iter().fold(unknown, |unknown, resource| unknown.without_kind(&resource.kind()));
+        let mut rest = known.union(&unseen);
+        there.iter().for_each(|(resource, child)| rest.insert(&resource.kind(), &child.key()));
+        if rest != *list {
+            match finalizers::hold(&self.writer(), &self.sight.parent, &rest).await {
+                Ok(parent) => self.sight.parent = parent,
+                Err(problem) => self.progress.fail(problem),
+            }
         }
     }
 
@@ -260,7 +340,7 @@ impl Run<'_> {
         if plan::is_released(self.sight.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
             self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
-            self.let_go().await;
+            self.let_go(List::Keep).await;
             return self.finish(Response { children: None, ..Response::default() }).await;
         }
         let teardown = if self.live.program.manifest().finalizes {
@@ -288,6 +368,14 @@ impl Run<'_> {
         let observed = basis.observed();
         let input = basis.input(self.live, None, &observed);
         let Leaving { plan, end } = plan::leave(&input, teardown);
+        let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
+        let is_done = teardown.is_none_or(|teardown| teardown.done);
+        let wanted = if is_done { Some(&[][..]) } else { desired };
+        let (plan, parent) = match self.claim_children(plan, &Input { desired: wanted, ..input }, true).await {
+            Ok(claimed) => claimed,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        let input = Input { parent: &parent, ..input };
         self.execute(plan, &input).await;
         let is_terminating = |refusal: &plan::Refusal| refusal.reason == RefusalReason::NamespaceTerminating;
         let end = if self.progress.refusals.iter().any(is_terminating) {
@@ -326,7 +414,7 @@ impl Run<'_> {
         let (client, parent) = (&self.live.reads, &self.sight.parent);
         let (resources, namespaces) = self.where_children_are();
         match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(children) if children.is_empty() => self.let_go().await,
+            Ok(children) if children.is_empty() => self.let_go(List::Remove).await,
             Ok(_) => {}
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
@@ -349,7 +437,9 @@ impl Run<'_> {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.sight.parent);
         let left = match release::unreachable(&live.reads, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(left) if left.is_empty() => return self.let_go().await,
+            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin(), parent, child)) => {
+                return self.let_go(List::Remove).await;
+            }
             Ok(left) => release::delete(&live.client, &left).await,
             Err(error) => Err(error),
         };
@@ -367,7 +457,7 @@ impl Run<'_> {
 
     /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
     async fn no_longer_ours(mut self) -> Outcome {
-        self.let_go().await;
+        self.let_go(List::Keep).await;
         self.mount.forget(&self.sight.parent.key());
         self.progress.outcome(None)
     }
@@ -376,9 +466,15 @@ impl Run<'_> {
         ParentWriter { mount: self.mount, live: self.live, queue: &self.context.queue, metrics: &self.context.metrics }
     }
 
-    /// Sees to it that the parent carries our finalizer.
-    async fn hold(&mut self) -> Result<(), Problem> {
-        if finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
+    /// Sees to it that the parent carries our finalizer, and lists these children.
+    async fn hold(&mut self, children: &ChildList) -> Result<(), Problem> {
+        let plugin = &self.live.program.manifest().name;
+        let list = finalizers::child_list(&self.sight.parent, plugin);
+        // Where there is nothing to list, a missing list is not written: after an upgrade each parent that is held would be.
+        let is_far = |child: &SharedObject| ownership(self.sight.parent.namespace(), child.namespace()) == Ownership::Labels;
+        let lists_enough = !list.is_missing() || !self.sight.children.iter().any(|(_, child)| is_far(child));
+        let is_listed = children.without(&list) == ChildList::default() && lists_enough;
+        if finalizers::is_held(&self.sight.parent, plugin) && is_listed {
             return Ok(());
         }
         // One whose mount nobody knew of would never be removed.
@@ -388,17 +484,17 @@ impl Run<'_> {
             let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.sight.parent));
             return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
         }
-        self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent).await?;
+        self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent, &list.union(children)).await?;
         self.progress.changed = Changed::Yes;
         Ok(())
     }
 
     /// Sees to it that the parent does not carry our finalizer.
-    async fn let_go(&mut self) {
+    async fn let_go(&mut self, list: List) {
         if !finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
             return;
         }
-        match finalizers::let_go(&self.writer(), &self.sight.parent).await {
+        match finalizers::let_go(&self.writer(), &self.sight.parent, list).await {
             Ok(released) => {
                 self.progress.changed = Changed::Yes;
                 self.progress.released = true;

@@ -82,6 +82,142 @@ fn children_that_the_garbage_collector_does_not_reach_go_with_their_parent() {
     cluster.gone("far", "configmap", &["it"]);
 }
 
+/// The annotation with the children that a CrossNamespace lists.
+fn listed(parent: &Value) -> Value {
+    let text = parent["metadata"]["annotations"]["children.gyre.dev/cross-namespace"].as_str();
+    text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
+}
+
+/// A ConfigMap whose labels say that it is a child of a CrossNamespace, and which does not go when it is deleted.
+fn forged(namespace: &str, parent: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "forged", "namespace": namespace, "finalizers": ["test.gyre.dev/hold"],
+            "labels": { "gyre.dev/plugin": "cross-namespace", "gyre.dev/owner-uid": uid(parent) },
+            "annotations": { "gyre.dev/desired-digest": "0" },
+        },
+    })
+}
+
+#[test]
+fn a_parent_lists_the_children_that_the_garbage_collector_does_not_reach() {
+    let Some(cluster) = Cluster::for_test("child-list", &["child-list", "child-list-far"]) else { return };
+    let folder = Folder::new();
+    let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
+    let host = cluster.host_with(&[], &[], &["--config", &file]);
+    let parent = |spec: Value| guest("CrossNamespace", "child-list", "it", spec).to_string();
+    let now = || cluster.get("child-list", "crossnamespace", "it").unwrap();
+    let both = json!({
+        "ClusterRole.rbac.authorization.k8s.io": { "": ["child-list-it"] }, "ConfigMap": { "child-list-far": ["child-list-it"] },
+    });
+    cluster.apply(&parent(json!({ "namespace": "child-list-far", "clusterScoped": true })));
+    cluster.ready("child-list", "crossnamespace", "it");
+    assert_eq!(listed(&now()), both);
+    let far = || cluster.get("child-list-far", "configmap", "child-list-it").unwrap();
+    let before = uid(&far()).to_owned();
+
+    // What is gone is taken off.
+    cluster.apply(&parent(json!({ "namespace": "child-list-far" })));
+    cluster.eventually("the list to be shorter", || {
+        (listed(&now()) == json!({ "ConfigMap": { "child-list-far": ["child-list-it"] } })).then_some(())
+    });
+    // The list is no input: what brings the parent back next finds that nothing has changed.
+    cluster.settled(&host);
+    let (calls, hits) = (host.calls("cross-namespace"), host.memo_hits("cross-namespace"));
+    cluster.create(&forged("child-list-far", &now()).to_string());
+    cluster.eventually("the parent to be looked at", || (host.memo_hits("cross-namespace") > hits).then_some(()));
+    cluster.settled(&host);
+    assert_eq!(host.calls("cross-namespace"), calls);
+    assert!(cluster.get("child-list-far", "configmap", "forged").unwrap()["metadata"].get("deletionTimestamp").is_none());
+
+    // Who removes or edits the list loses nothing that the plugin wants.
+    let annotate = |value: &str| {
+        let annotation = format!("children.gyre.dev/cross-namespace{value}");
+        cluster.kubectl(&["annotate", "--overwrite", "-n", "child-list", "crossnamespace", "it", &annotation]);
+        cluster.eventually("the list to be there again", || {
+            (listed(&now()) == json!({ "ConfigMap": { "child-list-far": ["child-list-it"] } })).then_some(())
+        });
+        cluster.settled(&host);
+        assert_eq!(uid(&far()), before);
+    };
+    annotate("=nonsense");
+    let not_labelled = r#"={"ConfigMap":{"child-list-far":["child-list-it","kube-root-ca.crt"]}}"#;
+    annotate(not_labelled);
+
+    cluster.apply(&parent(json!({ "clusterScoped": false })));
+    cluster.gone("child-list-far", "configmap", &["child-list-it"]);
+    cluster.eventually("finalizer and list to go", || {
+        let parent = now();
+        (finalizers(&parent).is_empty() && listed(&parent).is_null()).then_some(())
+    });
+    cluster.delete("child-list", "crossnamespace", "it");
+    cluster.gone("child-list", "crossnamespace", &["it"]);
+    let forged = cluster.get("child-list-far", "configmap", "forged").unwrap();
+    assert!(forged["metadata"].get("deletionTimestamp").is_none(), "it is none of the parent's: {forged}");
+    cluster.kubectl(&[
+        "patch",
+        "-n",
+        "child-list-far",
+        "configmap",
+        "forged",
+        "--type=merge",
+        "-p",
+        r#"{"metadata":{"finalizers":null}}"#,
+    ]);
+}
+
+/// As earlier versions left them: the parent carries the finalizer, and no list.
+#[test]
+fn children_of_a_version_that_kept_no_lists_are_taken_over_and_forged_ones_delay_nothing() {
+    let Some(cluster) = Cluster::for_test("unlisted", &["unlisted", "unlisted-far"]) else { return };
+    let folder = Folder::new();
+    let file = writing_to_all(&folder, &[gyre_artifacts::probes::CROSS_NAMESPACE], &[]);
+    let run = || cluster.host_with(&[], &[], &["--config", &file]);
+    let host = run();
+    let parents =
+        ["living", "going"].map(|name| guest("CrossNamespace", "unlisted", name, json!({ "namespace": "unlisted-far" })));
+    cluster.apply_all(&parents);
+    cluster.all_ready("unlisted", "crossnamespace", 2);
+    let far = |name: &str| cluster.get("unlisted-far", "configmap", &format!("unlisted-{name}"));
+    let before = uid(&far("living").unwrap()).to_owned();
+    drop(host);
+    for name in ["living", "going"] {
+        cluster.kubectl(&["annotate", "-n", "unlisted", "crossnamespace", name, "children.gyre.dev/cross-namespace-"]);
+        let mut forged = forged("unlisted-far", &cluster.get("unlisted", "crossnamespace", name).unwrap());
+        forged["metadata"]["name"] = json!(format!("forged-{name}"));
+        cluster.create(&forged.to_string());
+    }
+    cluster.delete("unlisted", "crossnamespace", "going");
+
+    let host = run();
+    cluster.gone("unlisted", "crossnamespace", &["going"]);
+    assert!(far("going").is_none(), "it went before its parent");
+    cluster.eventually("the list", || {
+        let list = listed(&cluster.get("unlisted", "crossnamespace", "living")?);
+        (list == json!({ "ConfigMap": { "unlisted-far": ["unlisted-living"] } })).then_some(())
+    });
+    cluster.settled(&host);
+    assert_eq!(uid(&far("living").unwrap()), before);
+    cluster.delete("unlisted", "crossnamespace", "living");
+    cluster.gone("unlisted", "crossnamespace", &["living"]);
+    assert!(far("living").is_none());
+    for name in ["living", "going"] {
+        let name = format!("forged-{name}");
+        assert!(cluster.get("unlisted-far", "configmap", &name).is_some());
+        cluster.kubectl(&[
+            "patch",
+            "-n",
+            "unlisted-far",
+            "configmap",
+            &name,
+            "--type=merge",
+            "-p",
+            r#"{"metadata":{"finalizers":null}}"#,
+        ]);
+    }
+}
+
 #[test]
 fn the_garbage_collector_reaches_all_that_a_parent_of_no_namespace_owns() {
     let Some(cluster) = Cluster::for_test("worldwide", &["worldwide"]) else { return };

@@ -340,3 +340,56 @@ fn accounts_of_one_name_in_two_namespaces_have_roles_of_their_own() {
         }
     }
 }
+
+/// Whoever may create Jobs in one namespace gives one the labels of a child of an Echo in another.
+#[test]
+fn a_forged_child_takes_no_request_that_the_rules_do_not_permit_and_delays_nothing() {
+    let Some(cluster) = Cluster::for_test("forging", &["forging", "forging-tenant"]) else { return };
+    let permitted = permissions(&["--plugin", gyre_artifacts::ECHO, "--namespace", "forging", "--namespace", "forging-tenant"]);
+    let Some(mark) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::ECHO], &["forging", "forging-tenant"]);
+    let echo = |message: &str| {
+        let mut echo = echo("Echo", "victim", message);
+        echo["metadata"]["namespace"] = json!("forging");
+        echo.to_string()
+    };
+    cluster.apply(&echo("first"));
+    let victim = cluster.ready("forging", "echo", "victim");
+    let uid = &victim["metadata"]["uid"];
+    let forged = |name: &str, owners: Value| {
+        json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {
+                "name": name, "namespace": "forging-tenant", "finalizers": ["test.gyre.dev/hold"], "ownerReferences": owners,
+                "labels": { "gyre.dev/plugin": "echo", "gyre.dev/owner-uid": uid },
+                "annotations": { "gyre.dev/desired-digest": "0" },
+            },
+            "spec": { "suspend": true, "template": { "spec": {
+                "containers": [{ "name": "it", "image": "busybox:1" }], "restartPolicy": "Never",
+            } } },
+        })
+    };
+    let reference =
+        json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": "victim", "uid": uid, "controller": true });
+    // The garbage collector deletes the second one, as there is no such owner in its namespace; it stays for its finalizer.
+    cluster.create(&forged("labelled", json!([])).to_string());
+    cluster.create(&forged("referring", json!([reference])).to_string());
+    cluster.touch("forging", "echo", "victim", "look");
+    cluster.settled(&host);
+    cluster.apply(&echo("second"));
+    let victim = cluster.reason("forging", "echo", "victim", "Ready", "JobOutdated");
+    assert!(victim["metadata"].get("finalizers").is_none(), "{victim}");
+    let labelled = cluster.get("forging-tenant", "job", "labelled").unwrap();
+    assert!(labelled["metadata"].get("deletionTimestamp").is_none(), "it is not the Echo's, and stays: {labelled}");
+    cluster.delete("forging", "echo", "victim");
+    cluster.gone("forging", "echo", &["victim"]);
+    cluster.settled(&host);
+    let mut requests = cluster.requests(mark);
+    requests.extend(cluster.watches(mark));
+    unused(&permitted, &requests);
+    let written = requests.iter().filter(|event| event.is_write() && event.namespace == "forging-tenant");
+    let written: Vec<&AuditEvent> = written.collect();
+    assert!(written.is_empty(), "{written:?}");
+    let release = r#"{"metadata":{"finalizers":null}}"#;
+    cluster.kubectl(&["patch", "-n", "forging-tenant", "job", "labelled", "referring", "--type=merge", "-p", release]);
+}

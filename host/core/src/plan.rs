@@ -12,6 +12,7 @@
 mod desired;
 mod existing;
 mod leaving;
+mod listed;
 mod ownership;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
+pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, child_list, list_annotation};
 pub use self::ownership::{Ownership, ownership};
 
 use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_mount};
@@ -47,6 +49,18 @@ pub struct Parent {
     pub key: ObjectKey,
     /// Its UID: what owns, since a name may come to mean another object.
     pub uid: String,
+    /// The children that it lists as its own.
+    pub children: ChildList,
+}
+
+impl Parent {
+    /// Whether an object with the labels that name this parent is a child of it: where an ownerReference is possible, and elsewhere if the
+    /// parent lists it.
+    pub fn claims(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        ownership(self.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference
+            || self.children.is_missing()
+            || self.children.contains(kind, key)
+    }
 }
 
 /// A child as the cache holds it.
@@ -253,6 +267,8 @@ pub enum RefusalReason {
     Forbidden,
     /// The namespace is being deleted, so nothing can be created in it. Found when applying.
     NamespaceTerminating,
+    /// The parent's list of children that no ownerReference can name is full.
+    ChildListFull,
 }
 
 impl RefusalReason {
@@ -270,6 +286,7 @@ impl RefusalReason {
             Self::Rejected => "Rejected",
             Self::Forbidden => "Forbidden",
             Self::NamespaceTerminating => "NamespaceTerminating",
+            Self::ChildListFull => "ChildListFull",
         }
     }
 }
@@ -437,7 +454,9 @@ enum Next {
 fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Next {
     for object in observed.find(&target.desired.child) {
         let settled = object.settled.filter(|settled| settled.digest == target.desired.digest);
-        if settled.is_some_and(|settled| settled.resource_version == object.resource_version) {
+        if settled.is_some_and(|settled| settled.resource_version == object.resource_version)
+            && input.parent.claims(object.kind, object.key)
+        {
             return Next::Nothing;
         }
         let Ok(live) = serde_json::from_slice::<Value>(object.json) else { continue };
@@ -451,8 +470,17 @@ fn step_for(input: &Input<'_>, target: &Target, observed: &ByIdentity<'_>) -> Ne
 /// The metadata, if the object is ours.
 fn owned(input: &Input<'_>, object: &Observed<'_>, metadata: Option<Metadata>) -> Option<Metadata> {
     metadata.filter(|metadata| {
-        metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind), Owner::Us)
+        metadata.uid.as_deref() == Some(object.uid) && matches!(metadata.owner(input, object.kind, object.key), Owner::Us)
     })
+}
+
+/// Whether the garbage collector does not delete a child of this name when the parent is gone.
+fn is_out_of_reach(input: &Input<'_>, child: &ObjectKey) -> bool {
+    ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
+}
+
+fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
+    owned(input, object, Metadata::read(object.json)).is_some()
 }
 
 /// How to bring an object of ours to what is desired. Without `live` there is only the digest to go by: the object is known in another

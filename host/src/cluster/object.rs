@@ -235,6 +235,21 @@ impl Object {
         serde_json::from_str::<Head>(&self.json).ok()?.metadata.annotations?.remove(name)
     }
 
+    /// The object without an annotation; none if it has none of that name.
+    pub fn without_annotation(&self, name: &str) -> Option<Self> {
+        if !self.json.contains(name) {
+            return None;
+        }
+        let mut object: Value = serde_json::from_str(&self.json).ok()?;
+        let metadata = object.get_mut("metadata")?.as_object_mut()?;
+        let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
+        annotations.remove(name)?;
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+        Self::parse(object.to_string()).ok()
+    }
+
     /// `metadata.namespace`; none for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
         self.text(self.namespace)

@@ -30,7 +30,7 @@ use crate::reconcile::call::Caller;
 use crate::reconcile::probation::Probation;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
-use crate::writes::client;
+use crate::writes::{client, finalizers};
 
 /// What all mounts share to see and change the cluster.
 pub(crate) struct Ground {
@@ -161,7 +161,13 @@ impl Live {
 
     /// The parent as the plan knows it.
     pub(crate) fn parent(&self, object: &Object) -> Parent {
-        Parent { kind: self.program.manifest().parent.clone(), key: object.key(), uid: object.uid().to_owned() }
+        let manifest = self.program.manifest();
+        Parent {
+            kind: manifest.parent.clone(),
+            key: object.key(),
+            uid: object.uid().to_owned(),
+            children: finalizers::child_list(object, &manifest.name),
+        }
     }
 
     /// Kinds that are not served yet.

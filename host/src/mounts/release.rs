@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gyre_core::grants::Scope;
+use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, Ownership, PLUGIN_LABEL, ownership};
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client};
@@ -14,7 +15,7 @@ use tracing::{info, warn};
 use crate::cluster::kinds::{self, Resource, answered, error_chain};
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::mounts::inventory::{Entry, Inventory};
-use crate::writes::finalizers::{is_held, let_go_unmounted};
+use crate::writes::finalizers::{child_list, is_held, let_go_unmounted};
 
 /// How soon it is tried again where something failed, or something has to be gone first.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -134,7 +135,13 @@ async fn has_unreachable_children(
     }
     let children = unreachable(client, &entry.plugin, parent, &resources, entry.namespaces.as_ref()).await?;
     delete(writer, &children).await?;
-    Ok(!children.is_empty())
+    Ok(children.iter().any(|(_, child)| is_waited_for(&entry.plugin, parent, child)))
+}
+
+/// Whether a parent that goes has to wait for this child. Where the parent lists nothing, a child with a finalizer on it may be forged to keep
+/// the parent.
+pub(crate) fn is_waited_for(plugin: &str, parent: &Object, child: &Object) -> bool {
+    !child_list(parent, plugin).is_missing() || !child.is_deleting()
 }
 
 /// Deletes these children, unless they are being deleted already.
@@ -175,12 +182,16 @@ pub(crate) async fn unreachable<'a>(
     if parent.namespace().is_none() {
         return Ok(Vec::new());
     }
+    let listed = child_list(parent, plugin);
+    let is_listed = |kind: &GroupVersionKind, child: &Object| listed.is_missing() || listed.contains(kind, &child.key());
     let selector = format!("{PLUGIN_LABEL}={plugin},{OWNER_UID_LABEL}={}", parent.uid());
     let mut found = Vec::new();
     for resource in resources {
         let children = list(client, resource, namespaces, Some(&selector)).await?;
         let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
-        found.extend(children.into_iter().filter(is_out_of_reach).map(|child| (resource, child)));
+        let kind = resource.kind();
+        let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_listed(&kind, child));
+        found.extend(children.map(|child| (resource, child)));
     }
     Ok(found)
 }

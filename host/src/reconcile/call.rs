@@ -12,7 +12,6 @@ use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, c
 use tracing::{error, info};
 
 use crate::clock::Clock;
-use crate::cluster::object::SharedObject;
 use crate::host::Calls;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
@@ -121,13 +120,14 @@ type Answered = (Result<Teardown, call::Error>, Usage, BTreeMap<Read, u64>);
 
 async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Answered {
     let program = Arc::clone(&live.program);
-    let parent: SharedObject = Arc::clone(&sight.parent);
+    let parent = sight.shown_parent(live);
     let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
     if context.recordings.wants(&mount.name) {
         world.note_down();
     }
     let now = context.caller.clock.now().into();
     let running = mount.running.clone();
+    let shown = Arc::clone(&parent);
     let work = move || {
         let _call = running.begin(program.limits.deadline);
         let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
@@ -148,7 +148,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
         context.recordings.take(CallRecord {
             program: Arc::clone(&live.program),
             ask,
-            parent: Bytes::from(sight.parent.shared_json()),
+            parent: Bytes::from(shown.shared_json()),
             seed: sight.parent.uid().into(),
             now,
             children: world.shown_children(),

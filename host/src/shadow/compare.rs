@@ -106,7 +106,8 @@ impl Pair {
         let world = CallWorld::apart(span.clone(), live, parent.key(), &sight.children, sight.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
-        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+        let shown = sight.shown_parent(live);
+        let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }

@@ -1,10 +1,12 @@
-//! The finalizer that a parent carries while something has to be seen to before it may go. When it is needed is decided in
-//! `gyre_core::plan`.
+//! What a parent carries while something has to be seen to before it may go: the finalizer, and the list of children that no ownerReference
+//! can name. When they are needed, and what is on the list, is decided in `gyre_core::plan`.
+
+use std::sync::Arc;
 
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::plan::finalizer;
+use gyre_core::plan::{ChildList, finalizer, list_annotation};
 use kube::Client;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::kinds::{Resource, answered};
 use crate::cluster::object::{Object, Received, SharedObject};
@@ -16,17 +18,41 @@ pub(crate) fn is_held(parent: &Object, plugin: &str) -> bool {
     parent.finalizers().contains(&finalizer(plugin))
 }
 
-/// Adds the finalizer to a parent that lacks it, and returns the parent as it is then.
+/// The children that a parent lists as a plugin's.
+pub(crate) fn child_list(parent: &Object, plugin: &str) -> ChildList {
+    ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), is_held(parent, plugin))
+}
+
+/// The parent without a plugin's list of children.
+pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject {
+    parent.without_annotation(&list_annotation(plugin)).map_or_else(|| Arc::clone(parent), Arc::new)
+}
+
+/// Has the parent carry the finalizer and this list, and returns the parent as it is then.
 ///
 /// # Errors
 ///
 /// What the request came to. The parent is written over the state that is known, or not at all.
-pub(crate) async fn hold(writer: &ParentWriter<'_>, parent: &Object) -> Result<SharedObject, Problem> {
+pub(crate) async fn hold(writer: &ParentWriter<'_>, parent: &Object, list: &ChildList) -> Result<SharedObject, Problem> {
+    let plugin = writer.plugin();
     let mut finalizers = parent.finalizers();
-    finalizers.push(finalizer(writer.plugin()));
-    let answer = writer.patch(parent, json!({ "metadata": { "finalizers": finalizers } }), At::Object, "finalizer").await;
+    if !is_held(parent, plugin) {
+        finalizers.push(finalizer(plugin));
+    }
+    let annotations = json!({ list_annotation(plugin): list.to_text() });
+    let patch = json!({ "metadata": { "finalizers": finalizers, "annotations": annotations } });
+    let answer = writer.patch(parent, patch, At::Object, "finalizer").await;
     let answer = answer.map_err(|error| problem(&error, &writer.subject(parent)))?;
     answer.ok_or_else(|| Problem::new(ProblemKind::Other, "the API server's answer to a new finalizer cannot be read"))
+}
+
+/// What becomes of the list when a parent is let go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    /// Nothing is on it any more.
+    Remove,
+    /// The children stay, and are the parent's again if it is held again.
+    Keep,
 }
 
 /// Takes the finalizer away, and returns the parent as it is then. A parent that is gone is as good.
@@ -34,8 +60,15 @@ pub(crate) async fn hold(writer: &ParentWriter<'_>, parent: &Object) -> Result<S
 /// # Errors
 ///
 /// As for [`hold`].
-pub(crate) async fn let_go(writer: &ParentWriter<'_>, parent: &Object) -> Result<Option<SharedObject>, Problem> {
-    let patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin()) } });
+pub(crate) async fn let_go(writer: &ParentWriter<'_>, parent: &Object, list: List) -> Result<Option<SharedObject>, Problem> {
+    let annotation = list_annotation(writer.plugin());
+    let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin()) } });
+    if list == List::Remove
+        && parent.annotation(&annotation).is_some()
+        && let Some(Value::Object(metadata)) = patch.get_mut("metadata")
+    {
+        metadata.insert("annotations".to_owned(), json!({ annotation: null }));
+    }
     match writer.patch(parent, patch, At::Object, "finalizer").await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
         Err(error) => Err(problem(&error, &writer.subject(parent))),

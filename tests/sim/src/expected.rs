@@ -105,6 +105,18 @@ impl Judgement {
             }
             self.end.push(format!("{child} {content}"));
         }
+        let is_far = |child: &&Name| child.namespace != name.namespace;
+        let mut far: BTreeSet<String> = world
+            .iter()
+            .filter(|(_, object)| is_owned(object))
+            .map(|(child, _)| child)
+            .filter(is_far)
+            .map(Name::listed)
+            .collect();
+        let listed = listed(parent);
+        self.wrongs.extend(far.difference(&listed).map(|child| format!("{name} does not list {child}")));
+        far.extend(wanted.must.iter().map(|(child, _)| child).chain(&wanted.may).filter(is_far).map(Name::listed));
+        self.wrongs.extend(listed.difference(&far).map(|child| format!("{name} still lists {child}")));
         let allowed = |child: &Name| wanted.must.iter().any(|(must, _)| must == child) || wanted.may.contains(child);
         for (child, _) in world.iter().filter(|(child, object)| is_owned(object) && !allowed(child)) {
             self.wrongs.push(format!("{name} no longer wants {child}"));
@@ -126,6 +138,23 @@ impl Judgement {
             (Some(_), _) => {}
         }
     }
+}
+
+/// The children that a parent lists, each as [`Name::listed`] names it. In the simulations a kind of parents has one plugin.
+fn listed(parent: &Value) -> BTreeSet<String> {
+    let annotations = parent["metadata"]["annotations"].as_object().into_iter().flatten();
+    let lists = annotations.filter(|(annotation, _)| annotation.starts_with("children.gyre.dev/"));
+    let mut listed = BTreeSet::new();
+    for (_, list) in lists {
+        let list: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> =
+            serde_json::from_str(list.as_str().unwrap_or_default()).expect("a list of children");
+        for (kind, namespaces) in &list {
+            for (namespace, names) in namespaces {
+                listed.extend(names.iter().map(|name| format!("{kind} {namespace}/{name}")));
+            }
+        }
+    }
+    listed
 }
 
 fn is_foreign(object: &Value) -> bool {
@@ -231,6 +260,8 @@ fn cross_namespace(world: &World, name: &Name, parent: &Value) -> Wanted {
         if world.contains_key(&Name::cluster(kinds::NAMESPACE, namespace)) {
             wanted.must.push((Name::new(kinds::CONFIG_MAP, namespace, &far), json!({})));
         } else {
+            // It is listed before it is known that it cannot be made.
+            wanted.may.push(Name::new(kinds::CONFIG_MAP, namespace, &far));
             is_possible = false;
         }
     }

@@ -110,6 +110,13 @@ impl Name {
 }
 
 impl Name {
+    /// `Kind.group namespace/name`, with what a parent's list of children says of the object.
+    pub fn listed(&self) -> String {
+        let Kind { kind, group, .. } = self.kind;
+        let kind = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        format!("{kind} {}/{}", self.namespace.as_deref().unwrap_or_default(), self.name)
+    }
+
     /// Where the API server has the objects of its kind and namespace.
     pub fn collection(&self) -> String {
         let Kind { group, version, plural, .. } = self.kind;

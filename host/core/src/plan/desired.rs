@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::ownership::{Ownership, has_controller_reference, ownership};
-use super::{DIGEST_ANNOTATION, Desired, Input, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal, RefusalReason, digest_of};
+use super::{
+    ChildList, DIGEST_ANNOTATION, Desired, Input, LARGEST_LIST, LIST_ANNOTATION_PREFIX, OWNER_UID_LABEL, PLUGIN_LABEL, Refusal,
+    RefusalReason, digest_of, is_out_of_reach,
+};
 use crate::grants::{Outside, Scope};
 use crate::manifest::{Propagation, Strategy};
 use crate::names::{is_dns_label, is_object_name};
@@ -33,6 +36,8 @@ pub(super) struct Wanted {
     pub(super) refusals: Vec<Refusal>,
     retained: BTreeSet<Identity>,
     unnamed: Unnamed,
+    /// What the parent has to list, as far as it is known: refused is what it has no room for.
+    listed: ChildList,
 }
 
 /// Children that cannot be told apart because what the plugin returned does not name them. Nothing may be lost because of a bad
@@ -49,6 +54,12 @@ impl Wanted {
     /// Checks each child in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         let mut wanted = Self::default();
+        // What is there stays on the list, whether or not it is wanted.
+        for object in input.observed {
+            if is_out_of_reach(input, object.key) && input.parent.children.contains(object.kind, object.key) {
+                wanted.listed.insert(object.kind, object.key);
+            }
+        }
         let mut seen = BTreeMap::new();
         for child in children {
             match child {
@@ -74,13 +85,26 @@ impl Wanted {
             }
             Ok(kind) => match self.locate(input, &kind, object).and_then(|(child, scope)| {
                 first_of_its_name(&child, Seen::Applied, seen)?;
-                target(input, child, scope, object)
+                let target = target(input, child, scope, object)?;
+                self.list(input, &target.desired.child)?;
+                Ok(target)
             }) {
                 Ok(target) => return self.targets.push(target),
                 Err(refusal) => refusal,
             },
         };
         self.refusals.push(*refusal);
+    }
+
+    /// The parent has to list a child that no ownerReference can name.
+    fn list(&mut self, input: &Input<'_>, child: &ObjectRef) -> Result<(), Box<Refusal>> {
+        if !is_out_of_reach(input, &child.key) || self.listed.insert_within_bounds(&child.kind, &child.key) {
+            return Ok(());
+        }
+        let message = format!(
+            "{child} cannot be listed on its parent, as all children that live outside of the parent's namespace are: the list would take more than {LARGEST_LIST} bytes; want fewer of them, or split the parent"
+        );
+        Err(Box::new(Refusal { child: Some(child.clone()), reason: RefusalReason::ChildListFull, message }))
     }
 
     /// Keeping writes nothing, so it needs neither a declared kind nor a grant.
@@ -319,7 +343,8 @@ fn normalised(child: &ObjectRef, object: &Map<String, Value>) -> Result<Map<Stri
                 "{child} has a value in metadata.{field} that is not a string, for {key:?}: write it in quotes"
             ));
         }
-        let texts: Map<String, Value> = texts.into_iter().filter(|(key, _)| !ours.contains(&key.as_str())).collect();
+        let is_ours = |key: &str| ours.contains(&key) || key.starts_with(LIST_ANNOTATION_PREFIX);
+        let texts: Map<String, Value> = texts.into_iter().filter(|(key, _)| !is_ours(key)).collect();
         if !texts.is_empty() {
             metadata.insert(field.to_owned(), Value::Object(texts));
         }

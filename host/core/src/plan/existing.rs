@@ -29,7 +29,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
         return wait();
     }
     let hand_over = "delete it, or give the child another name";
-    match metadata.owner(input, &child.kind) {
+    match metadata.owner(input, &child.kind, &child.key) {
         Owner::Us if child_kind.strategy == Strategy::CreateOnly && !metadata.is_labelled(input) => {
             Existing::Step(Step::Label {
                 child: child.clone(),

@@ -11,10 +11,8 @@
 //! What the garbage collector reaches is told by namespaces and not by the owner references that there are: a parent that was deleted
 //! with `--cascade=orphan` has its references taken from the children while it still carries our finalizer, and they are to stay.
 
-use super::{
-    ByIdentity, Input, Metadata, Next, Observed, Ownership, Plan, Step, Wanted, owned, ownership, plan, prune, step_for,
-};
-use crate::object::{ObjectKey, ObjectRef};
+use super::{ByIdentity, Input, Next, Observed, Plan, Step, Wanted, is_out_of_reach, is_owned, plan, prune, step_for};
+use crate::object::ObjectRef;
 use crate::response::Teardown;
 
 /// The annotation on a parent that lets it go without its plugin and without its children, with any value but `false`: when the plugin
@@ -107,11 +105,11 @@ fn last_steps(input: &Input<'_>) -> Leaving {
     let is_unwanted = |object: &Observed<'_>| wanted.as_ref().is_some_and(|wanted| !wanted.retains(object.kind, object.key));
     prune(input, &observed, |object| is_out_of_reach(input, object.key) || is_unwanted(object), &mut plan);
     let refused: Vec<&str> = plan.refusals.iter().skip(wanted_refusals).map(|refusal| refusal.message.as_str()).collect();
-    let end = end(&plan, &refused);
+    let end = end(input, &plan, &refused);
     Leaving { plan, end }
 }
 
-fn end(plan: &Plan, refused: &[&str]) -> End {
+fn end(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> End {
     if let Some(first) = refused.first() {
         let more = if refused.len() > 1 { format!(" (and {} more)", refused.len() - 1) } else { String::new() };
         let message = format!("{first}{more}; or leave it behind with the annotation {RELEASE_ANNOTATION}=true on the parent");
@@ -121,20 +119,13 @@ fn end(plan: &Plan, refused: &[&str]) -> End {
         Step::Delete { child, .. } => Some(child),
         _ => None,
     });
-    let going: Vec<&ObjectRef> = deleted.chain(&plan.leaving).collect();
+    // Where the parent lists nothing, a child with a finalizer on it may be forged to keep the parent.
+    let is_waited_for = |child: &&ObjectRef| !(input.parent.children.is_missing() && is_out_of_reach(input, &child.key));
+    let going: Vec<&ObjectRef> = deleted.chain(plan.leaving.iter().filter(is_waited_for)).collect();
     if going.is_empty() {
         return End::Release;
     }
     let named: Vec<String> = going.iter().take(NAMED).map(ToString::to_string).collect();
     let more = if going.len() > NAMED { format!(" and {} more", going.len() - NAMED) } else { String::new() };
     End::Wait { message: format!("waiting until these are deleted: {}{more}", named.join(", ")) }
-}
-
-/// Whether the garbage collector does not delete a child of this name when the parent is gone.
-fn is_out_of_reach(input: &Input<'_>, child: &ObjectKey) -> bool {
-    ownership(input.parent.key.namespace.as_deref(), child.namespace.as_deref()) == Ownership::Labels
-}
-
-fn is_owned(input: &Input<'_>, object: &Observed<'_>) -> bool {
-    owned(input, object, Metadata::read(object.json)).is_some()
 }

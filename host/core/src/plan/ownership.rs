@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{DIGEST_ANNOTATION, Input, OWNER_UID_LABEL, PLUGIN_LABEL};
-use crate::object::GroupVersionKind;
+use crate::object::{GroupVersionKind, ObjectKey};
 
 /// How a child says whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// With an ownerReference and labels: the garbage collector deletes it when the parent is gone.
     Reference,
-    /// With labels alone, since Kubernetes allows no ownerReference: the host has to hold a finalizer on the parent before it creates
-    /// such a child.
+    /// With labels, and with an entry in the list of its parent, since Kubernetes allows no ownerReference. The host has to write the list
+    /// and a finalizer to the parent before it creates such a child.
     Labels,
 }
 
@@ -109,13 +109,17 @@ impl Metadata {
 
     /// A controller reference decides, or for kinds that get none the reference that the host wrote; where there is neither, both labels
     /// do. An object that the parent controls but that another plugin has labelled is that plugin's: two plugins may reconcile the same
-    /// parent.
-    pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind) -> Owner<'_> {
+    /// parent. Where no reference is allowed, one to the parent says nothing, and beside the labels the parent has to list the object.
+    pub(super) fn owner(&self, input: &Input<'_>, kind: &GroupVersionKind, key: &ObjectKey) -> Owner<'_> {
         let (plugin, uid) = (self.label(PLUGIN_LABEL), self.label(OWNER_UID_LABEL));
         let parent = input.parent;
+        let can_refer = ownership(parent.key.namespace.as_deref(), key.namespace.as_deref()) == Ownership::Reference;
+        let is_listed = || self.is_labelled(input) && parent.claims(kind, key);
         let mut controllers = self.owner_references.iter().flatten().filter(|reference| reference.controller == Some(true));
-        match controllers.next().or_else(|| self.written_reference(input, kind)) {
-            Some(controller) if controller.uid == parent.uid => match plugin {
+        let written = || self.written_reference(input, kind).filter(|_| can_refer);
+        match controllers.next().or_else(written) {
+            Some(controller) if controller.uid == parent.uid && !can_refer && is_listed() => Owner::Us,
+            Some(controller) if controller.uid == parent.uid && can_refer => match plugin {
                 Some(other) if other != input.plugin => Owner::Labels { plugin, uid },
                 _ => Owner::Us,
             },
@@ -123,9 +127,9 @@ impl Metadata {
                 let kind = controller.owner_kind();
                 let same_name =
                     kind.group == parent.kind.group && kind.kind == parent.kind.kind && controller.name == parent.key.name;
-                if same_name { Owner::Predecessor } else { Owner::Controller(controller) }
+                if same_name && can_refer { Owner::Predecessor } else { Owner::Controller(controller) }
             }
-            None if plugin == Some(input.plugin) && uid == Some(parent.uid.as_str()) => Owner::Us,
+            None if is_listed() => Owner::Us,
             None if plugin.is_some() || uid.is_some() => Owner::Labels { plugin, uid },
             None => Owner::Nobody,
         }

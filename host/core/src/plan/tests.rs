@@ -8,6 +8,7 @@ mod cases;
 mod convergence;
 mod laws;
 mod leaving;
+mod listed;
 mod model;
 
 const PLUGIN: &str = "echo";
@@ -93,6 +94,7 @@ fn world() -> World {
             kind: gvk("example.com/v1/Echo"),
             key: ObjectKey::new(Some("default"), "hello"),
             uid: PARENT_UID.to_owned(),
+            children: ChildList::default(),
         },
         grants: Grants::new(&manifest(), Namespaces::All).with_write_namespaces(WriteNamespaces::All),
         scopes: scopes.map(|(kind, scope)| (gvk(kind), scope)).into(),
@@ -139,6 +141,14 @@ impl World {
 
     fn sees(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
         self.observed = objects.into_iter().map(|object| Live::new(&object)).collect();
+        self
+    }
+
+    /// The parent lists all that there is.
+    fn lists_all(mut self) -> Self {
+        for live in &self.observed {
+            self.parent.children.insert(&live.kind, &live.key);
+        }
         self
     }
 }

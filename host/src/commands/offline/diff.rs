@@ -47,6 +47,7 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::NotServed,
     RefusalReason::InvalidChild,
     RefusalReason::ForeignObject,
+    RefusalReason::ChildListFull,
 ];
 /// and why by the API server, which may be asked without effect first.
 const APPLIED: &[RefusalReason] = &[

@@ -67,9 +67,13 @@ impl Action {
                 let verb = if sent.before.is_null() { Verb::Create } else { Verb::Update };
                 (verb, Subject::of(&sent.body), sent.body.clone())
             }
-            Method::PATCH if sent.body.pointer("/metadata/finalizers").is_some() => {
-                (Verb::Finalizers, Subject::of(answered), sent.body.clone())
+            // With the same finalizers only the list of children is written.
+            Method::PATCH
+                if is_done && finalizers(&sent.body).is_some() && finalizers(&sent.body) == finalizers(&sent.before) =>
+            {
+                return None;
             }
+            Method::PATCH if finalizers(&sent.body).is_some() => (Verb::Finalizers, Subject::of(answered), sent.body.clone()),
             Method::PATCH => (Verb::Update, Subject::of(answered), sent.body.clone()),
             _ => return None,
         };
@@ -92,6 +96,10 @@ impl Action {
         }
         json
     }
+}
+
+fn finalizers(object: &Value) -> Option<&Value> {
+    object.pointer("/metadata/finalizers")
 }
 
 impl fmt::Display for Action {

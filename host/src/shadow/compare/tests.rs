@@ -39,6 +39,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
         kind: GroupVersionKind::new("example.com", "v1", "Site"),
         key: ObjectKey::new(Some("default"), "one"),
         uid: "parent".to_owned(),
+        children: plan::ChildList::default(),
     };
     let (key, json) = (ObjectKey::new(Some("default"), "it"), observed.map(Value::to_string).unwrap_or_default());
     let kind = kind();

@@ -33,12 +33,32 @@ impl World {
 
     /// As `execute`, with a fate for each step.
     pub(super) fn execute_with(&mut self, plan: &Plan, fate: impl Fn(usize) -> Fate) {
-        for (index, step) in plan.steps.iter().enumerate() {
+        let makes_list = self.parent.children.is_missing() && self.desired.is_some();
+        let listing = self.parent_listing(plan);
+        let is_first = |step: &Step| makes_list && matches!(step, Step::Delete { .. });
+        let (first, then): (Vec<_>, Vec<_>) = plan.steps.iter().enumerate().partition(|(_, step)| is_first(step));
+        if first.iter().any(|(index, _)| fate(*index) == Fate::NotSent) {
+            return;
+        }
+        for (_, step) in first {
+            self.carry_out(step, Fate::Done);
+        }
+        self.parent = listing;
+        for (index, step) in then {
             match fate(index) {
                 Fate::NotSent => {}
                 fate => self.carry_out(step, fate),
             }
         }
+    }
+
+    /// The parent as it is before the steps are carried out.
+    fn parent_listing(&self, plan: &Plan) -> Parent {
+        let mut parent = self.parent.clone();
+        if self.desired.is_some() || !parent.children.is_missing() {
+            parent.children = parent.children.union(&self.with_input(|input| child_list(input, plan)));
+        }
+        parent
     }
 
     fn carry_out(&mut self, step: &Step, fate: Fate) {
@@ -80,9 +100,10 @@ impl World {
 
     /// The steps that come to a write, and not to a look at something foreign that is in the way.
     pub(super) fn writes(&self, plan: &Plan) -> Vec<Step> {
+        let listing = World { parent: self.parent_listing(plan), ..self.clone() };
         let comes_to_a_write = |step: &&Step| match step {
             Step::Create { desired } => {
-                !matches!(self.on_existing(desired), Some(Existing::Nothing | Existing::Wait(_) | Existing::Refuse(_)))
+                !matches!(listing.on_existing(desired), Some(Existing::Nothing | Existing::Wait(_) | Existing::Refuse(_)))
             }
             _ => true,
         };

@@ -1,0 +1,195 @@
+//! The list of children on their parent: the parent's side of the ownership of children that no ownerReference can name.
+//!
+//! ```text
+//!   parent                                                        child, in another namespace or in none
+//!   finalizers: [gyre.dev/site]                                   labels:
+//!   annotations:                                                    gyre.dev/plugin: site
+//!     children.gyre.dev/site: {"ConfigMap":{"shared":["a"]}} ──┐    gyre.dev/owner-uid: <UID of the parent>
+//!                                                              └──▶ ConfigMap shared/a
+//! ```
+//!
+//! Whoever may create objects in a namespace may give them the labels, so these alone own nothing. Whoever may change a parent may list
+//! what they like, but cannot label the objects of others. Together they can only be written by the host, or by somebody who may change
+//! both sides.
+//!
+//! The list is written together with the finalizer, before a child that is not on it is created. What is listed and does not exist does
+//! no harm, so an entry is removed later: once the API server says that the child is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::desired::Wanted;
+use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
+use crate::object::{GroupVersionKind, ObjectKey};
+
+/// The bytes that a list may take. The API server takes 256 KiB for all annotations of an object; half of that is for those of others,
+/// among them the one in which `kubectl apply` keeps the whole object.
+pub const LARGEST_LIST: usize = 128 * 1024;
+
+/// What precedes the plugin's name in the name of the annotation.
+pub const LIST_ANNOTATION_PREFIX: &str = "children.gyre.dev/";
+
+/// The bytes around a name in the list: quotes, colon, brackets and comma.
+const AROUND: usize = 6;
+
+/// The annotation with the list of a plugin's children. Each plugin has its own, since two may reconcile the same parent.
+pub fn list_annotation(plugin: &str) -> String {
+    format!("{LIST_ANNOTATION_PREFIX}{plugin}")
+}
+
+type Names = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
+
+/// The children that a parent lists. The version of a kind is left out, since an object is the same in all versions.
+#[derive(Clone, Debug, Default)]
+pub struct ChildList {
+    /// `Kind` or `Kind.group`, then the namespace (empty: none), then the names.
+    names: Names,
+    /// An upper bound of the bytes of its text.
+    size: usize,
+    is_missing: bool,
+}
+
+impl PartialEq for ChildList {
+    /// The bound of the size depends on how a list was made.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.names, self.is_missing) == (&other.names, other.is_missing)
+    }
+}
+
+impl Eq for ChildList {}
+
+impl ChildList {
+    /// Reads the list of a parent that carries this annotation. What is not a list, since somebody edited it, lists nothing.
+    ///
+    /// A parent that carries the host's finalizer but no annotation was last written by a version that kept no lists, or somebody removed
+    /// the annotation; see [`ChildList::is_missing`].
+    pub fn read(annotation: Option<&str>, has_finalizer: bool) -> Self {
+        let Some(text) = annotation else { return Self { is_missing: has_finalizer, ..Self::default() } };
+        let names: Names = serde_json::from_str(text).unwrap_or_default();
+        let mut list = Self::default();
+        for (kind, namespaces) in &names {
+            for (namespace, names) in namespaces {
+                names.iter().for_each(|name| list.put(kind, namespace, name));
+            }
+        }
+        list
+    }
+
+    /// Whether the parent has been held without a list. Until it has one, objects with the right labels count as its children: they are
+    /// shown to the plugin, and deleted where it does not want them. None of them is waited for, and only those that are wanted get on the
+    /// list. So a forged child gains nothing but its own deletion.
+    pub fn is_missing(&self) -> bool {
+        self.is_missing
+    }
+
+    /// Whether an object is on it.
+    pub fn contains(&self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        let namespaces = self.names.get(&kind_name(kind));
+        let names = namespaces.and_then(|namespaces| namespaces.get(key.namespace.as_deref().unwrap_or_default()));
+        names.is_some_and(|names| names.contains(&key.name))
+    }
+
+    /// Puts an object on it.
+    pub fn insert(&mut self, kind: &GroupVersionKind, key: &ObjectKey) {
+        self.put(&kind_name(kind), key.namespace.as_deref().unwrap_or_default(), &key.name);
+    }
+
+    /// Puts an object on it unless its text might then take more than [`LARGEST_LIST`] bytes; whether it is on it.
+    pub(super) fn insert_within_bounds(&mut self, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
+        let longest =
+            kind.kind.len() + kind.group.len() + key.namespace.as_ref().map_or(0, String::len) + key.name.len() + 3 * AROUND;
+        if !self.contains(kind, key) && self.size + longest > LARGEST_LIST {
+            return false;
+        }
+        self.insert(kind, key);
+        true
+    }
+
+    /// All that is on this list or the other one.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        let mut union = Self { is_missing: false, ..self.clone() };
+        other.entries().for_each(|(kind, namespace, name)| union.put(kind, namespace, name));
+        union
+    }
+
+    /// What is on this list and not on the other one.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let mut rest = Self::default();
+        for (kind, namespace, name) in self.entries().filter(|(kind, namespace, name)| !other.has(kind, namespace, name)) {
+            rest.put(kind, namespace, name);
+        }
+        rest
+    }
+
+    /// Whether there are objects of this kind on it, in whatever version.
+    pub fn has_kind(&self, kind: &GroupVersionKind) -> bool {
+        self.names.contains_key(&kind_name(kind))
+    }
+
+    /// The same without the objects of this kind.
+    #[must_use]
+    pub fn without_kind(&self, kind: &GroupVersionKind) -> Self {
+        let mut rest = self.clone();
+        rest.names.remove(&kind_name(kind));
+        rest
+    }
+
+    /// At most so many bytes are in its text.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The value of the annotation: the same list always gives the same text.
+    pub fn to_text(&self) -> String {
+        // Maps of texts can always be written.
+        serde_json::to_string(&self.names).unwrap_or_default()
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.names.iter().flat_map(|(kind, namespaces)| {
+            namespaces.iter().flat_map(move |(namespace, names)| {
+                names.iter().map(move |name| (kind.as_str(), namespace.as_str(), name.as_str()))
+            })
+        })
+    }
+
+    fn has(&self, kind: &str, namespace: &str, name: &str) -> bool {
+        self.names.get(kind).and_then(|namespaces| namespaces.get(namespace)).is_some_and(|names| names.contains(name))
+    }
+
+    fn put(&mut self, kind: &str, namespace: &str, name: &str) {
+        let Self { names, size, .. } = self;
+        *size += if names.is_empty() { 2 } else { 0 };
+        let namespaces = names.entry(kind.to_owned()).or_default();
+        *size += if namespaces.is_empty() { kind.len() + AROUND } else { 0 };
+        let names = namespaces.entry(namespace.to_owned()).or_default();
+        *size += if names.is_empty() { namespace.len() + AROUND } else { 0 };
+        *size += if names.insert(name.to_owned()) { name.len() + 3 } else { 0 };
+    }
+}
+
+fn kind_name(kind: &GroupVersionKind) -> String {
+    if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) }
+}
+
+/// The children that the parent has to list before the steps of its plan are carried out: those that are there or are to be written, and
+/// that no ownerReference can name.
+///
+/// If the parent's list is missing, what the plugin does not want is not among them: its deletion has to be sent before the list is written.
+pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
+    let mut list = ChildList::default();
+    let is_missing = input.parent.children.is_missing();
+    let wanted = is_missing.then(|| Wanted::new(input, input.desired.unwrap_or_default()));
+    let stays = |object: &Observed<'_>| wanted.as_ref().is_none_or(|wanted| wanted.retains(object.kind, object.key));
+    for object in input.observed.iter().filter(|object| is_out_of_reach(input, object.key)) {
+        if stays(object) && is_owned(input, object) {
+            list.insert(object.kind, object.key);
+        }
+    }
+    let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
+    for child in written.chain(&plan.waiting).filter(|child| is_out_of_reach(input, &child.key)) {
+        list.insert(&child.kind, &child.key);
+    }
+    list
+}
