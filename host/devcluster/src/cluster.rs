@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 
 use crate::answer;
+use crate::lag::Lag;
 use crate::server::{Options, Server};
 use crate::watch::{Next, Watch};
 
@@ -64,6 +65,8 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct Cluster {
     shared: Arc<Shared>,
+    /// How far behind the watch cache is; none: it is current.
+    lag: Option<Arc<Lag>>,
 }
 
 #[derive(Debug)]
@@ -71,6 +74,8 @@ struct Shared {
     server: Mutex<Server>,
     clock: Clock,
     changed: Arc<Notify>,
+    /// Those of API servers that lag.
+    lags: Mutex<Vec<Weak<Lag>>>,
 }
 
 impl Drop for Shared {
@@ -84,7 +89,34 @@ impl Cluster {
     /// A cluster whose controllers run only while somebody polls [`Self::controllers`].
     pub fn new(options: &Options, clock: Clock) -> Self {
         let server = Mutex::new(Server::new(options, clock.now()));
-        Self { shared: Arc::new(Shared { server, clock, changed: Arc::new(Notify::new()) }) }
+        let shared = Shared { server, clock, changed: Arc::new(Notify::new()), lags: Mutex::default() };
+        Self { shared: Arc::new(shared), lag: None }
+    }
+
+    /// Another API server of the same cluster, over the same history. Its watch cache learns of each change so long after it happened:
+    /// watches are late, and what asks for any state (`resourceVersion=0`) gets an old one. Everything else is current.
+    #[must_use]
+    pub fn lagging(&self, delay: Duration) -> Self {
+        let lag = Arc::new(Lag::new(delay, self.revision()));
+        self.shared.lags.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lag));
+        Self { shared: Arc::clone(&self.shared), lag: Some(lag) }
+    }
+
+    /// From now on the watch cache of this API server is current.
+    pub fn catch_up(&self) {
+        self.lag.iter().for_each(|lag| lag.end());
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Acts as this API server, with its watch cache; and when that comes to the next change.
+    fn with_cache<T>(&self, now: Timestamp, act: impl FnOnce(&mut Server) -> T) -> (T, Option<Timestamp>) {
+        match &self.lag {
+            None => (self.with_server(act), None),
+            Some(lag) => {
+                let (cached, next) = lag.cached(now);
+                (self.with_server(|server| server.behind(cached, act)), next)
+            }
+        }
     }
 
     /// A cluster whose controllers run on the present tokio runtime, for as long as there is a handle to it. A panic in a controller
@@ -108,7 +140,7 @@ impl Cluster {
     /// Answers a request. The body of a watch ends with the watch; if it is not read, it holds no events.
     pub fn handle(&self, request: &Request<Bytes>) -> Response<Body> {
         let now = self.now();
-        let answer = self.with_server(|server| server.handle(now, request));
+        let (answer, _) = self.with_cache(now, |server| server.handle(now, request));
         let mut response = Response::new(match answer.body {
             answer::Body::Full(bytes) => Body::full(bytes),
             answer::Body::Watch(watch) => Body(Content::Watch(WatchBody { cluster: self.clone(), watch, waiting: None })),
@@ -178,7 +210,13 @@ impl Shared {
         let mut server = self.lock();
         let before = server.revision();
         let result = act(&mut server);
-        let is_changed = server.revision() != before;
+        let revision = server.revision();
+        let is_changed = revision != before;
+        if is_changed {
+            let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+            lags.retain(|lag| lag.strong_count() > 0);
+            lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.note(self.clock.now(), revision));
+        }
         drop(server);
         if is_changed {
             self.changed.notify_waiters();
@@ -264,10 +302,12 @@ impl WatchBody {
             // Before the server is asked: a change after its answer then ends the waiting.
             let changed = Arc::clone(&self.cluster.shared.changed).notified_owned();
             let now = self.cluster.now();
-            match self.cluster.with_server(|server| server.watch(now, &mut self.watch)) {
+            let (next, cached) = self.cluster.with_cache(now, |server| server.watch(now, &mut self.watch));
+            match next {
                 Next::Send(bytes) => return Poll::Ready(Some(bytes)),
                 Next::End => return Poll::Ready(None),
                 Next::Wait(until) => {
+                    let until = until.into_iter().chain(cached).min();
                     let pause = |until| self.cluster.shared.clock.until(until).max(Duration::from_millis(1));
                     let due = until.map(|until| Box::pin(tokio::time::sleep(pause(until))));
                     self.waiting = Some(Waiting { changed: Box::pin(changed), due });

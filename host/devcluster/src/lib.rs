@@ -26,6 +26,7 @@ mod go;
 pub mod http;
 pub mod kinds;
 pub mod kubeconfig;
+mod lag;
 pub mod object;
 mod openapi;
 mod partial;

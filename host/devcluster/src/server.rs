@@ -74,6 +74,8 @@ pub struct Server {
     definitions_seen: u64,
     /// Deleted ones whose objects are not all gone, with what they serve.
     definitions_that_wait: BTreeMap<Key, Resource>,
+    /// What the watch cache has come to; none: it is current.
+    cached: Option<u64>,
 }
 
 impl Server {
@@ -91,6 +93,7 @@ impl Server {
             },
             definitions_seen: 0,
             definitions_that_wait: BTreeMap::new(),
+            cached: None,
         };
         for object in controllers::bootstrap_objects() {
             let api_version = object::text(&object, "apiVersion").to_owned();
@@ -152,7 +155,20 @@ impl Server {
 
     /// What to do for a watch next.
     pub fn watch(&self, now: Timestamp, watch: &mut Watch) -> Next {
-        watch.next(&self.store, &self.kinds, now)
+        watch.next(&self.store, &self.kinds, now, self.cached_revision())
+    }
+
+    /// Lets it act as an API server whose watch cache has come to this revision and no further.
+    pub(crate) fn behind<T>(&mut self, cached: u64, act: impl FnOnce(&mut Self) -> T) -> T {
+        self.cached = Some(cached);
+        let result = act(self);
+        self.cached = None;
+        result
+    }
+
+    /// What the watch cache has come to.
+    pub(crate) fn cached_revision(&self) -> u64 {
+        self.cached.unwrap_or(u64::MAX).min(self.store.revision())
     }
 
     /// Forgets the history: watches and pages from before are told `410 Gone`.

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 
 use crate::audit::{self, Entry, Stage};
 use crate::cluster::{self, Cluster};
+use crate::random::Random;
 use crate::status::Status;
 use crate::user::Requester;
 
@@ -43,6 +44,8 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 #[derive(Clone, Debug)]
 pub struct Service {
     cluster: Cluster,
+    /// Another API server of the same cluster, to which half of the requests go, and the seed of the choice.
+    other: Option<(Cluster, u64)>,
     audit: Option<Arc<audit::Log>>,
     requests: Arc<AtomicU64>,
     /// One permit for each KiB of bodies.
@@ -52,7 +55,7 @@ pub struct Service {
 impl Service {
     /// A service that answers for `cluster`.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster, audit: None, requests: Arc::default(), bodies: Arc::new(Semaphore::new(BODIES_KIB)) }
+        Self { cluster, other: None, audit: None, requests: Arc::default(), bodies: Arc::new(Semaphore::new(BODIES_KIB)) }
     }
 
     /// The same, with a log of all requests.
@@ -62,12 +65,34 @@ impl Service {
         self
     }
 
+    /// The same, with another API server of the same cluster beside the first: which of the two answers a request follows from the seed and
+    /// the number of the request.
+    #[must_use]
+    pub fn with_another(mut self, other: Cluster, seed: u64) -> Self {
+        self.other = Some((other, seed));
+        self
+    }
+
+    /// The API server that answers the next request.
+    fn next_server(&self) -> &Cluster {
+        match &self.other {
+            Some((other, seed)) if Random::new(seed ^ self.requests.load(Ordering::Relaxed)).below(2) == 0 => other,
+            _ => &self.cluster,
+        }
+    }
+
     /// The cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    async fn answer<B>(&self, request: Request<B>, received: Timestamp, audit_id: HeaderValue) -> Response<Body>
+    async fn answer<B>(
+        &self,
+        cluster: Cluster,
+        request: Request<B>,
+        received: Timestamp,
+        audit_id: HeaderValue,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
         B::Error: fmt::Display,
@@ -83,7 +108,7 @@ impl Service {
                 parts.extensions.insert(requester);
                 self.collect(&parts, body).await.map(|bytes| {
                     entry.iter_mut().for_each(|entry| entry.sent(&bytes));
-                    self.cluster.handle(&Request::from_parts(parts, bytes))
+                    cluster.handle(&Request::from_parts(parts, bytes))
                 })
             }
             Err(status) => Err(status),
@@ -159,9 +184,10 @@ where
         let service = self.clone();
         let received = self.cluster.now();
         let (parts, body) = request.into_parts();
+        let cluster = self.next_server().clone();
         let audit_id = self.audit_id(&parts);
         let request = Request::from_parts(parts, body);
-        Box::pin(async move { Ok(service.answer(request, received, audit_id).await) })
+        Box::pin(async move { Ok(service.answer(cluster, request, received, audit_id).await) })
     }
 }
 

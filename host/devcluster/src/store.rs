@@ -194,6 +194,11 @@ impl Store {
         self.tables.get(resource).map_or(0, |table| table.changed)
     }
 
+    /// The oldest revision of a kind that can be had.
+    pub(crate) fn oldest(&self, resource: &Resource) -> u64 {
+        self.tables.get(resource).map_or(0, |table| table.forgotten)
+    }
+
     /// An object.
     pub fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Stored>> {
         self.tables.get(resource)?.objects.get(key)

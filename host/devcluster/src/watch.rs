@@ -81,18 +81,19 @@ impl Watch {
         &self.resource
     }
 
-    pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Next {
+    /// `cached` is the newest revision that is known here.
+    pub(crate) fn next(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Next {
         if now >= self.until {
             return Next::End;
         }
         let step = match &self.stage {
-            Stage::Initial { .. } => self.initial(store, kinds, now),
-            Stage::Changes { .. } => self.changes(store, kinds, now),
+            Stage::Initial { .. } => self.initial(store, kinds, now, cached),
+            Stage::Changes { .. } => self.changes(store, kinds, now, cached),
             Stage::Over => return Next::End,
         };
         match step {
             Ok(frame) if !frame.is_empty() => Next::Send(frame.into()),
-            Ok(_) => self.bookmark_or_wait(store, now),
+            Ok(_) => self.bookmark_or_wait(cached, now),
             Err(forgotten) => {
                 self.stage = Stage::Over;
                 let status = Status::expired(forgotten.to_string());
@@ -101,7 +102,7 @@ impl Watch {
         }
     }
 
-    fn initial(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Vec<u8>, Forgotten> {
+    fn initial(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Result<Vec<u8>, Forgotten> {
         let Stage::Initial { revision, after, then } = &mut self.stage else { return Ok(Vec::new()) };
         let page = store.page_at(&self.resource, self.namespace.as_deref(), *revision, after.as_ref(), STEP)?;
         let (revision, then, is_last) = (*revision, *then, page.is_last);
@@ -123,22 +124,22 @@ impl Watch {
                 *after = Some(last);
             }
             // Objects that are not selected give an empty frame; the next ones may be.
-            return if frame.is_empty() { self.initial(store, kinds, now) } else { Ok(frame) };
+            return if frame.is_empty() { self.initial(store, kinds, now, cached) } else { Ok(frame) };
         }
         self.stage = Stage::Changes { revision };
         if then == InitialEnd::Bookmark {
             frame.extend(self.bookmark(revision, true));
         }
-        if frame.is_empty() { self.changes(store, kinds, now) } else { Ok(frame) }
+        if frame.is_empty() { self.changes(store, kinds, now, cached) } else { Ok(frame) }
     }
 
-    fn changes(&mut self, store: &Store, kinds: &Kinds, now: Timestamp) -> Result<Vec<u8>, Forgotten> {
+    fn changes(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Result<Vec<u8>, Forgotten> {
         let Stage::Changes { revision } = self.stage else { return Ok(Vec::new()) };
         let mut frame = Vec::new();
         let mut reached = revision;
         let resource = self.resource.clone();
         for change in store.changes_since(&resource, revision)? {
-            if frame.len() >= FRAME {
+            if frame.len() >= FRAME || change.revision > cached {
                 break;
             }
             reached = change.revision;
@@ -187,12 +188,12 @@ impl Watch {
         frame.extend(event(kind, &body));
     }
 
-    fn bookmark_or_wait(&mut self, store: &Store, now: Timestamp) -> Next {
+    fn bookmark_or_wait(&mut self, cached: u64, now: Timestamp) -> Next {
         match self.bookmarks {
             Bookmarks::At(at) if now >= at => {
                 let Stage::Changes { revision } = self.stage else { return Next::Wait(Some(self.until)) };
                 // Nothing of this kind has changed since: the client may go on from the newest change of any kind.
-                let newest = revision.max(store.revision());
+                let newest = revision.max(cached);
                 self.stage = Stage::Changes { revision: newest };
                 self.bookmarks = Bookmarks::At(now.saturating_add(BOOKMARK_EVERY).unwrap_or(Timestamp::MAX));
                 Next::Send(self.bookmark(newest, false).into())

@@ -33,7 +33,7 @@ fn describe(event: &WatchEvent<ConfigMap>) -> String {
         WatchEvent::Deleted(object) => ("deleted", object),
         other => return format!("{other:?}"),
     };
-    let text = object.data.as_ref().map_or("", |data| data["text"].as_str());
+    let text = object.data.as_ref().and_then(|data| data.get("text")).map_or("", String::as_str);
     format!("{kind} {} {text}", object.metadata.name.as_deref().unwrap())
 }
 
@@ -103,4 +103,48 @@ async fn a_panic_leaves_the_server_usable() {
     let panicking = std::thread::spawn(move || service.with_server(|_| panic!("a defect")));
     assert!(panicking.join().is_err());
     assert_eq!(cluster.handle(&Request::get("/version").body(Bytes::new()).unwrap()).status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_lags_is_late_with_watches_and_any_state_and_current_otherwise() {
+    let cluster = cluster();
+    let lagging = cluster.lagging(Duration::from_secs(10));
+    let api = |cluster: &Cluster| -> Api<ConfigMap> {
+        Api::default_namespaced(kube::Client::new(Service::new(cluster.clone()), "default"))
+    };
+    let (current, late) = (api(&cluster), api(&lagging));
+    let any = ListParams::default().at("0");
+    let names = |list: kube::core::ObjectList<ConfigMap>| -> Vec<String> {
+        list.items.into_iter().filter_map(|map| map.metadata.name).filter(|name| name != "kube-root-ca.crt").collect()
+    };
+    let version = current.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let mut events = late.watch(&WatchParams::default().timeout(60), &version).await.unwrap().boxed();
+    current.create(&PostParams::default(), &config_map("a", "1")).await.unwrap();
+    assert!(events.next().now_or_never().is_none());
+    assert_eq!(names(late.list(&any).await.unwrap()), Vec::<String>::new(), "any state may be an old one");
+    assert_eq!(names(late.list(&ListParams::default()).await.unwrap()), ["a"], "without a version it is the present one");
+    assert_eq!(names(current.list(&any).await.unwrap()), ["a"]);
+    assert!(late.get_opt("a").await.unwrap().is_some());
+    let streamed = WatchParams { send_initial_events: true, ..WatchParams::default().timeout(60) };
+    let mut initial = late.watch(&streamed, "").await.unwrap().boxed();
+    while !describe(&initial.try_next().await.unwrap().unwrap()).starts_with("added a") {}
+    let mut old = late.watch(&streamed, "0").await.unwrap().boxed();
+    loop {
+        match old.try_next().await.unwrap().unwrap() {
+            WatchEvent::Bookmark(_) => break,
+            event => assert!(!describe(&event).contains(" a "), "{event:?}"),
+        }
+    }
+
+    let begin = tokio::time::Instant::now();
+    assert_eq!(describe(&events.try_next().await.unwrap().unwrap()), "added a 1");
+    assert_eq!(begin.elapsed(), Duration::from_secs(10));
+    assert_eq!(describe(&old.try_next().await.unwrap().unwrap()), "added a 1");
+    assert_eq!(names(late.list(&any).await.unwrap()), ["a"]);
+
+    current.delete("a", &DeleteParams::default()).await.unwrap();
+    assert!(events.next().now_or_never().is_none());
+    lagging.catch_up();
+    assert_eq!(describe(&events.try_next().await.unwrap().unwrap()), "deleted a 1");
+    assert_eq!(begin.elapsed(), Duration::from_secs(10), "at once");
 }

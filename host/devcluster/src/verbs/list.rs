@@ -50,7 +50,7 @@ impl Server {
     /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to come.
     pub(crate) fn list(&self, call: &Call, options: &ListOptions, rendering: &Rendering) -> Result<Answer, Status> {
         let selection = Selection::parse(&call.kind, options, None)?;
-        let place = self.place(options, &call.namespace)?;
+        let place = self.place(call, options)?;
         // What is served from the cache is served whole.
         let is_limited = options.limit > 0 && options.resource_version != "0";
         let limit = if is_limited { options.limit } else { usize::MAX };
@@ -101,14 +101,19 @@ impl Server {
         rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired(call, place, forgotten))
     }
 
-    fn place(&self, options: &ListOptions, namespace: &str) -> Result<Place, Status> {
+    /// Of a list or stream that asks for any state: the one that the watch cache has, as far as it is not forgotten.
+    fn any_revision(&self, call: &Call) -> u64 {
+        self.cached_revision().max(self.store.oldest(&call.kind.storage()))
+    }
+
+    fn place(&self, call: &Call, options: &ListOptions) -> Result<Place, Status> {
         let now = self.store.revision();
         if !options.r#continue.is_empty() {
             if !matches!(options.resource_version.as_str(), "" | "0") {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(Status::bad_request(message));
             }
-            let (revision, after) = read_token(&options.r#continue, namespace)?;
+            let (revision, after) = read_token(&options.r#continue, &call.namespace)?;
             return Ok(Place { revision: revision.unwrap_or(now), after: Some(after), expired: Expired::Continue });
         }
         let asked = revision(&options.resource_version)?;
@@ -120,7 +125,12 @@ impl Server {
             Some(how) => how == VersionMatch::Exact,
             None => options.limit > 0 && asked > 0,
         };
-        Ok(Place { revision: if is_exact { asked } else { now }, after: None, expired: Expired::List })
+        let revision = match options.resource_version.as_str() {
+            _ if is_exact => asked,
+            "0" => self.any_revision(call),
+            _ => now,
+        };
+        Ok(Place { revision, after: None, expired: Expired::List })
     }
 
     fn expired(&self, call: &Call, place: &Place, _forgotten: Forgotten) -> Status {
@@ -160,7 +170,8 @@ impl Server {
             }
             let is_marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
             let then = if is_marked { InitialEnd::Bookmark } else { InitialEnd::Changes };
-            Stage::Initial { revision: now, after: None, then }
+            let revision = if options.resource_version == "0" { self.any_revision(call) } else { now };
+            Stage::Initial { revision, after: None, then }
         } else {
             Stage::Changes { revision: if asked == 0 { now } else { asked } }
         };
