@@ -6,7 +6,9 @@
 
 pub mod informer;
 pub mod kinds;
+pub(crate) mod lists;
 pub(crate) mod lookup;
 pub mod object;
+mod raw;
 pub mod store;
 pub(crate) mod view;

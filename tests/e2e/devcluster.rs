@@ -46,4 +46,5 @@ mod state;
 mod status;
 mod swap;
 mod traces;
+mod watches;
 mod xca;

@@ -59,4 +59,5 @@ mod state;
 mod status;
 mod swap;
 mod traces;
+mod watches;
 mod xca;

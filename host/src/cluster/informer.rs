@@ -19,7 +19,8 @@ use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
 use crate::cluster::kinds::{Resource, error_chain};
-use crate::cluster::object::{Received, SharedObject};
+use crate::cluster::lists::Lists;
+use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Mark, Store};
 use crate::health::Health;
 use crate::telemetry::metrics::Metrics;
@@ -122,6 +123,7 @@ struct Shared {
     synced: watch::Sender<bool>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
     health: Arc<Health>,
+    lists: Arc<Lists>,
 }
 
 impl Informer {
@@ -141,6 +143,11 @@ impl Informer {
     /// How the watch fares.
     pub fn health(&self) -> &Health {
         &self.shared.health
+    }
+
+    /// When the cache was listed.
+    pub(crate) fn lists(&self) -> &Arc<Lists> {
+        &self.shared.lists
     }
 
     /// Whether the first list is whole.
@@ -217,9 +224,10 @@ impl Informers {
             synced: watch::Sender::new(false),
             subscribers: Mutex::default(),
             health: Arc::default(),
+            lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.client, interest.extent, &shared.health);
+        let client = client::for_watch(&self.client, interest.extent, &shared.health, &shared.lists);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
@@ -340,10 +348,10 @@ impl Shared {
         self.health.heard();
         match event {
             Event::Init => self.store.begin_list(),
-            Event::InitApply(item) => self.stored(item, Origin::List),
-            Event::Apply(item) => self.stored(item, Origin::Watch),
+            Event::InitApply(item) => self.stored(item, Origin::List, metrics),
+            Event::Apply(item) => self.stored(item, Origin::Watch, metrics),
             Event::Delete(item) => {
-                if let Some(last) = self.parsed(item)
+                if let Some(last) = self.parsed(item, metrics)
                     && let Some(known) = self.store.delete(&last)
                 {
                     self.tell(&Notice::Deleted(known));
@@ -353,6 +361,7 @@ impl Shared {
                 for gone in self.store.end_list() {
                     self.tell(&Notice::Deleted(gone));
                 }
+                self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
                 self.synced.send_replace(true);
             }
@@ -360,8 +369,8 @@ impl Shared {
         metrics.cached(&self.target, self.store.len());
     }
 
-    fn stored(&self, item: Received, origin: Origin) {
-        let Some(object) = self.parsed(item) else { return };
+    fn stored(&self, item: Received, origin: Origin, metrics: &Metrics) {
+        let Some(object) = self.parsed(item, metrics) else { return };
         let change = match origin {
             Origin::Watch => self.store.apply(Arc::clone(&object)),
             Origin::List => self.store.list_item(Arc::clone(&object)),
@@ -371,7 +380,8 @@ impl Shared {
         }
     }
 
-    fn parsed(&self, item: Received) -> Option<SharedObject> {
+    /// An object that cannot be read is left out, and all others of its watch go on.
+    fn parsed(&self, item: Received, metrics: &Metrics) -> Option<SharedObject> {
         let kind = &self.target.kind;
         let object = item.object.and_then(|object| {
             let object = match self.target.extent {
@@ -380,9 +390,11 @@ impl Shared {
             };
             object.map(Arc::new).map_err(Arc::new)
         });
-        object
-            .inspect_err(|error| warn!(kind = %self.target.kind, error = %error_chain(error.as_ref()), "an object of the watch is left out"))
-            .ok()
+        let left_out = |error: &Arc<Error>| {
+            metrics.left_out(&self.target);
+            warn!(%kind, namespace = self.target.namespace, error = %error_chain(error.as_ref()), "an object of the watch cannot be read and is left out");
+        };
+        object.inspect_err(left_out).ok()
     }
 
     fn tell(&self, notice: &Notice) {
@@ -392,3 +404,6 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

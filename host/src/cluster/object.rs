@@ -2,9 +2,10 @@
 //! metadata fields lie that the store indexes.
 //!
 //! No DOM and no typed struct is built. From a watch event to the memory of a plugin is: find the metadata, copy the bytes.
+//!
+//! Whatever an object holds that an API server accepts can be read, because all objects of a kind come by one watch. See [`raw`].
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,10 +17,12 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::cluster::raw;
+
 /// What the field managers of plugins' writes begin with; the plugin's name follows.
 pub(crate) const FIELD_MANAGER_PREFIX: &str = "gyre/";
 
-/// A part of the JSON text. Objects are far below 4 GiB: etcd takes 1.5 MiB.
+/// A part of the JSON text or, beyond its end, of [`Object::unescaped`]. Objects are far below 4 GiB: etcd takes 1.5 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: u32,
@@ -29,13 +32,17 @@ struct Span {
 impl Span {
     const EMPTY: Self = Self { start: 0, end: 0 };
 
-    /// Where `part` lies in `text`; empty if it does not lie there, as for a string that had to be unescaped.
-    fn of(part: &str, text: &str) -> Self {
-        let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-        match (u32::try_from(start), u32::try_from(start.saturating_add(part.len()))) {
-            (Ok(start), Ok(end)) if end as usize <= text.len() => Self { start, end },
+    fn new(start: usize, length: usize) -> Self {
+        match (u32::try_from(start), u32::try_from(start.saturating_add(length))) {
+            (Ok(start), Ok(end)) => Self { start, end },
             _ => Self::EMPTY,
         }
+    }
+
+    /// Where `part` lies in `text`; empty if it does not lie there.
+    fn of(part: &str, text: &str) -> Self {
+        let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        if start.saturating_add(part.len()) <= text.len() { Self::new(start, part.len()) } else { Self::EMPTY }
     }
 
     fn range(self) -> Range<usize> {
@@ -43,19 +50,37 @@ impl Span {
     }
 }
 
-/// Why a text is not an object of the cluster: it is not JSON, or a field that every object has is missing or of the wrong type.
+/// How many characters of a UID are shown in an error: a UUID has 36.
+const UID_SHOWN: usize = 64;
+
+/// Why a text is not an object of the cluster.
 #[derive(Debug, thiserror::Error)]
-#[error("not a Kubernetes object")]
-pub struct Error(#[source] serde_json::Error);
+pub enum Error {
+    /// It is something else, or no JSON.
+    #[error("not a JSON object")]
+    Syntax(#[source] serde_json::Error),
+    /// An object of the cluster has a `metadata`.
+    #[error("a JSON object without metadata is not a Kubernetes object")]
+    NoMetadata,
+    /// An object of the cluster has a name.
+    #[error("an object without metadata.name is not a Kubernetes object (metadata.uid: {uid:?})")]
+    NoName {
+        /// Its UID, as far as it has one.
+        uid: String,
+    },
+}
 
 /// An object of the cluster. See the module's documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Shared with calls that read it.
     json: Arc<str>,
+    /// Those of the following texts that are escaped in the JSON text, one after the other. Hardly any object has such.
+    unescaped: Option<Box<str>>,
     namespace: Span,
     name: Span,
     uid: Span,
+    version: Span,
     controller: Span,
     owner_label: Span,
     labels: Span,
@@ -69,42 +94,67 @@ pub struct Object {
 /// An object as the store shares it.
 pub type SharedObject = Arc<Object>;
 
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-    #[serde(borrow, rename = "apiVersion", default)]
-    api_version: Option<&'a RawValue>,
-}
-
-/// Names, UIDs and versions are taken as they stand in the text: no API server accepts one that would have to be escaped.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What of an object is looked at, as it stands in the text.
+#[derive(Default)]
 struct Metadata<'a> {
-    name: &'a str,
-    #[serde(default)]
+    name: Option<&'a str>,
     namespace: Option<&'a str>,
-    #[serde(default)]
     uid: Option<&'a str>,
-    #[serde(default)]
     resource_version: Option<&'a str>,
-    #[serde(default)]
-    generation: Option<i64>,
-    #[serde(borrow, default)]
-    deletion_timestamp: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    labels: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    owner_references: Option<Vec<OwnerReference<'a>>>,
-    #[serde(borrow, default)]
-    managed_fields: Option<&'a RawValue>,
+    generation: Option<&'a str>,
+    deletion_timestamp: Option<&'a str>,
+    labels: Option<&'a str>,
+    owner_references: Option<&'a str>,
 }
 
-#[derive(Deserialize)]
-struct OwnerReference<'a> {
-    uid: &'a str,
-    #[serde(default)]
-    controller: Option<bool>,
+impl<'a> Metadata<'a> {
+    fn read(metadata: &'a str) -> Result<Self, Error> {
+        let mut found = Self::default();
+        let read = raw::members(metadata, |key, value| {
+            let field = match &*key {
+                "name" => &mut found.name,
+                "namespace" => &mut found.namespace,
+                "uid" => &mut found.uid,
+                "resourceVersion" => &mut found.resource_version,
+                "generation" => &mut found.generation,
+                "deletionTimestamp" => &mut found.deletion_timestamp,
+                "labels" => &mut found.labels,
+                "ownerReferences" => &mut found.owner_references,
+                _ => return,
+            };
+            *field = Some(value);
+        });
+        read.map_err(|_| Error::NoMetadata)?;
+        Ok(found)
+    }
+
+    /// The JSON string that is the UID of the controller. An API server accepts one controller at most.
+    fn controller(&self) -> Option<&'a str> {
+        let is_controller = |reference: &&'a str| raw::member(reference, "controller") == Some("true");
+        let controller = raw::elements(self.owner_references?).into_iter().find(is_controller)?;
+        raw::member(controller, "uid")
+    }
+}
+
+/// Where texts lie, and what of them has to be kept because they are escaped.
+struct Texts<'a> {
+    json: &'a str,
+    unescaped: String,
+}
+
+impl<'a> Texts<'a> {
+    /// A string of this text; what is none counts as empty.
+    fn span(&mut self, value: Option<&'a str>) -> Span {
+        match value.and_then(raw::text) {
+            Some(Cow::Borrowed(text)) if !text.is_empty() => Span::of(text, self.json),
+            Some(Cow::Owned(text)) if !text.is_empty() => {
+                let start = self.json.len() + self.unescaped.len();
+                self.unescaped.push_str(&text);
+                Span::new(start, text.len())
+            }
+            _ => Span::EMPTY,
+        }
+    }
 }
 
 impl Object {
@@ -113,33 +163,38 @@ impl Object {
     /// # Errors
     ///
     /// See [`Error`].
-    pub fn parse(json: impl Into<Box<str>>) -> Result<Self, Error> {
-        let (json, update_entry) = without_managed_fields(json.into())?;
+    pub fn parse(json: impl AsRef<str>) -> Result<Self, Error> {
+        let (json, update_entry) = without_managed_fields(json.as_ref())?;
         let json: Arc<str> = json.into();
-        let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
-        let metadata = &head.metadata;
-        let span = |text: &str| Span::of(text, &json);
-        let optional = |text: Option<&str>| text.map_or(Span::EMPTY, span);
-        let mut references = metadata.owner_references.iter().flatten();
-        let controller = references.find(|reference| reference.controller == Some(true)).map(|reference| reference.uid);
-        let mut object = Self {
-            namespace: optional(metadata.namespace),
-            name: span(metadata.name),
-            uid: optional(metadata.uid),
-            controller: optional(controller),
-            owner_label: Span::EMPTY,
-            labels: optional(metadata.labels.map(RawValue::get)),
-            resource_version: metadata.resource_version.and_then(|version| version.parse().ok()).unwrap_or(0),
-            generation: metadata.generation.unwrap_or(0),
-            deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp.get() != "null"),
-            typed: head.api_version.is_some(),
+        let (metadata, is_typed) = head(&json)?;
+        let metadata = Metadata::read(metadata)?;
+        let mut texts = Texts { json: &json, unescaped: String::new() };
+        let [name, uid, version] = [metadata.name, metadata.uid, metadata.resource_version].map(|value| texts.span(value));
+        if name == Span::EMPTY {
+            let uid = metadata.uid.and_then(raw::text).unwrap_or_default();
+            return Err(Error::NoName { uid: uid.chars().take(UID_SHOWN).collect() });
+        }
+        let namespace = texts.span(metadata.namespace);
+        let controller = texts.span(metadata.controller());
+        let owner_label = texts.span(metadata.labels.and_then(|labels| raw::member(labels, OWNER_UID_LABEL)));
+        let unescaped = Some(texts.unescaped).filter(|texts| !texts.is_empty()).map(String::into_boxed_str);
+        let number = metadata.resource_version.and_then(raw::text).and_then(|version| version.parse().ok());
+        Ok(Self {
+            namespace,
+            name,
+            uid,
+            version,
+            controller,
+            owner_label,
+            labels: metadata.labels.map_or(Span::EMPTY, |labels| Span::of(labels, &json)),
+            resource_version: number.unwrap_or(0),
+            generation: metadata.generation.and_then(|generation| generation.parse().ok()).unwrap_or(0),
+            deleting: metadata.deletion_timestamp.is_some_and(|timestamp| timestamp != "null"),
+            typed: is_typed,
+            unescaped,
             update_entry,
             json: Arc::clone(&json),
-        };
-        if let Some(Cow::Borrowed(owner)) = object.label(OWNER_UID_LABEL) {
-            object.owner_label = Span::of(owner, &object.json);
-        }
-        Ok(object)
+        })
     }
 
     /// As [`Object::parse`], and if the text lacks `apiVersion` and `kind`, as the items of lists of built-in kinds do, with these.
@@ -164,14 +219,9 @@ impl Object {
     ///
     /// See [`Error`].
     pub fn metadata_alone(&self, kind: &GroupVersionKind) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Head<'a> {
-            #[serde(borrow)]
-            metadata: &'a RawValue,
-        }
-        let head: Head<'_> = serde_json::from_str(&self.json).map_err(Error)?;
+        let (metadata, _) = head(&self.json)?;
         let (api_version, kind) = (Value::from(kind.api_version()), Value::from(kind.kind.as_str()));
-        Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},"metadata":{}}}"#, head.metadata))
+        Self::parse(format!(r#"{{"apiVersion":{api_version},"kind":{kind},"metadata":{metadata}}}"#))
     }
 
     /// The JSON text, without `metadata.managedFields`.
@@ -186,13 +236,17 @@ impl Object {
 
     /// Whether this is the same as another state of the object but for its resource version.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
-        let [mine, others] = [self, other].map(|object| split_at_resource_version(&object.json));
-        mine == others
+        self.around_resource_version() == other.around_resource_version()
     }
 
     /// The text before and after the object's own resource version.
     pub(crate) fn around_resource_version(&self) -> (&str, &str) {
-        split_at_resource_version(&self.json)
+        let Range { start, end } = self.version.range();
+        match (self.json.get(..start), self.json.get(end..)) {
+            (Some(before), Some(after)) => (before, after),
+            // It is escaped, which no API server does.
+            _ => (&self.json, ""),
+        }
     }
 
     /// Whether `metadata.managedFields` has an entry that a POST of the plugin which made the object left there (or another write of its that
@@ -203,36 +257,21 @@ impl Object {
 
     /// `metadata.finalizers`.
     pub fn finalizers(&self) -> Vec<String> {
-        #[derive(Deserialize)]
-        struct Head {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        struct Metadata {
-            #[serde(default)]
-            finalizers: Option<Vec<String>>,
-        }
         if !self.json.contains(r#""finalizers""#) {
             return Vec::new();
         }
-        serde_json::from_str::<Head>(&self.json).ok().and_then(|head| head.metadata.finalizers).unwrap_or_default()
+        let finalizers = raw::member(&self.json, "metadata").and_then(|metadata| raw::member(metadata, "finalizers"));
+        let finalizers = finalizers.map(raw::elements).unwrap_or_default();
+        finalizers.into_iter().filter_map(raw::text).map(Cow::into_owned).collect()
     }
 
     /// The value of an annotation.
     pub fn annotation(&self, name: &str) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Head {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        struct Metadata {
-            #[serde(default)]
-            annotations: Option<BTreeMap<String, String>>,
-        }
         if !self.json.contains(name) {
             return None;
         }
-        serde_json::from_str::<Head>(&self.json).ok()?.metadata.annotations?.remove(name)
+        let annotations = raw::member(raw::member(&self.json, "metadata")?, "annotations")?;
+        raw::member(annotations, name).and_then(raw::text).map(Cow::into_owned)
     }
 
     /// The object without an annotation; none if it has none of that name.
@@ -294,110 +333,102 @@ impl Object {
 
     /// The value of a label.
     pub fn label(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.labels().find(|(key, _)| key == name).map(|(_, value)| value)
+        raw::member(self.text(self.labels)?, name).and_then(raw::text)
     }
 
     /// All labels, in the order of the text.
     pub fn labels(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
-        let labels = self.text(self.labels).and_then(|text| serde_json::from_str::<Labels<'_>>(text).ok());
-        labels.into_iter().flat_map(|labels| labels.0)
+        let mut labels = Vec::new();
+        if let Some(text) = self.text(self.labels) {
+            let add = |key, value| labels.extend(raw::text(value).map(|value| (key, value)));
+            if raw::members(text, add).is_err() {
+                labels.clear();
+            }
+        }
+        labels.into_iter()
     }
 
     /// How many bytes this object takes in memory, its JSON text included.
     pub fn footprint(&self) -> usize {
-        size_of::<Self>() + self.json.len()
+        size_of::<Self>() + self.json.len() + self.unescaped.as_ref().map_or(0, |texts| texts.len())
     }
 
     fn text(&self, span: Span) -> Option<&str> {
-        if span == Span::EMPTY { None } else { self.json.get(span.range()) }
+        let Range { start, end } = span.range();
+        match (span == Span::EMPTY, start.checked_sub(self.json.len())) {
+            (true, _) => None,
+            (false, None) => self.json.get(start..end),
+            (false, Some(start)) => self.unescaped.as_ref()?.get(start..end - self.json.len()),
+        }
     }
 }
 
-/// Labels in the order of the text, borrowed where they have no escapes.
-struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text<'a>(Cow<'a, str>);
-        impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(Deserialize)]
-                struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
-                Ok(Self(Borrowed::deserialize(deserializer)?.0))
-            }
-        }
-        struct Visitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> serde::de::Visitor<'de> for Visitor<'a> {
-            type Value = Labels<'a>;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a map of labels")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut labels = Vec::new();
-                while let Some((key, value)) = map.next_entry::<Text<'a>, Text<'a>>()? {
-                    labels.push((key.0, value.0));
-                }
-                Ok(Labels(labels))
-            }
-        }
-        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
-    }
+/// The text of an object's metadata, and whether the object says of which kind it is.
+fn head(json: &str) -> Result<(&str, bool), Error> {
+    let (mut metadata, mut is_typed) = (None, false);
+    let read = raw::members(json, |key, value| match &*key {
+        "metadata" => metadata = Some(value),
+        "apiVersion" => is_typed = true,
+        _ => {}
+    });
+    read.map_err(Error::Syntax)?;
+    Ok((metadata.ok_or(Error::NoMetadata)?, is_typed))
 }
 
 /// Cuts `metadata.managedFields` out of the text, and says what [`Object::has_update_entry`] says. They are about half of a typical object,
 /// and no plugin and no plan needs them.
-fn without_managed_fields(json: Box<str>) -> Result<(Box<str>, bool), Error> {
-    let (cut, update_entry) = {
-        let head: Head<'_> = serde_json::from_str(&json).map_err(Error)?;
-        match head.metadata.managed_fields {
-            Some(entries) => (
-                member_around(&json, Span::of(entries.get(), &json).range()),
-                has_update_entry(entries.get(), head.metadata.labels.map(RawValue::get)),
-            ),
-            None => (None, false),
-        }
+fn without_managed_fields(json: &str) -> Result<(Cow<'_, str>, bool), Error> {
+    let (metadata, _) = head(json)?;
+    let (mut found, mut labels) = (Vec::new(), None);
+    let read = raw::members(metadata, |key, value| match &*key {
+        MANAGED_FIELDS => found.push(value),
+        "labels" => labels = Some(value),
+        _ => {}
+    });
+    read.map_err(|_| Error::NoMetadata)?;
+    let update_entry = found.last().is_some_and(|entries| has_update_entry(entries, labels));
+    let cut = match *found {
+        [] => return Ok((Cow::Borrowed(json), update_entry)),
+        [value] => member_around(json, Span::of(value, json).range()),
+        _ => None,
     };
-    let Some(cut) = cut else { return Ok((json, update_entry)) };
-    let mut json = String::from(json);
-    json.drain(cut);
-    Ok((json.into_boxed_str(), update_entry))
+    let (cut, put) = match cut {
+        Some(cut) => (cut, String::new()),
+        // There are several of them, which no API server of Kubernetes sends.
+        None => (Span::of(metadata, json).range(), rebuilt_without_managed_fields(metadata)),
+    };
+    let (before, after) = (json.get(..cut.start).unwrap_or_default(), json.get(cut.end..).unwrap_or_default());
+    Ok((Cow::Owned([before, &put, after].concat()), update_entry))
 }
 
 /// See [`Object::has_update_entry`]. Where the label is missing that says which plugin made the object, any plugin counts.
 fn has_update_entry(entries: &str, labels: Option<&str>) -> bool {
-    #[derive(Deserialize)]
-    struct Entry<'a> {
-        #[serde(borrow, default)]
-        manager: Cow<'a, str>,
-        #[serde(borrow, default)]
-        operation: Cow<'a, str>,
-        #[serde(borrow, default)]
-        subresource: Cow<'a, str>,
-    }
     // Most objects are of others, and their entries need not be read.
     if !entries.contains(FIELD_MANAGER_PREFIX) {
         return false;
     }
-    let labels = labels.and_then(|labels| serde_json::from_str::<Labels<'_>>(labels).ok());
-    let plugin =
-        labels.and_then(|labels| labels.0.into_iter().find(|(label, _)| label == PLUGIN_LABEL)).map(|(_, plugin)| plugin);
-    let entries: Vec<Entry<'_>> = serde_json::from_str(entries).unwrap_or_default();
-    entries.iter().any(|entry| {
-        let writer = entry.manager.strip_prefix(FIELD_MANAGER_PREFIX);
+    let plugin = labels.and_then(|labels| raw::member(labels, PLUGIN_LABEL)).and_then(raw::text);
+    raw::elements(entries).into_iter().any(|entry| {
+        let text = |name| raw::member(entry, name).and_then(raw::text).unwrap_or_default();
+        let manager = text("manager");
+        let writer = manager.strip_prefix(FIELD_MANAGER_PREFIX);
         let is_its_plugin = writer.is_some_and(|writer| plugin.as_deref().is_none_or(|plugin| plugin == writer));
-        is_its_plugin && entry.operation == "Update" && entry.subresource.is_empty()
+        is_its_plugin && text("operation") == "Update" && text("subresource").is_empty()
     })
 }
 
-/// The first one is the object's own: metadata comes before spec and status in what the API server sends. Where it does not, what is
-/// left out is the version of something else, and the object's own makes the texts differ.
-fn split_at_resource_version(json: &str) -> (&str, &str) {
-    match json.split_once("\"resourceVersion\":\"") {
-        Some((before, after)) => (before, after.split_once('"').map_or(after, |(_, rest)| rest)),
-        None => (json, ""),
-    }
+const MANAGED_FIELDS: &str = "managedFields";
+
+fn rebuilt_without_managed_fields(metadata: &str) -> String {
+    let mut kept = Vec::new();
+    let keep = |key: Cow<'_, str>, value: &str| {
+        if key != MANAGED_FIELDS {
+            kept.push(format!("{}:{value}", Value::from(&*key)));
+        }
+    };
+    // The caller has read the same text before.
+    let _ = raw::members(metadata, keep);
+    format!("{{{}}}", kept.join(","))
 }
 
 /// The range of the object member whose value lies at `value`, with the one comma that goes with it.
@@ -422,14 +453,19 @@ pub(crate) struct Received {
 }
 
 impl<'de> Deserialize<'de> for Received {
+    /// Never fails on valid JSON. The resource version is kept as it stands, also of what cannot be read otherwise, because the watcher
+    /// resumes from that of the last object, and drops a watch that brings an object without one.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json: Box<str> = Box::<RawValue>::deserialize(deserializer)?.into();
-        let object = Object::parse(json);
-        // The watcher resumes from the resource version of the last item.
-        let metadata = ObjectMeta {
-            resource_version: object.as_ref().ok().map(|object| object.resource_version().to_string()),
-            ..ObjectMeta::default()
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let object = Object::parse(json.get());
+        let resource_version = match &object {
+            Ok(object) => object.text(object.version).map(str::to_owned),
+            Err(_) => {
+                let version = raw::member(json.get(), "metadata").and_then(|metadata| raw::member(metadata, "resourceVersion"));
+                version.and_then(raw::text).map(Cow::into_owned)
+            }
         };
+        let metadata = ObjectMeta { resource_version, ..ObjectMeta::default() };
         Ok(Self { metadata, object: object.map(Arc::new).map_err(Arc::new) })
     }
 }
@@ -576,15 +612,69 @@ mod tests {
         assert!(object("{}", &[entry("gyre/other", "Update", "")]).has_update_entry(), "it does not say whose it is");
         let with_kind = object(ours, &[entry("gyre/it", "Update", "")]).with_kind(&GroupVersionKind::new("", "v1", "Secret"));
         assert!(with_kind.unwrap().has_update_entry(), "nor is it forgotten when the kind is added");
-        for rubbish in ["null", "{}", r#"["gyre/"]"#, r#"[{"manager":"gyre/it","operation":7}]"#] {
+        let odd = r#"["gyre/",7,{"manager":"gyre/it","operation":"Update","subresource":{},"time":1e999,"operation":"Update"}]"#;
+        for (rubbish, expected) in [
+            ("null", false),
+            ("{}", false),
+            (r#"["gyre/"]"#, false),
+            (r#"[{"manager":"gyre/it","operation":7}]"#, false),
+            (r#"[{"manager":"gyre/it\ud800","operation":"Update","subresource":"status"}]"#, false),
+            (odd, true),
+        ] {
             let json = format!(r#"{{"metadata":{{"name":"a","managedFields":{rubbish}}}}}"#);
-            assert!(!Object::parse(json).unwrap().has_update_entry(), "{rubbish}");
+            assert_eq!(Object::parse(json).unwrap().has_update_entry(), expected, "{rubbish}");
         }
     }
 
     #[test]
+    fn escaped_texts_are_unescaped() {
+        let object = Object::parse(
+            r#"{"metadata":{"name":"a\u003cb","namespace":"n\"s","uid":"u\\1","resourceVersion":"4\u0032","labels":{"gyre.dev/owner-uid":"o\"2"},
+                "ownerReferences":[{"uid":"x\"y","controller":true}]}}"#,
+        )
+        .unwrap();
+        assert_eq!((object.namespace(), object.name(), object.uid()), (Some("n\"s"), "a<b", "u\\1"));
+        assert_eq!((object.resource_version(), object.owner_uid()), (42, Some("x\"y")));
+        assert_eq!(object.label(OWNER_UID_LABEL).as_deref(), Some("o\"2"));
+        let plain = Object::parse(r#"{"metadata":{"name":"a"}}"#).unwrap();
+        let texts = "a<bn\"su\\142x\"yo\"2".len();
+        assert_eq!(object.footprint() - object.json().len(), plain.footprint() - plain.json().len() + texts);
+    }
+
+    #[test]
+    fn what_is_not_as_expected_counts_as_absent() {
+        let object = Object::parse(
+            r#"{"metadata":{"name":"a","namespace":"","uid":null,"resourceVersion":7,"generation":1e999,"labels":{"a":1,"b":"c","b":"d"},
+                "ownerReferences":[null,7,{"uid":{},"controller":true}],"finalizers":"x","annotations":[]}}"#,
+        )
+        .unwrap();
+        assert_eq!((object.namespace(), object.uid(), object.owner_uid()), (None, "", None));
+        assert_eq!((object.resource_version(), object.generation(), object.is_deleting()), (0, 0, false));
+        assert_eq!((object.label("a"), object.label("b").as_deref()), (None, Some("d")));
+        assert_eq!((object.finalizers().len(), object.annotation("a")), (0, None));
+        for labels in ["null", "[]", "7"] {
+            let json = format!(r#"{{"metadata":{{"name":"a","labels":{labels},"ownerReferences":null}}}}"#);
+            assert_eq!(Object::parse(json).unwrap().labels().count(), 0, "{labels}");
+        }
+    }
+
+    #[test]
+    fn of_duplicate_keys_the_last_counts() {
+        check(
+            r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,
+            r#"{"metadata":{"name":"other"},"metadata":{"name":"x","name":"hello"}}"#,
+        );
+        check(r#"{"metadata":{"managedFields":[1],"name":"hello","managedFields":[2]}}"#, r#"{"metadata":{"name":"hello"}}"#);
+        check(
+            r#"{"metadata":{"name":"hello","a":1,"managedFields":[1],"managedFields":[2]}}"#,
+            r#"{"metadata":{"name":"hello","a":1}}"#,
+        );
+    }
+
+    #[test]
     fn rubbish_is_an_error() {
-        for json in ["", "[]", "{}", r#"{"metadata":{}}"#, r#"{"metadata":{"name":7}}"#, r#"{"metadata":{"name":"a\u0062"}}"#] {
+        let without_a_name = [r#"{"metadata":{}}"#, r#"{"metadata":{"name":7}}"#, r#"{"metadata":{"name":""}}"#];
+        for json in ["", "[]", "{}", r#"{"metadata":[]}"#].into_iter().chain(without_a_name) {
             assert!(Object::parse(json).is_err(), "{json}");
         }
     }

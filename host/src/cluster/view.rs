@@ -7,6 +7,7 @@ use gyre_core::object::ObjectKey;
 
 use crate::cluster::informer::{Informer, Informers, Interest, Notice, Subscription};
 use crate::cluster::kinds::Resource;
+use crate::cluster::lists::{Lists, Moment};
 use crate::cluster::object::SharedObject;
 use crate::cluster::store::Mark;
 
@@ -73,6 +74,21 @@ impl View {
         if let (Some(informer), Some(mark)) = (self.informer_of(object.namespace()), mark) {
             informer.remember(object, mark);
         }
+    }
+
+    /// When the list was asked for that the cache of a namespace is made of. See [`Lists::asked`](crate::cluster::lists::Lists::asked).
+    pub(crate) fn listed(&self, namespace: Option<&str>) -> Option<Moment> {
+        self.informer_of(namespace)?.lists().asked()
+    }
+
+    /// The same, of all caches.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = Option<Moment>> {
+        self.informers.iter().map(|informer| informer.lists().asked())
+    }
+
+    /// When each of the caches was listed.
+    pub(crate) fn lists_of_all(&self) -> Vec<Arc<Lists>> {
+        self.informers.iter().map(|informer| Arc::clone(informer.lists())).collect()
     }
 
     fn informer_of(&self, namespace: Option<&str>) -> Option<&Arc<Informer>> {

@@ -82,6 +82,7 @@ pub struct Metrics {
     parked: Family<Plugin, Gauge>,
     writes: Family<PluginWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
+    left_out: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
     watch_silence: Family<Watch, Gauge>,
     watch_up: Family<Watch, Gauge>,
@@ -124,6 +125,7 @@ impl Default for Metrics {
             parked: Family::default(),
             writes: Family::default(),
             watch_failures: Family::default(),
+            left_out: Family::default(),
             cached: Family::default(),
             watch_silence: Family::default(),
             watch_up: Family::default(),
@@ -211,6 +213,11 @@ impl Metrics {
         registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
         registry.register("writes", "Requests that write, by verb", self.writes.clone());
         registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
+        registry.register(
+            "watch_objects_left_out",
+            "Objects that a watch brought and that could not be read",
+            self.left_out.clone(),
+        );
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
         registry.register_with_unit(
             "watch_silence",
@@ -403,6 +410,7 @@ impl Metrics {
     /// There is a watch.
     pub fn watches(&self, target: &Target) {
         drop(self.watch_failures.get_or_create(&watch(target)));
+        drop(self.left_out.get_or_create(&watch(target)));
     }
 
     /// A watch failed.
@@ -418,6 +426,11 @@ impl Metrics {
         };
         self.config_reloads.get_or_create(&Outcome { result }).inc();
         self.config_refused.set(i64::from(is_refused));
+    }
+
+    /// An object of a watch could not be read.
+    pub fn left_out(&self, target: &Target) {
+        self.left_out.get_or_create(&watch(target)).inc();
     }
 
     /// Nothing is watched there any more: the gauge would stand still for ever.

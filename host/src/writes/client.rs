@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
 use tower_service::Service;
 
 use crate::cluster::informer::Extent;
+use crate::cluster::lists::Lists;
 use crate::health::Health;
 use crate::leadership::claim::{Claim, NotHeld};
 use crate::program::{Program, ServiceAccount};
@@ -60,13 +61,18 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
 }
 
-/// For the watch of an informer, which hears how that fares.
-pub(crate) fn for_watch(client: &Client, extent: Extent, health: &Arc<Health>) -> Client {
+/// For the watch of an informer, which hears how that fares and when lists are asked for.
+///
+/// # Guarantees
+///
+/// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
+pub(crate) fn for_watch(client: &Client, extent: Extent, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
     let form = match extent {
         Extent::Whole => Form::Whole,
         Extent::Metadata => Form::Metadata,
     };
-    Outgoing { form, health: Some(Arc::clone(health)), ..Outgoing::over(client, &Claim::always()) }.client()
+    let watch = Some((Arc::clone(health), Arc::clone(lists)));
+    Outgoing { form, watch, ..Outgoing::over(client, &Claim::always()) }.client()
 }
 
 /// In which form objects are asked for.
@@ -85,7 +91,7 @@ struct Outgoing {
     user_agent: Option<HeaderValue>,
     impersonate: Option<HeaderValue>,
     form: Form,
-    health: Option<Arc<Health>>,
+    watch: Option<(Arc<Health>, Arc<Lists>)>,
 }
 
 impl Outgoing {
@@ -96,7 +102,7 @@ impl Outgoing {
             user_agent: None,
             impersonate: None,
             form: Form::Whole,
-            health: None,
+            watch: None,
         }
     }
 
@@ -124,10 +130,16 @@ impl Outgoing {
             request.extensions_mut().insert(self.claim.clone());
         }
         let is_watch = is_watch(&request);
+        if let Some((_, lists)) = &self.watch {
+            if begins_list(&request) {
+                lists.ask();
+                request = consistent(request);
+            }
+        }
         let sent = self.inner.send(request);
         let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
-        match self.health {
-            Some(health) if is_watch && response.status().is_success() => {
+        match self.watch {
+            Some((health, _)) if is_watch && response.status().is_success() => {
                 health.connected();
                 Ok(response.map(|body| Incoming::watch(body, health)))
             }
@@ -172,7 +184,40 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Erro
 }
 
 fn is_watch(request: &Request<Body>) -> bool {
-    request.uri().query().is_some_and(|query| query.split('&').any(|parameter| parameter == "watch=true"))
+    has_parameter(request, |parameter| parameter == "watch=true")
+}
+
+/// Whether a list begins with the request: the first page, or a stream that begins with what is there.
+fn begins_list(request: &Request<Body>) -> bool {
+    if is_watch(request) {
+        has_parameter(request, |parameter| parameter == "sendInitialEvents=true")
+    } else {
+        !has_parameter(request, |parameter| parameter.starts_with("continue="))
+    }
+}
+
+fn has_parameter(request: &Request<Body>, is_meant: impl Fn(&str) -> bool) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(is_meant))
+}
+
+/// A stream that the API server may begin with any state that it once knew (`resourceVersion=0`) begins with the present one: an API server
+/// that lags would show objects that have long been deleted. kube's watcher asks for any state at the beginning of each stream,
+/// and cannot be told otherwise.
+fn consistent(mut request: Request<Body>) -> Request<Body> {
+    const ANY: &str = "resourceVersion=0";
+    let Some(query) =
+        request.uri().query().filter(|_| is_watch(&request) && has_parameter(&request, |parameter| parameter == ANY))
+    else {
+        return request;
+    };
+    let kept: Vec<&str> = query.split('&').filter(|parameter| !parameter.is_empty() && *parameter != ANY).collect();
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = format!("{}?{}", request.uri().path(), kept.join("&")).parse().ok();
+    // A part of a valid query is one.
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 /// A watch brings objects, anything else that informers ask for is a list.
@@ -325,7 +370,7 @@ mod tests {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
         health.failed("refused".to_owned());
-        let client = for_watch(&server, Extent::Metadata, &health);
+        let client = for_watch(&server, Extent::Metadata, &health, &Arc::default());
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
         let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
@@ -333,6 +378,26 @@ mod tests {
         assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
         assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
         assert!(health.down().is_some_and(|down| down.error.is_none()), "the watch was taken, and has ended");
+    }
+
+    #[tokio::test]
+    async fn lists_are_consistent_and_it_is_known_when_they_were_asked_for() {
+        let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let cases = [
+            (format!("?&watch=true&{initial}&resourceVersion=0"), format!("?watch=true&{initial}"), true),
+            ("?limit=500".to_owned(), "?limit=500".to_owned(), true),
+            ("?limit=500&continue=abc".to_owned(), "?limit=500&continue=abc".to_owned(), false),
+            ("?watch=true&resourceVersion=07".to_owned(), "?watch=true&resourceVersion=07".to_owned(), false),
+        ];
+        for (asked, expected, begins_list) in cases {
+            let (server, requests) = server(200, None);
+            let lists = Arc::new(Lists::default());
+            let client = for_watch(&server, Extent::Whole, &Arc::default(), &lists);
+            send(&client, Method::GET, &format!("/api/v1/pods{asked}")).await.unwrap();
+            assert_eq!(requests.lock().unwrap()[0].uri().to_string(), format!("/api/v1/pods{expected}"));
+            lists.end();
+            assert_eq!(lists.asked().is_some(), begins_list, "{asked}");
+        }
     }
 
     #[tokio::test]

@@ -1,0 +1,83 @@
+//! When the list of an informer was asked for, and when it was whole.
+//!
+//! Lists are consistent: they show the cluster as it was after they were asked for. So an order of these moments is an order of what the
+//! lists can know.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+/// A moment in this process. Of two, the one that was taken first comes first, also where the clock stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    number: u64,
+    /// What the clock shows.
+    pub(crate) at: Instant,
+}
+
+impl Moment {
+    /// This moment.
+    pub(crate) fn now() -> Self {
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        Self { number: TAKEN.fetch_add(1, Ordering::SeqCst), at: Instant::now() }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Lists(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the list that is under way was asked for.
+    under_way: Option<Moment>,
+    /// When the last list that is whole was asked for.
+    whole: Option<Moment>,
+}
+
+impl Lists {
+    /// A list is about to be asked for.
+    pub(crate) fn ask(&self) {
+        self.state().under_way = Some(Moment::now());
+    }
+
+    /// The list that was asked for is whole.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.whole = state.under_way.take();
+    }
+
+    /// When the list was asked for that the cache is made of, with what the watch has brought since; none before it is whole, and while
+    /// another one is under way.
+    pub(crate) fn asked(&self) -> Option<Moment> {
+        let state = self.state();
+        state.whole.filter(|_| state.under_way.is_none())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_is_of_a_list_once_that_is_whole_and_until_the_next_is_asked_for() {
+        let lists = Lists::default();
+        assert_eq!(lists.asked(), None);
+        let before = Moment::now();
+        lists.ask();
+        assert_eq!(lists.asked(), None);
+        lists.end();
+        let asked = lists.asked().unwrap();
+        assert!(before < asked && asked < Moment::now(), "though the clock stands still");
+        lists.ask();
+        assert_eq!(lists.asked(), None);
+        lists.ask();
+        lists.end();
+        assert!(lists.asked() > Some(asked));
+    }
+}

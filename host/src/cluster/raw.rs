@@ -1,0 +1,127 @@
+//! Reads JSON text where it stands, without building a DOM.
+//!
+//! It is more lenient than readers that serde derives, because one odd object must not stop those who read many: of duplicate keys each is
+//! shown, so that the caller can let the last one count, as Go does; half of a surrogate pair is read as U+FFFD; a value of another type
+//! than the expected one counts as absent. Values that nobody asks for are skipped at any depth, without recursion.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// Calls `visit` with the key and the text of the value of each member of a JSON object, in the order of the text.
+///
+/// # Errors
+///
+/// The text is not a JSON object.
+pub(super) fn members<'a>(json: &'a str, visit: impl FnMut(Cow<'a, str>, &'a str)) -> Result<(), serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    reader.deserialize_map(Members(visit))?;
+    reader.end()
+}
+
+/// The text of the value of a member; none if there is no such member, or if the text is not a JSON object.
+pub(super) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = None;
+    let read = members(json, |key, value| {
+        if key == name {
+            found = Some(value);
+        }
+    });
+    found.filter(|_| read.is_ok())
+}
+
+/// The texts of the elements of a JSON array; none of anything else.
+pub(super) fn elements(json: &str) -> Vec<&str> {
+    let elements: Option<Vec<&RawValue>> = serde_json::from_str(json).ok();
+    elements.into_iter().flatten().map(RawValue::get).collect()
+}
+
+/// A JSON string, unescaped; none if the text is of something else. Borrowed if nothing in it is escaped.
+pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
+    serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0)
+}
+
+struct Members<F>(F);
+
+impl<'de, F: FnMut(Cow<'de, str>, &'de str)> Visitor<'de> for Members<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(key)) = map.next_key()? {
+            let value: &RawValue = map.next_value()?;
+            (self.0)(key, value.get());
+        }
+        Ok(())
+    }
+}
+
+/// A string whose escapes may name halves of surrogate pairs, which are no text: serde_json hands them on as bytes only.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl<'de> Visitor<'de> for Bytes {
+            type Value = Text<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a JSON string")
+            }
+
+            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+                Ok(Text(String::from_utf8_lossy(bytes)))
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(String::from_utf8_lossy(bytes).into_owned())))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_unescaped_and_borrowed_where_nothing_is_escaped() {
+        assert!(matches!(text(r#""plain ü""#), Some(Cow::Borrowed("plain ü"))));
+        assert_eq!(text(r#""a\"b\\c\u003c\u00fc\ud83d\ude00""#).as_deref(), Some("a\"b\\c<ü😀"));
+        let half = text(r#""a\ud83d!""#).unwrap();
+        assert!(half.starts_with('a') && half.ends_with('!') && half.contains('\u{fffd}'), "{half:?}");
+        for other in ["null", "7", "[]", "[97]", "{}", "", "\"open"] {
+            assert_eq!(text(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn members_are_shown_in_order_with_duplicates_and_the_last_one_is_found() {
+        let json = r#"{ "a" : 1 , "b\ud83d":[ {} ], "a": "x" }"#;
+        let mut seen = Vec::new();
+        members(json, |key, value| seen.push((key.into_owned(), value))).unwrap();
+        assert_eq!(seen.iter().map(|(_, value)| *value).collect::<Vec<_>>(), ["1", "[ {} ]", "\"x\""]);
+        assert_eq!((seen[0].0.as_str(), seen[2].0.as_str()), ("a", "a"));
+        assert_eq!(member(json, "a"), Some("\"x\""));
+        assert_eq!(member(json, "c"), None);
+        for other in ["null", "7", "[]", "\"a\"", "", r#"{"a":1"#, r#"{"a":1} x"#] {
+            assert!(members(other, |_, _| {}).is_err() && member(other, "a").is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_asks_for_may_be_of_any_depth() {
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(member(&deep, "b"), None);
+        assert_eq!(member(&deep, "a").map(str::len), Some(200_000));
+        assert_eq!(elements(member(&deep, "a").unwrap()).len(), 1);
+        assert_eq!(elements("null").len(), 0);
+    }
+}
