@@ -1,7 +1,22 @@
-//! The time of day. What decides takes it as an argument; this is where the host asks for it.
+//! The time of day, and the order of moments. What decides takes the time of day as an argument; this is where the host asks for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
+
+/// A moment in this process, for the order of events and nothing else. Of two, the one that was taken first is the lesser one; clocks may show
+/// the same time for both, or stand still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    /// This moment.
+    pub(crate) fn now() -> Self {
+        static TAKEN: AtomicU64 = AtomicU64::new(0);
+        Self(TAKEN.fetch_add(1, Ordering::SeqCst))
+    }
+}
 
 /// Where the host takes the time of day from.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@
 //! ```
 
 pub(crate) mod call;
+pub(crate) mod fresh;
 pub(crate) mod memory;
 pub(crate) mod probation;
 pub(crate) mod progress;
@@ -47,7 +48,7 @@ use crate::work::WorkQueue;
 use crate::writes::apply::Applier;
 use crate::writes::events::{Recorder, to_publish};
 use crate::writes::finalizers::{self, List};
-use crate::writes::parent::ParentWriter;
+use crate::writes::parent::{Found, ParentWriter};
 use crate::writes::status;
 
 /// What all reconciles of a host share.
@@ -154,12 +155,11 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
-    let sighting = if memory.uid == parent.uid() { Sighting::Again } else { Sighting::First };
     let memory = if memory.uid == parent.uid() { memory } else { Memory { uid: parent.uid().to_owned(), ..Memory::default() } };
     let is_held = finalizers::is_held(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
     let sight = Sight::of(&live, parent);
-    let run = Run { context, mount, live: &live, sight, sighting, memory, progress: Progress::new(failures) };
+    let run = Run { context, mount, live: &live, sight, memory, progress: Progress::new(failures) };
     match (is_selected, is_leaving, is_held) {
         (true, false, _) => run.living().await,
         (true, true, true) => run.leaving().await,
@@ -178,16 +178,8 @@ struct Run<'a> {
     mount: &'a Arc<Mount>,
     live: &'a Arc<Live>,
     sight: Sight,
-    sighting: Sighting,
     memory: Memory,
     progress: Progress,
-}
-
-/// Whether this process has reconciled the parent before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sighting {
-    First,
-    Again,
 }
 
 impl Run<'_> {
@@ -317,20 +309,19 @@ impl Run<'_> {
         }
     }
 
-    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To make it anew would run its
-    /// Job once more, and again each time that the garbage collector has deleted it.
+    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To create it again would run
+    /// its Job once more, and again each time that the garbage collector has deleted it.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
-        // Of a parent that is new nothing has gone yet.
-        if self.sighting == Sighting::First {
+        let (writer, parent) = (self.writer(), &self.sight.parent);
+        if self.live.fresh.take(parent.uid()) {
             return Ok(());
         }
-        let (writer, parent) = (self.writer(), &self.sight.parent);
-        match writer.lives(parent).await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let message = format!("{} is gone or going, which the cache does not show yet", writer.subject(parent));
-                Err(Problem::new(ProblemKind::Stale, message))
-            }
+        let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
+        match writer.look(parent).await {
+            Ok(Found::Same) => Ok(()),
+            // Its status may say that the missing child has done its work.
+            Ok(Found::Changed) => Err(stale("has changed, which the cache did not show yet")),
+            Ok(Found::Gone) => Err(stale("is gone or going, which the cache does not show yet")),
             Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }

@@ -612,7 +612,8 @@ mod tests {
         assert!(object("{}", &[entry("gyre/other", "Update", "")]).has_update_entry(), "it does not say whose it is");
         let with_kind = object(ours, &[entry("gyre/it", "Update", "")]).with_kind(&GroupVersionKind::new("", "v1", "Secret"));
         assert!(with_kind.unwrap().has_update_entry(), "nor is it forgotten when the kind is added");
-        let odd = r#"["gyre/",7,{"manager":"gyre/it","operation":"Update","subresource":{},"time":1e999,"operation":"Update"}]"#;
+        let odd =
+            r#"["gyre/",7,{"manager":"gyre/it","operation":"Update","subresource":{},"time":1e999,"operation":"Update"}]"#;
         for (rubbish, expected) in [
             ("null", false),
             ("{}", false),

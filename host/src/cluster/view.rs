@@ -5,9 +5,10 @@ use std::sync::Arc;
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::ObjectKey;
 
+use crate::clock::Moment;
 use crate::cluster::informer::{Informer, Informers, Interest, Notice, Subscription};
 use crate::cluster::kinds::Resource;
-use crate::cluster::lists::{Lists, Moment};
+use crate::cluster::lists::Lists;
 use crate::cluster::object::SharedObject;
 use crate::cluster::store::Mark;
 

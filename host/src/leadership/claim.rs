@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::clock::Moment;
+
 /// The claim, as those see it who write.
 #[derive(Clone, Debug)]
 pub struct Claim(Option<watch::Receiver<Standing>>);
@@ -18,6 +20,8 @@ pub struct Holder(watch::Sender<Standing>);
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing {
     until: Option<Instant>,
+    /// Since when it has been held without a gap.
+    since: Option<Moment>,
     /// How often it was lost: who looks up late sees that it was, though it is held again.
     losses: u64,
 }
@@ -52,12 +56,17 @@ impl Holder {
 
     /// The claim is good until then.
     pub fn hold_until(&self, until: Instant) {
-        self.0.send_modify(|standing| standing.until = Some(until));
+        self.0.send_modify(|standing| {
+            if !standing.is_held() {
+                standing.since = Some(Moment::now());
+            }
+            standing.until = Some(until);
+        });
     }
 
     /// The claim is lost.
     pub fn lose(&self) {
-        self.0.send_modify(|standing| *standing = Standing { until: None, losses: standing.losses.wrapping_add(1) });
+        self.0.send_modify(|standing| *standing = Standing { losses: standing.losses.wrapping_add(1), ..Standing::default() });
     }
 }
 
@@ -82,6 +91,12 @@ impl Claim {
         let Some(standing) = &self.0 else { return Ok(()) };
         let is_held = standing.has_changed().is_ok() && standing.borrow().is_held();
         if is_held { Ok(()) } else { Err(NotHeld) }
+    }
+
+    /// Whether it is held, and has been since before that moment without a gap. Nobody else has written since, then.
+    pub(crate) fn held_since(&self, moment: Moment) -> bool {
+        let Some(standing) = &self.0 else { return true };
+        self.check().is_ok() && standing.borrow().since.is_some_and(|since| since < moment)
     }
 
     /// For how much longer it is held, if nothing comes of it: zero if it is not; none: for ever, as that of a host that is alone.
@@ -160,6 +175,26 @@ mod tests {
         holder.lose();
         hold();
         assert!(futures::poll!(&mut lost).is_ready());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_is_held_since_it_was_last_obtained() {
+        let (holder, claim) = Holder::new();
+        let before = Moment::now();
+        assert!(!claim.held_since(before));
+        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        let first = Moment::now();
+        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        assert!(!claim.held_since(before) && claim.held_since(first), "it was renewed");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(!claim.held_since(first), "its time is over");
+        holder.hold_until(Instant::now() + Duration::from_secs(10));
+        assert!(!claim.held_since(first), "another may have had it");
+        let second = Moment::now();
+        assert!(claim.held_since(second));
+        holder.lose();
+        assert!(!claim.held_since(second));
+        assert!(Claim::always().held_since(before) && !Claim::never().held_since(before));
     }
 
     #[tokio::test]

@@ -11,14 +11,17 @@ use gyre_core::plan::{PLUGIN_LABEL, Parent};
 use gyre_core::queue::Priority;
 use gyre_core::status::Room;
 use gyre_sandbox::Bytes;
-use kube::Client;
+use kube::api::ListParams;
+use kube::{Api, Client};
 use tokio::task::AbortHandle;
 use tracing::debug;
 
+use crate::clock::Moment;
 use crate::cluster::informer::{Informers, Interest, Notice, Origin, Subscription};
-use crate::cluster::kinds::{self, Resource, StatusSubresource};
+use crate::cluster::kinds::{self, Resource, StatusSubresource, answered, error_chain};
+use crate::cluster::lists::Lists;
 use crate::cluster::lookup::{Lookup, Served};
-use crate::cluster::object::Object;
+use crate::cluster::object::{Object, Received};
 use crate::cluster::view::View;
 use crate::leadership::claim::Claim;
 use crate::leadership::{Claims, Offers};
@@ -27,6 +30,7 @@ use crate::mounts::mount::Mount;
 use crate::mounts::release::Releaser;
 use crate::program::{Program, ServiceAccount};
 use crate::reconcile::call::Caller;
+use crate::reconcile::fresh::{Found, FreshParents};
 use crate::reconcile::probation::Probation;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
@@ -70,12 +74,16 @@ pub(crate) struct Live {
     /// How far the plugin is trusted.
     pub(crate) probation: Probation,
     pub(crate) parents: View,
+    /// Those that need not be looked at before something is created for them.
+    pub(crate) fresh: Arc<FreshParents>,
     pub(crate) lookup: Lookup,
     /// By kind: those that are served, among them kinds that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
     /// Kinds that are waited for.
     awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
+    /// Finds out which parents are fresh, each time that the claim is obtained.
+    finding: Mutex<Option<AbortHandle>>,
 }
 
 /// Why a program cannot be live.
@@ -100,31 +108,43 @@ impl Live {
             return Err(Error::Confined(parents.kind()));
         }
         static LIVES: AtomicU64 = AtomicU64::new(0);
+        let (lookup, fresh) = (Lookup::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
+        let mut opened = Vec::new();
+        for kind in kinds(&program, &lookup, former_kinds) {
+            if let Some(resource) = kinds::look_for(&ground.client, &kind, &program.name).await {
+                opened.push(Opened::new((&program, &lookup, &fresh), &ground.informers, resource));
+            }
+        }
+        if claim.check().is_ok() {
+            // Children first, so that those which are missing were missing before the parents were listed. A standby has its lists from
+            // before the claim, and they may come in any order.
+            let children: Vec<&Arc<View>> = opened.iter().filter_map(|opened| opened.children.as_ref()).collect();
+            for view in &children {
+                view.synced().await;
+            }
+            fresh.follow_children(children.iter().flat_map(|view| view.lists()));
+        }
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&ground.client, claim, &program),
             reads: client::fenced(&ground.client, claim),
             parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
-            lookup: Lookup::new(Arc::clone(&program)),
+            fresh,
+            lookup,
             probation: Probation::new(program.quarantine_after),
             program,
             children: RwLock::default(),
             subscriptions: Mutex::default(),
             awaited: Mutex::default(),
+            finding: Mutex::default(),
         };
-        let mut opened = Vec::new();
-        for kind in live.kinds(former_kinds) {
-            if let Some(resource) = kinds::look_for(&ground.client, &kind, &live.program.name).await {
-                opened.push(live.open(&ground.informers, resource));
-            }
-        }
         live.parents.synced().await;
         for opened in opened {
             opened.synced().await;
             live.take_in(opened);
         }
-        let declared = live.declared_children();
+        let declared = declared_children(&live.program);
         // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
         let mut children = live.children.write().unwrap_or_else(PoisonError::into_inner);
         children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
@@ -200,24 +220,9 @@ impl Live {
     /// Of children and of what is read, as far as it can be seen.
     pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
         let children = self.children();
-        let missing = self.declared_children().into_iter().filter(|kind| !children.contains_key(kind));
+        let missing = declared_children(&self.program).into_iter().filter(|kind| !children.contains_key(kind));
         let unread = self.lookup.kinds().into_iter().filter(|kind| self.lookup.served(kind).is_none());
         missing.chain(unread).collect()
-    }
-
-    /// All kinds but the parents', each once.
-    fn kinds(&self, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
-        let mut kinds = self.declared_children();
-        let is_declared = |kind: &GroupVersionKind| {
-            self.declared_children().iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
-        };
-        kinds.extend(former_kinds.iter().filter(|kind| !is_declared(kind)).cloned());
-        kinds.extend(self.lookup.kinds());
-        kinds
-    }
-
-    fn declared_children(&self) -> BTreeSet<GroupVersionKind> {
-        self.program.manifest().children.iter().map(|child| child.kind.clone()).collect()
     }
 
     /// Whether a child is one that this plugin made.
@@ -225,19 +230,10 @@ impl Live {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 
-    /// Begins to look at a kind that is served.
-    fn open(&self, informers: &Informers, resource: Resource) -> Opened {
-        let kind = resource.kind();
-        let read = self.lookup.kinds().contains(&kind).then(|| self.lookup.open(informers, &resource));
-        let is_only_read = read.is_some() && !self.declared_children().contains(&kind);
-        let interest = Interest { label_selector: Some(PLUGIN_LABEL), ..Interest::default() };
-        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &self.program.namespaces, interest)));
-        Opened { kind, read, children }
-    }
-
     /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
     fn take_in(&self, opened: Opened) {
-        let Opened { kind, read, children } = opened;
+        let Opened { kind, read, children, ends } = opened;
+        self.keep(ends);
         if let Some(served) = read {
             self.lookup.take_in(kind.clone(), served);
         }
@@ -250,16 +246,68 @@ impl Live {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).extend(subscriptions);
     }
 
-    fn follow_parents(&self, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
-        let (mount, queue) = (Arc::downgrade(mount), Arc::clone(queue));
+    fn follow_parents(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
+        let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
         self.keep(self.parents.subscribe(move |notice| {
-            let Some(mount) = mount.upgrade() else { return };
+            let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
             let object = notice.object();
+            live.note_parent(notice);
             let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
             if !is_held_back {
                 queue.add(&mount.name, object.key(), priority_of(notice));
             }
         }));
+        self.fresh.follow_parents();
+    }
+
+    /// A parent is there that was not there before, or one is gone.
+    fn note_parent(&self, notice: &Notice) {
+        let object = notice.object();
+        let previous = notice.previous().map(|previous| previous.uid());
+        match notice {
+            Notice::Stored { .. } if previous == Some(object.uid()) => {}
+            Notice::Stored { origin, .. } => {
+                previous.iter().for_each(|uid| self.fresh.forget(uid));
+                let found = match origin {
+                    Origin::Watch => Found::ByWatch(object.resource_version()),
+                    Origin::List => Found::InList,
+                };
+                self.fresh.found(object.uid(), found, self.parents.listed(object.namespace()));
+            }
+            Notice::Deleted(_) => self.fresh.forget(object.uid()),
+        }
+    }
+
+    /// Each time that the claim is obtained, asks for a version of the parents' kind, if the caches are from before: a parent with a later
+    /// one was created under the claim. Until that is known, parents are looked at.
+    pub(crate) fn find_fresh(&self, client: &Client, claim: &Claim) {
+        let (fresh, client, claim, resource) =
+            (Arc::clone(&self.fresh), client.clone(), claim.clone(), self.parents.resource.clone());
+        let namespace = match &self.program.namespaces {
+            Namespaces::Only(names) => names.first().cloned(),
+            Namespaces::All => None,
+        };
+        let lists: Vec<Arc<Lists>> = self.parents.lists_of_all();
+        let finding = tokio::spawn(async move {
+            loop {
+                claim.held().await;
+                if lists.iter().any(|list| fresh.needs_version(list.asked())) {
+                    let asked = Moment::now();
+                    let api: Api<Received> = resource.api(&client, namespace.as_deref());
+                    match answered(api.list(&ListParams::default().limit(1))).await {
+                        Ok(list) => {
+                            let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
+                            version.into_iter().for_each(|version| fresh.born_after(asked, version));
+                        }
+                        Err(error) => {
+                            debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are looked at before anything is created for them")
+                        }
+                    }
+                }
+                claim.lost().await;
+            }
+        });
+        *self.finding.lock().unwrap_or_else(PoisonError::into_inner) = Some(finding.abort_handle());
     }
 
     fn follow_children(self: &Arc<Self>, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
@@ -293,7 +341,25 @@ impl Drop for Live {
         for (_, task) in self.awaited.get_mut().unwrap_or_else(PoisonError::into_inner) {
             task.abort();
         }
+        if let Some(task) = self.finding.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            task.abort();
+        }
     }
+}
+
+/// All kinds but the parents', each once.
+fn kinds(program: &Program, lookup: &Lookup, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
+    let mut kinds = declared_children(program);
+    let is_declared = |kind: &GroupVersionKind| {
+        declared_children(program).iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
+    };
+    kinds.extend(former_kinds.iter().filter(|kind| !is_declared(kind)).cloned());
+    kinds.extend(lookup.kinds());
+    kinds
+}
+
+fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
+    program.manifest().children.iter().map(|child| child.kind.clone()).collect()
 }
 
 fn priority_of(notice: &Notice) -> Priority {
@@ -308,9 +374,26 @@ struct Opened {
     kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
+    /// Tell of children that go.
+    ends: Vec<Subscription>,
 }
 
 impl Opened {
+    /// Begins to look at a kind that is served.
+    fn new(
+        (program, lookup, fresh): (&Program, &Lookup, &Arc<FreshParents>),
+        informers: &Informers,
+        resource: Resource,
+    ) -> Self {
+        let kind = resource.kind();
+        let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
+        let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
+        let interest = Interest { label_selector: Some(PLUGIN_LABEL), ..Interest::default() };
+        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, interest)));
+        let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
+        Self { kind, read, children, ends }
+    }
+
     async fn synced(&self) {
         for view in self.read.iter().flat_map(Served::views).chain(&self.children) {
             view.synced().await;
@@ -318,14 +401,31 @@ impl Opened {
     }
 }
 
+fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<Subscription> {
+    let fresh = Arc::clone(fresh);
+    children.subscribe(move |notice| {
+        let owner = match notice {
+            Notice::Deleted(last) => last.owner_uid(),
+            Notice::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
+                previous.owner_uid().filter(|before| object.owner_uid() != Some(*before))
+            }
+            Notice::Stored { previous, .. } => previous.as_ref().and_then(|previous| previous.owner_uid()),
+        };
+        owner.into_iter().for_each(|uid| fresh.forget(uid));
+    })
+}
+
 /// Takes in a kind once it is served.
 async fn wait_for(live: Weak<Live>, mount: Weak<Mount>, ground: Arc<Ground>, kind: GroupVersionKind) {
     let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
     let resource = kinds::wait_for(&ground.client, &kind, &name).await;
-    let Some(opened) = live.upgrade().map(|live| live.open(&ground.informers, resource)) else { return };
+    let opened =
+        live.upgrade().map(|live| Opened::new((&live.program, &live.lookup, &live.fresh), &ground.informers, resource));
+    let Some(opened) = opened else { return };
     opened.synced().await;
     let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
     live.take_in(opened);
+    live.fresh.forget_all();
     if let Some(view) = live.children().get(&kind) {
         live.follow_children(view, &mount, &ground.queue);
     }

@@ -182,6 +182,7 @@ impl Mount {
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
         live.follow(self, &ground.queue);
+        live.find_fresh(&ground.client, &ground.claims.of(&self.name));
         live.await_kinds(self, ground);
         self.enter(Phase::Running);
         ground.offers.add(&self.name);

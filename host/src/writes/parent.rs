@@ -30,6 +30,17 @@ pub(crate) enum At {
     Status,
 }
 
+/// What the API server says of a parent that the cache shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It is as the cache has it.
+    Same,
+    /// It lives, and the cache was behind.
+    Changed,
+    /// It is not there any more, or on its way out.
+    Gone,
+}
+
 impl ParentWriter<'_> {
     /// Sends a JSON merge patch (RFC 7396); returns the parent as it is then, if the answer can be read.
     ///
@@ -77,16 +88,25 @@ impl ParentWriter<'_> {
         answer
     }
 
-    /// Asks the API server whether a parent is still there, and not on its way out.
+    /// Asks the API server whether a parent is still as the cache has it. If it has changed, the cache has it then.
     ///
     /// # Errors
     ///
     /// What the request came to.
-    pub(crate) async fn lives(&self, parent: &Object) -> Result<bool, kube::Error> {
-        let api: Api<Received> = self.live.parents.resource.api(&self.live.client, parent.namespace());
+    pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
+        let parents = &self.live.parents;
+        let mark = parents.mark(parent.namespace());
+        let api: Api<Received> = parents.resource.api(&self.live.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
-        Ok(found.is_some_and(|found| found.uid() == parent.uid() && !found.is_deleting()))
+        Ok(match found.filter(|found| found.uid() == parent.uid() && !found.is_deleting()) {
+            None => Found::Gone,
+            Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
+            Some(found) => {
+                parents.remember(&found, mark);
+                Found::Changed
+            }
+        })
     }
 
     /// The plugin's name: the field manager, the finalizer.

@@ -24,6 +24,7 @@ pub mod kinds;
 mod people;
 mod plugins;
 mod recorder;
+mod runs;
 pub mod script;
 mod world;
 
@@ -32,4 +33,5 @@ pub use expected::{Judgement, finalizers, judge, touched};
 pub use people::{Action, Cascade, FOREIGN, People};
 pub use plugins::Plugins;
 pub use recorder::{Life, Record, Recorder, Sent};
+pub use runs::Runs;
 pub use world::{Host, World, simulate};

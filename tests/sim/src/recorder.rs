@@ -56,6 +56,12 @@ impl Sent {
         self.is_write() && (200..300).contains(&self.code)
     }
 
+    /// Whether it reads one object of this resource.
+    pub fn is_look_at(&self, resource: &str) -> bool {
+        let mut segments = self.path().rsplit('/');
+        self.method == Method::GET && segments.next().is_some() && segments.next() == Some(resource)
+    }
+
     /// The path, without the query.
     pub fn path(&self) -> &str {
         self.uri.split('?').next().unwrap_or_default()

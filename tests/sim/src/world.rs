@@ -40,6 +40,8 @@ pub struct World {
     /// Who listens to the calls of the hosts.
     pub recordings: Recordings,
     cluster: Cluster,
+    /// The API server that lags, if there is one.
+    lagging: Option<Cluster>,
     service: Service,
     clock: HostClock,
     seed: u64,
@@ -74,6 +76,7 @@ impl World {
             faults: Faults::new(plan, seed),
             record: Record::new(),
             cluster,
+            lagging: None,
             service: service.with_audit(census.log()),
             census,
             recordings: Recordings::default(),
@@ -81,6 +84,26 @@ impl World {
             seed,
             hosts: Arc::default(),
         }
+    }
+
+    /// The same, with another API server whose watch cache lags so far behind; half of the requests of hosts go there.
+    #[must_use]
+    pub fn with_lag(mut self, lag: Duration) -> Self {
+        let lagging = self.cluster.lagging(lag);
+        self.service = self.service.with_another(lagging.clone(), self.seed);
+        self.lagging = Some(lagging);
+        self
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// From now on nothing goes wrong between the hosts and the cluster.
+    pub fn calm_down(&self) {
+        self.faults.stop();
+        self.lagging.iter().for_each(Cluster::catch_up);
     }
 
     /// Starts a host that is alone.

@@ -8,6 +8,7 @@ mod backlog;
 mod claims;
 mod crashes;
 mod faults;
+mod lag;
 mod names;
 mod programs;
 mod recordings;

@@ -77,7 +77,7 @@ fn storm(plugins: &Plugins, seed: u64, plan: Plan, hosts: Hosts) -> Run {
 
 /// Ends the faults, and judges what the host comes to; `version` as in [`judge`].
 pub(crate) async fn settle(world: &World, version: Option<u64>) -> Judgement {
-    world.faults.stop();
+    world.calm_down();
     world.people.let_teardowns_end().await;
     tokio::time::sleep(TO_REST).await;
     let mark = world.record.len();

@@ -1,0 +1,129 @@
+//! API servers that lag: of two, one knows late of what has happened, and half of all requests go there. Nobody's Job runs twice, neither when
+//! a host starts nor when one takes over.
+
+use std::time::Duration;
+
+use gyre_devcluster::faults::Plan;
+use gyre_devcluster::random::Random;
+use gyre_sim::kinds::{self, Name};
+use gyre_sim::{Action, Cascade, Plugins, Runs, World, simulate};
+use serde_json::json;
+
+use crate::claims::take_turns;
+use crate::faults::late_caches;
+use crate::seeds::{Tried, try_seeds};
+use crate::storms::settle;
+
+/// For so long Echos come and go.
+const UNREST: Duration = Duration::from_secs(800);
+/// The longest that an API server lags.
+const LAG: u64 = 40;
+const ECHOS: u64 = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    /// One after the other, each killed at some moment.
+    OneAfterTheOther,
+    /// Two, of which one at a time holds the claim, or none.
+    InTurns,
+}
+
+/// Echos come and go, and with them their Jobs; the history says how often each ran.
+fn come_and_go(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
+    simulate(async {
+        let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
+        let mut random = Random::new(seed ^ 0x1a6);
+        let world = World::new(plugins, seed, plan).await.with_lag(Duration::from_secs(1 + random.below(LAG)));
+        let mut runs = Runs::new(world.cluster().clone());
+        let mut host = match hosts {
+            Hosts::OneAfterTheOther => Some(world.host(plugins)),
+            Hosts::InTurns => {
+                take_turns(&world, plugins, 2, seed);
+                None
+            }
+        };
+        let mut is_there = [false; ECHOS as usize];
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < UNREST {
+            let number = usize::try_from(random.below(ECHOS)).expect("an index");
+            let name = Name::new(kinds::ECHO, "default", &format!("echo-{number}"));
+            let echo = world.people.get(&name).await.unwrap_or_default();
+            let has_run = !echo.is_null() && echo["status"]["finished"]["uid"] == echo["metadata"]["uid"];
+            let action = match is_there[number] {
+                // Its Job is not needed any more, and does not come back.
+                true if has_run && random.below(2) == 0 => Action::DeleteChild(Name { kind: kinds::JOB, ..name }),
+                true => {
+                    is_there[number] = false;
+                    Action::Delete(name, Cascade::Background)
+                }
+                false => {
+                    is_there[number] = true;
+                    Action::Put(name, json!({ "spec": { "message": "once" } }))
+                }
+            };
+            world.people.act(&action).await;
+            tokio::time::sleep(Duration::from_millis(random.below(8_000))).await;
+            if random.below(4) == 0
+                && let Some(killed) = host.take()
+            {
+                killed.kill().await;
+                host = Some(world.host(plugins));
+            }
+            runs.look();
+        }
+        let mut wrongs = settle(&world, None).await.wrongs;
+        runs.look();
+        wrongs.extend(world.record.wrongs());
+        wrongs.extend(runs.wrongs());
+        let looks = world.record.look(|sent| sent.iter().filter(|sent| sent.is_look_at("echos")).count() as u64);
+        Tried { wrongs, counts: vec![("Jobs", u64::from(runs.jobs())), ("looks at an Echo", looks)] }
+    })
+}
+
+#[test]
+fn no_job_runs_twice_when_a_host_starts_behind_an_api_server_that_lags() {
+    let plugins = Plugins::one(gyre_artifacts::ECHO);
+    try_seeds("starts behind a lagging server", 15, |seed| come_and_go(&plugins, seed, Hosts::OneAfterTheOther));
+}
+
+#[test]
+fn no_job_runs_twice_when_a_host_takes_over_behind_an_api_server_that_lags() {
+    let plugins = Plugins::one(gyre_artifacts::ECHO);
+    try_seeds("takes over behind a lagging server", 15, |seed| come_and_go(&plugins, seed, Hosts::InTurns));
+}
+
+/// What one host, which holds the claim, sends about Echos that come while it is there, and about those that were there before.
+#[test]
+fn an_echo_that_is_new_is_not_looked_at_before_its_job_is_created() {
+    let plugins = Plugins::one(gyre_artifacts::ECHO);
+    simulate(async {
+        let world = World::new(&plugins, 0, Plan::default()).await;
+        let put = async |name: &str| {
+            let name = Name::new(kinds::ECHO, "default", name);
+            world.people.act(&Action::Put(name, json!({ "spec": { "message": "once" } }))).await;
+        };
+        put("before").await;
+        let host = world.host(&plugins);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        put("after").await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let looks = || world.record.look(|sent| sent.iter().filter(|sent| sent.is_look_at("echos")).count());
+        assert_eq!(world.people.list(kinds::JOB).await.len(), 2);
+        assert_eq!(looks(), 0, "a host that is alone lists under the claim");
+        host.kill().await;
+
+        // A standby has its lists from before its claim.
+        put("between").await;
+        let (holder, claim) = gyre::leadership::claim::Holder::new();
+        let _host = world.host_with(gyre::host::fixed(plugins.programs().to_vec()), claim, None);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(1_000_000));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!((world.people.list(kinds::JOB).await.len(), looks()), (3, 1), "it was listed before the claim");
+        for number in 0..10 {
+            put(&format!("new-{number}")).await;
+            tokio::time::sleep(Duration::from_secs(10)).await;
+        }
+        assert_eq!((world.people.list(kinds::JOB).await.len(), looks()), (13, 1), "they were created under the claim");
+    });
+}
