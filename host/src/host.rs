@@ -329,6 +329,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
+        Outcome::Held { after } => debug!(?after, "held: it keeps being written for while nothing but time passes"),
         Outcome::Gone => debug!("the object is gone"),
     }
 }

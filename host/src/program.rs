@@ -3,11 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, Scope};
 use gyre_core::manifest::{Manifest, ReadKind};
 use gyre_core::names::{is_dns_label, is_dns_subdomain};
 use gyre_core::object::GroupVersionKind;
+use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
@@ -48,6 +50,8 @@ pub struct Program {
     pub max_retries: Option<u32>,
     /// See [`QUARANTINE_AFTER`]; none: never.
     pub quarantine_after: Option<u32>,
+    /// The soonest that the plugin is called again because it asked for it, see [`gyre_core::outcome::REQUEUE_FLOOR`].
+    pub requeue_floor: Duration,
     /// Whom the API server is to take the mount's writes for; none: the host itself.
     pub impersonate: Option<ServiceAccount>,
     /// What the mount might run instead: it is called beside the plugin, and nothing of what it wants is done. It has no shadow itself.
@@ -109,6 +113,7 @@ impl Program {
             reads: ReadGrants::default(),
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
+            requeue_floor: REQUEUE_FLOOR,
             impersonate: None,
             shadow: None,
         }
@@ -139,6 +144,7 @@ impl Program {
             reads,
             max_retries,
             quarantine_after,
+            requeue_floor,
             impersonate,
             shadow: _,
         } = self;
@@ -153,6 +159,7 @@ impl Program {
             && *reads == other.reads
             && *max_retries == other.max_retries
             && *quarantine_after == other.quarantine_after
+            && *requeue_floor == other.requeue_floor
             && *impersonate == other.impersonate
     }
 

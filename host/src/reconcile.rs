@@ -5,6 +5,7 @@
 //!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
 //! ```
 
+pub(crate) mod basis;
 pub(crate) mod call;
 pub(crate) mod fresh;
 pub(crate) mod memory;
@@ -12,36 +13,39 @@ pub(crate) mod probation;
 pub(crate) mod progress;
 pub(crate) mod running;
 pub(crate) mod threads;
+pub(crate) mod trail;
 pub(crate) mod world;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::grants::{Namespaces, Scope};
-use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK};
+use gyre_core::grants::Namespaces;
+use gyre_core::object::ObjectKey;
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
+use gyre_core::pace;
 use gyre_core::plan::{
-    self, ChildList, Input, Leaving, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason,
-    Settled, Step, ownership,
+    self, ChildList, Input, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
 use gyre_core::queue;
-use gyre_core::response::{Child, Event, Response, Severity, Teardown};
+use gyre_core::response::{Event, Response, Severity, Teardown};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
-use tracing::{Instrument as _, debug, info};
+use tracing::{Instrument as _, debug, info, warn};
 
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
-use crate::cluster::view::View;
 use crate::leadership::claim::Claim;
 use crate::mounts::inventory::Inventory;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::mounts::release;
-use crate::reconcile::call::{Ask, Called, Caller, call};
+use crate::reconcile::basis::{Basis, Decision, Departing, Living, Sight};
+use crate::reconcile::call::{Answered, Ask, Called, Caller, call};
 use crate::reconcile::memory::{Inputs, Memory};
 use crate::reconcile::progress::{Progress, warning};
+use crate::reconcile::threads::Priority;
+use crate::reconcile::trail::{Cause, ReadPrints, Seen, Trail, hash};
 use crate::record::Recordings;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
@@ -50,6 +54,9 @@ use crate::writes::events::{Recorder, to_publish};
 use crate::writes::finalizers::{self, List};
 use crate::writes::parent::{Found, ParentWriter};
 use crate::writes::status;
+
+/// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
+const FEW: usize = 100;
 
 /// What all reconciles of a host share.
 pub(crate) struct Context {
@@ -64,82 +71,6 @@ pub(crate) struct Context {
     pub(crate) inventory: Arc<Inventory>,
     /// and the claim to write it.
     pub(crate) inventory_claim: Claim,
-}
-
-/// What the cluster holds of one parent, as the caches have it at one moment.
-pub(crate) struct Sight {
-    pub(crate) parent: SharedObject,
-    pub(crate) children: Vec<(GroupVersionKind, SharedObject)>,
-    pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
-}
-
-impl Sight {
-    pub(crate) fn of(live: &Live, parent: SharedObject) -> Self {
-        let views = live.children();
-        let owner = live.parent(&parent);
-        let mut children = Vec::new();
-        for (kind, view) in &views {
-            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(live, &owner, kind, child));
-            children.extend(owned.map(|child| (kind.clone(), child)));
-        }
-        Self { parent, children, views }
-    }
-
-    /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
-    pub(crate) fn shown_parent(&self, live: &Live) -> SharedObject {
-        finalizers::without_list(&self.parent, &live.program.manifest().name)
-    }
-}
-
-/// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
-/// may create objects may say that they are a parent's.
-fn is_child(live: &Live, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
-    let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
-        Ownership::Reference => true,
-        Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
-    };
-    says_so && live.is_ours(object) && parent.claims(kind, &object.key())
-}
-
-/// What plans are made from, in the form that they take it.
-pub(crate) struct Basis {
-    parent: Parent,
-    children: Vec<(GroupVersionKind, SharedObject)>,
-    keys: Vec<(ObjectKey, String)>,
-    scopes: BTreeMap<GroupVersionKind, Scope>,
-    settled: BTreeMap<String, Settled>,
-}
-
-impl Basis {
-    pub(crate) fn of(live: &Live, sight: &Sight, memory: &Memory) -> Self {
-        let key = |(_, child): &(_, SharedObject)| (child.key(), child.resource_version().to_string());
-        Self {
-            parent: live.parent(&sight.parent),
-            children: sight.children.clone(),
-            keys: sight.children.iter().map(key).collect(),
-            scopes: sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
-            settled: memory.settled.clone(),
-        }
-    }
-
-    pub(crate) fn observed(&self) -> Vec<Observed<'_>> {
-        let children = self.children.iter().zip(&self.keys);
-        children
-            .map(|((kind, child), (key, resource_version))| Observed {
-                kind,
-                key,
-                uid: child.uid(),
-                resource_version,
-                json: child.json().as_bytes(),
-                settled: self.settled.get(child.uid()),
-            })
-            .collect()
-    }
-
-    pub(crate) fn input<'a>(&'a self, live: &'a Live, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
-        let plugin = &live.program.manifest().name;
-        Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
-    }
 }
 
 /// Brings the cluster to what the plugin wants for one parent.
@@ -159,7 +90,9 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let is_held = finalizers::is_held(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
     let sight = Sight::of(&live, parent);
-    let run = Run { context, mount, live: &live, sight, memory, progress: Progress::new(failures) };
+    let progress = Progress::new(failures);
+    let (cause, reads, written) = (Cause::Change, ReadPrints::default(), BTreeSet::new());
+    let run = Run { context, mount, live: &live, sight, memory, progress, cause, reads, written };
     match (is_selected, is_leaving, is_held) {
         (true, false, _) => run.living().await,
         (true, true, true) => run.leaving().await,
@@ -180,15 +113,25 @@ struct Run<'a> {
     sight: Sight,
     memory: Memory,
     progress: Progress,
+    /// Why there is this reconcile.
+    cause: Cause,
+    /// What its call read, or the last one before it.
+    reads: ReadPrints,
+    /// The UIDs of the children that it wrote or tried to.
+    written: BTreeSet<String>,
 }
 
 impl Run<'_> {
     async fn living(mut self) -> Outcome {
-        let inputs = self.inputs();
+        let answers = self.answers();
+        let inputs = self.fingerprint(&answers);
         let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
         if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
             self.context.metrics.memo_hit(&self.mount.name);
             return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
+        }
+        if let Some(held) = self.hold_back(&answers) {
+            return held;
         }
         self.memory.inputs = None;
         if self.live.program.manifest().finalizes
@@ -198,12 +141,17 @@ impl Run<'_> {
             self.progress.fail(problem);
             return self.finish(Response { children: None, ..Response::default() }).await;
         }
-        let Called { result, clock, answers } = call(self.context, self.mount, self.live, &self.sight, Ask::Reconcile).await;
+        let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
+        let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Reconcile).await;
+        let Called { result, clock, answers, reads } = called;
+        self.reads = reads;
         // As they were at the call: whatever the steps change, the next reconcile is not spared.
         let inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
         let response = match result {
-            Ok(teardown) => {
-                self.carry_out_living(&teardown.response).await;
+            Ok(Answered { names_children, teardown, decision }) => {
+                if let Decision::Living(living) = decision {
+                    self.carry_out_living(&basis, living, names_children).await;
+                }
                 teardown.response
             }
             Err(problem) => {
@@ -215,12 +163,41 @@ impl Run<'_> {
         self.finish_and_remember(response, inputs).await
     }
 
-    /// The inputs that the reconcile would have now, if the plugin read what it read last time.
-    fn inputs(&self) -> Inputs {
+    /// What the plugin would read now, if it read what it read last time.
+    fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.sight.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
-        let answers = self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect();
-        self.fingerprint(&answers)
+        self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
+    }
+
+    /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
+    /// passes: what is remembered of it stays as it is.
+    fn hold_back(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
+        let (live, parent) = (self.live, &self.sight.parent);
+        let of_others = || {
+            let answer = |read| live.lookup.answer(read, parent.namespace());
+            let others = self.memory.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
+            hash(&others.collect::<Vec<_>>())
+        };
+        let trail = self.memory.trail.as_ref();
+        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), hash(answers), of_others));
+        self.cause = cause;
+        match cause {
+            Cause::Change => {
+                self.memory.pace.restore();
+                None
+            }
+            Cause::Time => {
+                let now = self.context.queue.now();
+                let until = self.memory.pace.held_until(now)?;
+                Some(Outcome::Held { after: until.saturating_since(now) })
+            }
+        }
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        let Sight { parent, children, views } = &self.sight;
+        Seen { surroundings: hash(&(self.live.id, views.keys().collect::<Vec<_>>())), parent, children }
     }
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
@@ -228,30 +205,24 @@ impl Run<'_> {
         Inputs::of(self.live, &self.sight.shown_parent(self.live), &self.sight.children, self.sight.views.keys(), answers)
     }
 
-    /// Plans, and carries the plan out as far as it goes: one step that fails does not keep the others from being done.
-    async fn carry_out_living(&mut self, response: &Response) {
-        let basis = Basis::of(self.live, &self.sight, &self.memory);
-        let observed = basis.observed();
-        let input = basis.input(self.live, response.children.as_deref(), &observed);
-        let plan = plan::plan(&input);
-        let is_needed = plan::needs_finalizer(&input, &plan, self.live.program.manifest().finalizes);
-        let (plan, parent) = match self.claim_children(plan, &input, is_needed).await {
+    /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
+    async fn carry_out_living(&mut self, basis: &Basis, living: Living, names_children: bool) {
+        let Living { plan, needs_finalizer, list } = living;
+        let claimed = self.claim_children(plan, basis, names_children.then_some(&list), needs_finalizer).await;
+        let (plan, parent) = match claimed {
             Ok(claimed) => claimed,
             Err(problem) => return self.progress.fail(problem),
         };
-        // As it is now, for what is found to exist already.
-        let input = Input { parent: &parent, ..input };
         if plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
             && let Err(problem) = self.check_that_parent_lives().await
         {
             return self.progress.fail(problem);
         }
-        let list = plan::child_list(&input, &plan);
-        self.execute(plan, &input).await;
-        if response.children.is_none() || self.progress.problem.is_some() {
+        self.execute(plan, basis, &parent).await;
+        if !names_children || self.progress.problem.is_some() {
             return;
         }
-        if !is_needed {
+        if !needs_finalizer {
             self.let_go_if_it_need_not_be_held().await;
         } else if self.progress.changed == Changed::No {
             self.shorten_list(&parent.children, &list).await;
@@ -260,19 +231,27 @@ impl Run<'_> {
 
     /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
     /// still to be done of the plan, and the parent as it is then.
-    async fn claim_children(&mut self, mut plan: Plan, input: &Input<'_>, is_needed: bool) -> Result<(Plan, Parent), Problem> {
-        let list = plan::child_list(input, &plan);
-        if input.parent.children.is_missing() && input.desired.is_some() {
+    ///
+    /// Without a list, the plugin does not say which children there should be.
+    async fn claim_children(
+        &mut self,
+        mut plan: Plan,
+        basis: &Basis,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<(Plan, Parent), Problem> {
+        let Some(list) = list else { return Ok((plan, self.live.parent(&self.sight.parent))) };
+        if basis.parent().children.is_missing() {
             // What does not get on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
-            self.execute(Plan { steps: first, ..Plan::default() }, input).await;
+            self.execute(Plan { steps: first, ..Plan::default() }, basis, basis.parent()).await;
             if let Some(problem) = self.progress.problem.take() {
                 return Err(problem);
             }
         }
-        if is_needed && input.desired.is_some() {
-            self.hold(&list).await?;
+        if is_needed {
+            self.hold(list).await?;
             // What was there already, and is listed only now, was not shown to the plugin.
             if Sight::of(self.live, self.sight.parent.clone()).children.len() > self.sight.children.len() {
                 self.progress.look_again_after(Duration::ZERO);
@@ -334,9 +313,16 @@ impl Run<'_> {
             self.let_go(List::Keep).await;
             return self.finish(Response { children: None, ..Response::default() }).await;
         }
-        let teardown = if self.live.program.manifest().finalizes {
-            match call(self.context, self.mount, self.live, &self.sight, Ask::Finalize).await.result {
-                Ok(teardown) => Some(teardown),
+        if let Some(held) = self.hold_back(&self.answers()) {
+            return held;
+        }
+        let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
+        let answered = if self.live.program.manifest().finalizes {
+            let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Finalize).await;
+            self.memory.reads = called.answers.into_keys().collect();
+            self.reads = called.reads;
+            match called.result {
+                Ok(answered) => Some(answered),
                 Err(mut problem) => {
                     problem.message.push_str(&format!(
                         " (the annotation {RELEASE_ANNOTATION}: \"true\" lets the object go without its plugin)"
@@ -348,37 +334,42 @@ impl Run<'_> {
         } else {
             None
         };
-        self.carry_out_leaving(teardown.as_ref()).await;
-        let response =
-            teardown.map_or_else(|| Response { children: None, ..Response::default() }, |teardown| teardown.response);
+        let (response, leaving) = match answered {
+            Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
+            _ => (Response { children: None, ..Response::default() }, None),
+        };
+        self.carry_out_leaving(&basis, leaving).await;
         self.finish(response).await
     }
 
-    async fn carry_out_leaving(&mut self, teardown: Option<&Teardown>) {
-        let basis = Basis::of(self.live, &self.sight, &self.memory);
-        let observed = basis.observed();
-        let input = basis.input(self.live, None, &observed);
-        let Leaving { plan, end } = plan::leave(&input, teardown);
-        let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
-        let is_done = teardown.is_none_or(|teardown| teardown.done);
-        let wanted = if is_done { Some(&[][..]) } else { desired };
-        let (plan, parent) = match self.claim_children(plan, &Input { desired: wanted, ..input }, true).await {
+    /// Carries out what was decided about the plugin's answer; none: it does not finalize.
+    async fn carry_out_leaving(&mut self, basis: &Arc<Basis>, departing: Option<Departing>) {
+        let decided = match departing {
+            Some(departing) => Ok(departing),
+            None => self.decide_leaving(basis, basis.parent(), None).await,
+        };
+        let Departing { leaving: Leaving { plan, end }, list } = match decided {
+            Ok(departing) => departing,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        let (plan, parent) = match self.claim_children(plan, basis, list.as_ref(), true).await {
             Ok(claimed) => claimed,
             Err(problem) => return self.progress.fail(problem),
         };
-        let input = Input { parent: &parent, ..input };
-        self.execute(plan, &input).await;
-        let is_terminating = |refusal: &plan::Refusal| refusal.reason == RefusalReason::NamespaceTerminating;
-        let end = if self.progress.refusals.iter().any(is_terminating) {
+        self.execute(plan, basis, &parent).await;
+        let end = if self.progress.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
             // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
-            self.progress.refusals.retain(|refusal| !is_terminating(refusal));
             self.progress.warn(
                 "TeardownCutShort",
                 "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
             );
             let cut_short = Teardown { response: Response { children: None, ..Response::default() }, done: true };
-            let Leaving { plan, end } = plan::leave(&input, Some(&cut_short));
-            self.execute(plan, &input).await;
+            let decided = self.decide_leaving(basis, &parent, Some(cut_short)).await;
+            let Leaving { plan, end } = match decided {
+                Ok(departing) => departing.leaving,
+                Err(problem) => return self.progress.fail(problem),
+            };
+            self.execute(plan, basis, &parent).await;
             end
         } else {
             end
@@ -394,6 +385,22 @@ impl Run<'_> {
                 self.progress.look_again_after(RECHECK);
             }
         }
+    }
+
+    /// Decides where there is no call: also on a thread of calls if there are many children.
+    async fn decide_leaving(
+        &self,
+        basis: &Arc<Basis>,
+        parent: &Parent,
+        teardown: Option<Teardown>,
+    ) -> Result<Departing, Problem> {
+        if basis.children.len() <= FEW {
+            return Ok(basis.leaving(self.live, parent, teardown.as_ref()));
+        }
+        let (live, basis, parent) = (Arc::clone(self.live), Arc::clone(basis), parent.clone());
+        let decide = move || basis.leaving(&live, &parent, teardown.as_ref());
+        let decided = self.context.caller.run(Priority::Usual, decide).await;
+        decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan what becomes of the children: {error}")))
     }
 
     /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
@@ -497,12 +504,18 @@ impl Run<'_> {
         }
     }
 
-    async fn execute(&mut self, plan: Plan, input: &Input<'_>) {
+    /// Carries out the steps of a plan for the parent as it is now.
+    async fn execute(&mut self, plan: Plan, basis: &Basis, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         // What is no longer there need not be remembered.
-        self.memory.settled.retain(|uid, _| input.observed.iter().any(|child| child.uid == uid));
-        self.memory.taken_back.retain(|uid, _| input.observed.iter().any(|child| child.uid == uid));
+        if !self.memory.settled.is_empty() || !self.memory.taken_back.is_empty() {
+            let observed: HashSet<&str> = basis.children.iter().map(|(_, child)| child.uid()).collect();
+            self.memory.settled.retain(|uid, _| observed.contains(uid.as_str()));
+            self.memory.taken_back.retain(|uid, _| observed.contains(uid.as_str()));
+        }
+        self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
+        let input = Input { parent, ..basis.input(self.live, None, &[]) };
         self.progress.refusals.extend(refusals);
         if let Some(child) = waiting.first() {
             self.progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
@@ -518,7 +531,7 @@ impl Run<'_> {
             now: self.context.queue.now(),
         };
         for step in &steps {
-            let done = applier.execute(step, input).await;
+            let done = applier.execute(step, &input).await;
             self.progress.note(done);
         }
     }
@@ -533,16 +546,16 @@ impl Run<'_> {
             self.write_status(&response).await;
         }
         self.count_problems();
-        if !self.progress.is_stale() {
-            self.publish_events(&response).await;
-        }
+        let published = if self.progress.is_stale() { Changed::No } else { self.publish_events(&response).await };
+        self.leave_trail(published);
         let has_settled = self.progress.look_again.is_none();
+        let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
         let Self { mount, sight, mut memory, progress, .. } = self;
-        let outcome = progress.outcome(response.requeue_after);
+        let outcome = progress.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
             memory.inputs = inputs;
         }
-        memory.requeue_at = response.requeue_after.map(|delay| Instant::now() + delay);
+        memory.requeue_at = asked.map(|delay| Instant::now() + delay);
         mount.remember(&sight.parent.key(), memory);
         outcome
     }
@@ -553,18 +566,27 @@ impl Run<'_> {
             return;
         }
         let retries = self.mount.retries(&context.retries);
-        let verdict = self.progress.verdict(&retries);
+        let refusals = self.progress.refusals.told();
+        let verdict = self.progress.verdict(&retries, &refusals);
         let writer = ParentWriter { mount: self.mount, live: self.live, queue: &context.queue, metrics: &context.metrics };
-        let parent = &self.sight.parent;
+        let parent = &Arc::clone(&self.sight.parent);
+        let sight_key = parent.key();
         let written =
             status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
+        let written = written.map(|(written, answer)| {
+            self.sight.parent = answer.unwrap_or_else(|| Arc::clone(parent));
+            written
+        });
         match written {
             Ok(status::Written::No) => {}
             Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,
             Ok(status::Written::PluginStatus) => {
                 self.progress.changed = Changed::Yes;
-                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest.
-                self.progress.look_again_after(Duration::ZERO);
+                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
+                // than an object that is slowed down.
+                let backoff = context.retries.delay(&sight_key, self.progress.failures.saturating_add(1));
+                let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
+                self.progress.look_again_after(delay);
             }
             Err(error) => {
                 // The parent may have been deleted meanwhile: its deletion is on its way to us.
@@ -576,7 +598,8 @@ impl Run<'_> {
         }
     }
 
-    async fn publish_events(&mut self, response: &Response) {
+    /// Publishes what is news. Returns whether anything is; what cannot be published is, too.
+    async fn publish_events(&mut self, response: &Response) -> Changed {
         let (context, mount, progress) = (self.context, self.mount, &self.progress);
         // What a plugin tells of as done is told once it is done. What was told before is not told again after a failure in between.
         let last = self.memory.events.as_deref();
@@ -585,7 +608,7 @@ impl Run<'_> {
         };
         let mut events: Vec<Event> = response.events.iter().filter(is_told).cloned().collect();
         events.extend(progress.notices.iter().cloned());
-        events.extend(progress.refusals.iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(progress.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
         events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
         if let Some(problem) = &progress.problem
             && mount.retries(&context.retries).parks(problem.retry(), progress.failures)
@@ -594,17 +617,57 @@ impl Run<'_> {
                 format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
+        let wrote = progress.changed == Changed::Yes || !to_publish(&events, last, progress.changed).is_empty();
         let kind = &self.live.program.manifest().parent;
-        for event in to_publish(&events, last, progress.changed) {
+        if wrote && self.cause == Cause::Time {
+            self.memory.pace.spend(context.queue.now());
+            if self.memory.pace.held_until(context.queue.now()).is_some() {
+                context.metrics.problem(&mount.name, SLOWED_DOWN);
+                events.push(slowed_down());
+            }
+        }
+        let news = to_publish(&events, last, progress.changed);
+        if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
+            warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
+        }
+        for event in &news {
             context.recorder.publish(&self.live.client, &mount.name, kind, &self.sight.parent, event).in_current_span().await;
         }
+        let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.memory.events = Some(events);
+        published
+    }
+
+    /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
+    fn leave_trail(&mut self, published: Changed) {
+        let now = self.context.queue.now();
+        let wrote = self.progress.changed == Changed::Yes || published == Changed::Yes;
+        let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
+        // By then all that was spent has come back.
+        let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
+        let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
+        self.memory.trail = trail;
     }
 
     fn count_problems(&self) {
-        let refusals = self.progress.refusals.iter().map(|refusal| refusal.reason.as_str());
-        for reason in refusals.chain(self.progress.problem.iter().map(Problem::reason)) {
-            self.context.metrics.problem(&self.mount.name, reason);
+        for (reason, count) in self.progress.refusals.counts() {
+            self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
+        }
+        for problem in &self.progress.problem {
+            self.context.metrics.problem(&self.mount.name, problem.reason());
         }
     }
+}
+
+/// The reason of the Event about an object that is slowed down, and the label of its metric.
+pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
+
+/// It says the same each time, so it is published once for as long as it holds.
+fn slowed_down() -> Event {
+    let message = format!(
+        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
+        pace::BURST,
+        pace::INTERVAL.as_secs(),
+    );
+    warning(SLOWED_DOWN, &message)
 }

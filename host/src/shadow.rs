@@ -46,7 +46,7 @@ use crate::leadership::claim::Claim;
 use crate::mounts::live::{self, Ground, Live};
 use crate::mounts::mount::{Lead, Mount};
 use crate::program::Program;
-use crate::reconcile::Sight;
+use crate::reconcile::basis::Sight;
 use crate::reconcile::call::Ask;
 use crate::reconcile::threads::Priority;
 use crate::telemetry::metrics::Shadowed;

@@ -38,7 +38,7 @@ const UNFORETOLD: [(&str, &str); 3] = [
 const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
-const WITH_VALUE: [&str; 11] = [
+const WITH_VALUE: [&str; 12] = [
     "--config",
     "--plugin",
     "--plugin-dir",
@@ -46,6 +46,7 @@ const WITH_VALUE: [&str; 11] = [
     "--namespace",
     "--max-retries",
     "--quarantine-after",
+    "--min-requeue-after",
     "--call-deadline",
     "--call-memory",
     "--code-cache",

@@ -21,6 +21,10 @@ const ENDS: &[(&str, Option<&str>)] = &[
     ("log_flood", Some("LogFlood")),
     ("undeclared_kind", Some("UndeclaredKind")),
     ("many_children", Some("TooManyChildren")),
+    ("loud_failure", Some("PluginTransient")),
+    ("endless_names", Some("Ready")),
+    ("many_refusals", Some("UndeclaredKind")),
+    ("restless_clock", Some("Ready")),
     ("restless_failure", Some("PluginTransient")),
     ("restless_status", Some("Ready")),
     ("sleeper", Some("Ready")),
@@ -169,6 +173,51 @@ fn each_hostile_plugin_ends_in_its_own_way_and_hurts_nobody() {
     });
     // The guests' own panics are in the log too, as lines of theirs; the host's would name one of its threads.
     assert!(!host.log().contains("thread 'tokio"), "{}", host.log());
+}
+
+#[test]
+fn what_a_plugin_says_is_cut_wherever_it_goes() {
+    let Some(cluster) = Cluster::for_test("sayings", &["sayings"]) else { return };
+    let _guests = guest_crds();
+    use gyre_artifacts::guests::{ENDLESS_NAMES, LOUD_FAILURE, MANY_REFUSALS};
+    let plugins = [LOUD_FAILURE, ENDLESS_NAMES, MANY_REFUSALS];
+    cluster.install_crds(&plugins);
+    let host = cluster.host(&plugins, &["sayings"]);
+    for (kind, count) in [("LoudFailure", 20), ("EndlessNames", 4), ("ManyRefusals", 1)] {
+        for number in 0..count {
+            let metadata = json!({ "name": format!("it-{number}"), "namespace": "sayings" });
+            let object = json!({ "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": metadata, "spec": {} });
+            cluster.apply(&object.to_string());
+        }
+    }
+    let ready = |resource: &str, name: &str| {
+        let object = cluster.get("sayings", &format!("{resource}.guests.gyre.dev"), name)?;
+        condition(&object, "Ready").cloned()
+    };
+    for number in 0..20 {
+        let name = format!("it-{number}");
+        let failed = cluster.eventually("the failure", || ready("loudfailure", &name));
+        let message = failed["message"].as_str().unwrap();
+        assert!(message.starts_with("no! no! ") && message.ends_with('…') && message.len() <= 1_024, "{message}");
+    }
+    for number in 0..4 {
+        cluster.eventually("an answer", || ready("endlessnames", &format!("it-{number}")));
+    }
+    let refused = cluster.eventually("the refusals", || ready("manyrefusals", "it-0"));
+    let told = "9900 children are refused for this reason, the first of them: ";
+    assert!(refused["message"].as_str().unwrap().starts_with(told), "{refused}");
+    let events = cluster.eventually("the event", || {
+        Some(cluster.events("sayings", "it-0", "UndeclaredKind")).filter(|events| !events.is_empty())
+    });
+    assert_eq!(events.len(), 1, "{events:?}");
+    // All are counted.
+    let of_refusals = ["plugin=\"many-refusals\"", "reason=\"UndeclaredKind\""];
+    assert!(host.metric("gyre_plugin_problems_total", &of_refusals) >= 9_900.0);
+    // Each line has a bound; how many there are is the back-off's to say.
+    let log = host.log();
+    let longest = log.lines().map(str::len).max().unwrap_or_default();
+    assert!(longest < 8 << 10, "a line of the log has {longest} bytes");
+    assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
 }
 
 #[test]

@@ -40,6 +40,13 @@ pub(crate) fn is_object_name(group: &str, name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
 }
 
+/// Whether an object of any kind, also of an aggregated API, may have this name: it is a segment of a path
+/// (`IsValidPathSegmentName` in `k8s.io/apimachinery/pkg/api/validation/path`) of at most 253 bytes. Most kinds allow less, but which
+/// ones do cannot be told from here: a User of OpenShift may be called `kube:admin`, an IPAddress `2001:db8::1`.
+pub fn may_name_an_object(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 253 && name != "." && name != ".." && !name.contains(['/', '%', '\0'])
+}
+
 /// `[A-Z][A-Za-z0-9]*`, at most 63: the name of a kind.
 pub fn is_kind(text: &str) -> bool {
     text.len() <= 63
@@ -79,5 +86,11 @@ mod tests {
             assert!(!is_object_name("rbac.authorization.k8s.io", name), "{name:?}");
         }
         assert!(!is_object_name("", "gyre:echo"));
+        for name in ["a", "kube:admin", "2001:db8::1", "sha256:0", "A_b", long_name.as_str()] {
+            assert!(may_name_an_object(name), "{name:?}");
+        }
+        for name in ["", ".", "..", "a/b", "a%2fb", "a\0b", "a".repeat(254).as_str()] {
+            assert!(!may_name_an_object(name), "{name:?}");
+        }
     }
 }

@@ -10,6 +10,19 @@ use crate::quarantine::{self, Held};
 use crate::queue::{Options, Retry, Time};
 use crate::response::Failure;
 use crate::status::{self, Verdict};
+use crate::text::cut_owned;
+
+/// The longest message of a problem, in bytes. It is logged as a whole; conditions and Events have less of it.
+const PROBLEM_TEXT: usize = 4 << 10;
+
+/// The soonest that a plugin is called again because it asked for it (`requeue-after`), unless an operator says otherwise. What needs an
+/// answer sooner than that is better told by a change; and 10,000 objects that each ask for a millisecond would have the host do nothing else.
+pub const REQUEUE_FLOOR: Duration = Duration::from_secs(1);
+
+/// When a plugin is called again that asked for this. Zero is left as it is: it asks for a back-off.
+pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duration> {
+    asked.map(|asked| if asked.is_zero() { asked } else { asked.max(floor) })
+}
 
 /// After how long something is tried again that no retry can cure, but that may be cured without the host seeing it.
 ///
@@ -55,6 +68,11 @@ pub enum Outcome {
         /// As in [`Self::Reconciled`]; it counts if it is sooner than [`RECHECK`].
         requeue_after: Option<Duration>,
     },
+    /// It did not begin: the object keeps being written for while nothing but time passes, and is slowed down (see [`crate::pace`]).
+    Held {
+        /// When it may begin.
+        after: Duration,
+    },
     /// It did not get to the end.
     Failed(Problem),
     /// The parent no longer exists, and nothing is left to do.
@@ -76,6 +94,8 @@ impl Outcome {
                 Some(delay) => Retry::After((*delay).min(RECHECK)),
                 None => Retry::After(RECHECK),
             },
+            // Nothing was tried.
+            Self::Held { after } => Retry::Postpone(*after),
             Self::Failed(problem) => problem.retry(),
             Self::Gone => Retry::Forget,
         }
@@ -164,9 +184,9 @@ pub enum Fault {
 }
 
 impl Problem {
-    /// A problem without a time to wait.
+    /// A problem without a time to wait. A long message is cut: what plugins and API servers say may have megabytes.
     pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after: None }
+        Self { kind, message: cut_owned(message.into(), PROBLEM_TEXT), retry_after: None }
     }
 
     /// That the plugin is quarantined like this, and may be asked for again then.

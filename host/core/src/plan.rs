@@ -14,6 +14,7 @@ mod existing;
 mod leaving;
 mod listed;
 mod ownership;
+mod refusals;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ use sha2::{Digest, Sha256};
 pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
 pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, child_list, list_annotation};
 pub use self::ownership::{Ownership, ownership};
+pub use self::refusals::{Refusals, TOLD_ONE_BY_ONE};
 
 use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};

@@ -12,6 +12,7 @@ use crate::contains::equal;
 use crate::names::is_dns_subdomain;
 use crate::plan::Refusal;
 use crate::response::{Condition, Truth};
+use crate::text::cut;
 
 pub use self::room::{Fields, Room};
 
@@ -148,7 +149,7 @@ fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
         kind: kind.to_owned(),
         status,
         reason: valid_reason(reason),
-        message: truncated(message, MESSAGE_LIMIT),
+        message: cut(message, MESSAGE_LIMIT),
     };
     match verdict {
         Verdict::Ready | Verdict::Refused([]) => {
@@ -171,7 +172,7 @@ fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
 fn refusal_message(refusals: &[Refusal]) -> String {
     // Each gets its share, so that a long one does not hide that there are others.
     let share = MESSAGE_LIMIT / NAMED_REFUSALS - 16;
-    let named: Vec<String> = refusals.iter().take(NAMED_REFUSALS).map(|refusal| truncated(&refusal.message, share)).collect();
+    let named: Vec<String> = refusals.iter().take(NAMED_REFUSALS).map(|refusal| cut(&refusal.message, share)).collect();
     let message = named.join("; ");
     match refusals.len().saturating_sub(NAMED_REFUSALS) {
         0 => message,
@@ -225,7 +226,7 @@ fn valid(condition: &Condition) -> Option<Condition> {
         kind: valid_kind(&condition.kind)?,
         status: condition.status,
         reason: valid_reason(&condition.reason),
-        message: truncated(&condition.message, MESSAGE_LIMIT),
+        message: cut(&condition.message, MESSAGE_LIMIT),
     })
 }
 
@@ -255,15 +256,6 @@ fn valid_reason(reason: &str) -> String {
         "" => "Unknown".to_owned(),
         reason => reason.to_owned(),
     }
-}
-
-/// At most so many bytes, with an ellipsis where something is missing.
-fn truncated(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(limit.saturating_sub('…'.len_utf8()));
-    format!("{}…", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]

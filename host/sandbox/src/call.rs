@@ -154,6 +154,12 @@ pub enum Error {
         /// [`crate::Limits::reads`].
         limit: usize,
     },
+    /// What it asked of the cluster takes too much room.
+    #[error("the plugin's reads name more than {limit} bytes in a call: kinds, namespaces, names and label selectors together")]
+    ReadsTooLarge {
+        /// [`crate::Limits::read_bytes`].
+        limit: usize,
+    },
     /// Its answer is not what the contract says.
     #[error("the plugin's answer is not valid in {at}: {message}")]
     InvalidOutput {
@@ -203,7 +209,7 @@ impl Error {
             Self::TooManyChildren { .. } => "TooManyChildren",
             Self::TooManyConditions { .. } => "TooManyConditions",
             Self::TooManyEvents { .. } => "TooManyEvents",
-            Self::TooManyReads { .. } => "TooManyReads",
+            Self::TooManyReads { .. } | Self::ReadsTooLarge { .. } => "TooManyReads",
             Self::InvalidOutput { .. } => "InvalidOutput",
             Self::LogFlood { .. } => "LogFlood",
             Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
@@ -230,6 +236,7 @@ impl Error {
             | Self::TooManyConditions { .. }
             | Self::TooManyEvents { .. }
             | Self::TooManyReads { .. }
+            | Self::ReadsTooLarge { .. }
             | Self::InvalidOutput { .. }
             | Self::LogFlood { .. }
             | Self::ClusterNotAllowed { .. } => Fault::Plugin,

@@ -5,7 +5,7 @@ use crate::limits::Limits;
 use crate::world::{LogLevel, LogLine, LogSource, World};
 
 /// How much of stderr is kept for the message of a trap. A Rust panic takes some 100 bytes.
-const LAST_WORDS: usize = 1_024;
+pub(crate) const LAST_WORDS: usize = 1_024;
 
 /// What follows a panic.
 const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";

@@ -1,6 +1,10 @@
 //! Reading JSON that a stranger wrote.
 
+use gyre_core::text::displayed;
 use serde::de::DeserializeOwned;
+
+/// How much is told of what is wrong with a text, in bytes: serde quotes a string that stands where an object should, however long it is.
+const PROBLEM: usize = 1_024;
 
 /// What is wrong with a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
     if nests_deeper_than(bytes, depth) {
         return Err(Problem::TooDeep);
     }
-    serde_json::from_slice(bytes).map_err(|error| Problem::Invalid(error.to_string()))
+    serde_json::from_slice(bytes).map_err(|error| Problem::Invalid(displayed(&error, PROBLEM)))
 }
 
 fn nests_deeper_than(bytes: &[u8], limit: usize) -> bool {
@@ -75,5 +79,11 @@ mod tests {
             assert!(matches!(object(text, 9), Err(Problem::Invalid(_))), "{text}");
         }
         assert!(matches!(parse::<Value>(b"\"\xff\"", 9), Err(Problem::Invalid(_))));
+    }
+
+    #[test]
+    fn a_problem_does_not_quote_the_whole_text() {
+        let Err(Problem::Invalid(message)) = object(&format!("\"{}\"", "x".repeat(1 << 20)), 9) else { panic!("it was read") };
+        assert!(message.starts_with("invalid type: string") && message.len() <= PROBLEM, "{} bytes", message.len());
     }
 }

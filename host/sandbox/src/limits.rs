@@ -31,6 +31,11 @@ pub struct Limits {
     pub events: usize,
     /// How many questions one call may ask of the cluster. What each of them read is kept as long as the parent.
     pub reads: usize,
+    /// The bytes that these questions may take: kinds, namespaces, names and label selectors. They are kept as long as the parent.
+    pub read_bytes: usize,
+    /// The bytes of text that are kept of an answer beside its objects: in conditions, events, and the message of a failure. Texts are cut
+    /// where they exceed it.
+    pub text_bytes: usize,
     /// The bytes that may be logged in a call, stdout and stderr included.
     pub log_bytes: usize,
     /// The lines that may be logged in a call, stdout and stderr included.
@@ -59,6 +64,10 @@ impl Default for Limits {
             events: 64,
             // A `list` is one. Whoever needs more than this should list.
             reads: 1_000,
+            // What 1,000 questions take with names of 200 bytes, which are rare.
+            read_bytes: 256 << 10,
+            // As many events as there may be, each with a message as long as the API server takes (1 KiB).
+            text_bytes: 64 << 10,
             // Enough for a stack trace or two; more a call would drown the host's own log.
             log_bytes: 64 << 10,
             log_lines: 1_000,

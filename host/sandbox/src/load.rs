@@ -1,10 +1,14 @@
 //! Making a plugin of bytes, and saying what is wrong with those that are none.
 
+use gyre_core::text::displayed;
 use wasmtime::component::{Component, Linker};
 
 use crate::call;
 use crate::state::State;
 use crate::wit::latest::{self, Prepared};
+
+/// How much is told of what is wrong, in bytes: errors quote names in the component, which may be long.
+const MESSAGE: usize = 4 << 10;
 
 /// Why bytes are no plugin.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +125,7 @@ pub(crate) fn check_header(bytes: &[u8]) -> Result<(), Error> {
 
 /// Sorts what the compiler has against a component.
 pub(crate) fn compile_error(error: &wasmtime::Error) -> Error {
-    let message = format!("{error:#}");
+    let message = displayed(&format_args!("{error:#}"), MESSAGE);
     // The pool speaks in texts alone; each of them names its configuration or a limit.
     let pool = ["pooling allocator", "exceeds the limit of", "exceeds the configured maximum", "exceeds the per-instance"];
     if pool.iter().any(|text| message.contains(text)) { Error::TooLarge { message } } else { Error::Corrupt { message } }
@@ -134,8 +138,9 @@ pub(crate) fn link(linker: &Linker<State>, component: &Component) -> Result<Prep
     }
     let linked = linker.instantiate_pre(component).map_err(|error| Error::UnknownImport {
         // "component imports instance `wasi:http/types@0.2.0`, but …"
-        import: error.to_string().split('`').nth(1).unwrap_or("something").to_owned(),
-        message: error.root_cause().to_string(),
+        import: displayed(&error, MESSAGE).split('`').nth(1).unwrap_or("something").to_owned(),
+        message: displayed(error.root_cause(), MESSAGE),
     })?;
-    Prepared::new(linked).map_err(|error| Error::NotAPlugin { export: latest::EXPORT, message: format!("{error:#}") })
+    Prepared::new(linked)
+        .map_err(|error| Error::NotAPlugin { export: latest::EXPORT, message: displayed(&format_args!("{error:#}"), MESSAGE) })
 }

@@ -21,16 +21,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::cut;
 
 use crate::call::{self, Start, Usage};
+use crate::console::LAST_WORDS;
 use crate::digest::Digest;
 use crate::limits::Limits;
 use crate::load;
 use crate::plugin::{Context, Outcome};
-use crate::state::{Access, Read, State};
+use crate::state::{Access, State};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
-use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError, World};
+use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 /// What a component exports, as native code. A panic ends the call as a trap does.
 pub trait Native: Send + Sync + 'static {
@@ -69,7 +71,7 @@ impl Imports {
     /// # Errors
     /// What the plugin is told.
     pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
-        self.read(Read::Children, kind, |world| world.children(kind))
+        self.read(|state| state.children(kind))
     }
 
     /// As `cluster.get`.
@@ -77,7 +79,7 @@ impl Imports {
     /// # Errors
     /// What the plugin is told.
     pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
-        self.read(Read::Get, kind, |world| world.get(kind, namespace, name))
+        self.read(|state| state.get(kind, namespace, name))
     }
 
     /// As `cluster.list`.
@@ -90,7 +92,7 @@ impl Imports {
         namespace: Option<&str>,
         label_selector: Option<&str>,
     ) -> Result<Vec<Bytes>, ReadError> {
-        self.read(Read::List, kind, |world| world.list(kind, namespace, label_selector))
+        self.read(|state| state.list(kind, namespace, label_selector))
     }
 
     /// As `log.log`.
@@ -108,14 +110,9 @@ impl Imports {
         SystemTime::UNIX_EPOCH.checked_add(since_1970).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    fn read<T>(
-        &self,
-        read: Read,
-        kind: &GroupVersionKind,
-        ask: impl FnOnce(&mut dyn World) -> Result<T, ReadError>,
-    ) -> Result<T, ReadError> {
+    fn read<T>(&self, ask: impl FnOnce(&mut State) -> Result<Result<T, ReadError>, call::Error>) -> Result<T, ReadError> {
         let mut state = self.0.borrow_mut();
-        let answer = state.read(read, kind).map(|world| world.and_then(ask));
+        let answer = ask(&mut state);
         drop(state);
         answer.unwrap_or_else(|error| end(error))
     }
@@ -148,7 +145,7 @@ impl Code {
     }
 
     pub(crate) fn validate_settings(&self, settings: &[u8], limits: &Limits) -> Result<Result<(), String>, call::Error> {
-        self.run(closed(), limits, |native, _| native.validate_settings(settings), |_, raw, _| Ok(raw)).result
+        self.run(closed(), limits, |native, _| native.validate_settings(settings), |_, raw, _| Ok(latest::checked(raw))).result
     }
 
     /// Makes one call, and reads what it answers.
@@ -202,7 +199,7 @@ fn why(thrown: &(dyn Any + Send)) -> call::Error {
         || "it panicked".to_owned(),
         |text| {
             // As of a component: the rest is in its log.
-            format!("it panicked: {}", text.lines().next().unwrap_or_default())
+            format!("it panicked: {}", cut(text.lines().next().unwrap_or_default(), LAST_WORDS))
         },
     );
     call::Error::Trapped { message, backtrace: Vec::new() }

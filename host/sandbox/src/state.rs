@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gyre_core::manifest::Manifest;
+use gyre_core::names::{is_dns_label, may_name_an_object};
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::cut;
 
 use crate::call::{ClockUse, Error};
 use crate::console::Console;
@@ -12,7 +14,16 @@ use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::random::Random;
 use crate::wasi::Wasi;
-use crate::world::{ReadError, World};
+use crate::world::{Bytes, ReadError, World};
+
+/// The longest label selector, in bytes. Each change of an object of the kind is matched with it.
+const SELECTOR: usize = 4 << 10;
+
+/// What a requirement of a label selector takes in memory beside its text, in bytes: two strings and a list, as the allocator rounds them up.
+const REQUIREMENT: usize = 128;
+
+/// As much of a name as Kubernetes has of any, in bytes.
+const NAME: usize = 253;
 
 /// The one moment that all clocks show during a call.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +73,8 @@ pub(crate) struct State {
     pub(crate) output_bytes: usize,
     /// How often the cluster may still be read, and how often it might at first.
     reads: (usize, usize),
+    /// How many bytes further reads may take, and how many they might at first.
+    read_bytes: (usize, usize),
     access: Access,
 }
 
@@ -95,6 +108,7 @@ impl State {
             undeclared_read: None,
             output_bytes: 0,
             reads: (0, 0),
+            read_bytes: (0, 0),
             access: Access::Closed,
         }
     }
@@ -108,6 +122,7 @@ impl State {
         self.undeclared_read = None;
         self.output_bytes = 0;
         self.reads = (limits.reads, limits.reads);
+        self.read_bytes = (limits.read_bytes, limits.read_bytes);
         self.access = access;
     }
 
@@ -137,10 +152,57 @@ impl State {
         }
     }
 
-    /// The world, if this call may look at it and the manifest declares the kind. The outer error ends the call; the inner
-    /// one is the plugin's to handle.
-    pub(crate) fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn World, ReadError>, Error> {
-        let Access::Open { world, manifest } = &mut self.access else {
+    /// Answers `cluster.children`. The outer error ends the call; the inner one is the plugin's to handle.
+    pub(crate) fn children(&mut self, kind: &GroupVersionKind) -> Result<Result<Vec<Bytes>, ReadError>, Error> {
+        Ok(self.read(Read::Children, kind)?.and_then(|world| world.children(kind)))
+    }
+
+    /// Answers `cluster.get`. Errors as of [`Self::children`].
+    ///
+    /// A name that no object can have is not passed on: there is no such object, and so nothing to keep.
+    pub(crate) fn get(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Result<Option<Bytes>, ReadError>, Error> {
+        if let Err(error) = self.read(Read::Get, kind)? {
+            return Ok(Err(error));
+        }
+        if !may_name_an_object(name) || !may_be_a_namespace(namespace) {
+            return Ok(Ok(None));
+        }
+        self.keep(kind, &[namespace.unwrap_or_default(), name])?;
+        Ok(self.world().and_then(|world| world.get(kind, namespace, name)))
+    }
+
+    /// Answers `cluster.list`. Errors as of [`Self::children`]. A namespace that cannot exist is empty.
+    pub(crate) fn list(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Result<Vec<Bytes>, ReadError>, Error> {
+        if let Err(error) = self.read(Read::List, kind)? {
+            return Ok(Err(error));
+        }
+        let selector = label_selector.unwrap_or_default();
+        if selector.len() > SELECTOR {
+            let message = format!("it has {} bytes, more than {SELECTOR}", selector.len());
+            return Ok(Err(ReadError::InvalidSelector(message)));
+        }
+        if !may_be_a_namespace(namespace) {
+            return Ok(Ok(Vec::new()));
+        }
+        self.keep(kind, &[namespace.unwrap_or_default(), selector])?;
+        // Each requirement is kept by itself.
+        self.count_read_bytes(selector.split(',').count() * REQUIREMENT)?;
+        Ok(self.world().and_then(|world| world.list(kind, namespace, label_selector)))
+    }
+
+    /// Counts a question, and gives the world if the manifest declares the kind.
+    fn read(&mut self, read: Read, kind: &GroupVersionKind) -> Result<Result<&mut dyn World, ReadError>, Error> {
+        let Access::Open { manifest, .. } = &self.access else {
             return Err(Error::ClusterNotAllowed { function: read.name() });
         };
         let (left, limit) = self.reads;
@@ -150,10 +212,36 @@ impl State {
             Read::Get | Read::List => manifest.reads.iter().any(|read| read.kind == *kind),
         };
         if declared {
-            Ok(Ok(world.as_mut()))
-        } else {
-            self.undeclared_read.get_or_insert_with(|| kind.clone());
-            Ok(Err(ReadError::NotDeclared))
+            return Ok(self.world());
+        }
+        self.undeclared_read.get_or_insert_with(|| {
+            let [group, version, kind] = [&kind.group, &kind.version, &kind.kind].map(|text| cut(text, NAME));
+            GroupVersionKind { group, version, kind }
+        });
+        Ok(Err(ReadError::NotDeclared))
+    }
+
+    fn world(&mut self) -> Result<&mut dyn World, ReadError> {
+        match &mut self.access {
+            Access::Open { world, .. } => Ok(world.as_mut()),
+            Access::Closed => Err(ReadError::NotDeclared),
         }
     }
+
+    /// Counts what is kept of a question about a kind, which the manifest declares, so that its name is bounded.
+    fn keep(&mut self, kind: &GroupVersionKind, texts: &[&str]) -> Result<(), Error> {
+        let texts = texts.iter().map(|text| text.len());
+        self.count_read_bytes(kind.group.len() + kind.version.len() + kind.kind.len() + texts.sum::<usize>())
+    }
+
+    fn count_read_bytes(&mut self, bytes: usize) -> Result<(), Error> {
+        let (left, limit) = self.read_bytes;
+        self.read_bytes.0 = left.checked_sub(bytes).ok_or(Error::ReadsTooLarge { limit })?;
+        Ok(())
+    }
+}
+
+/// Whether there could be a namespace of that name. The empty one is passed on: what it means is the host's to say.
+fn may_be_a_namespace(namespace: Option<&str>) -> bool {
+    namespace.is_none_or(|namespace| namespace.is_empty() || is_dns_label(namespace))
 }

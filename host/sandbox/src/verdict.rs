@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+use gyre_core::text::{cut, displayed};
+use wasmtime::{FrameInfo, PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use crate::call::Error;
 use crate::limits::Limits;
@@ -12,6 +13,17 @@ use crate::wasi::Exit;
 
 /// Functions of a backtrace that are worth telling.
 const FUNCTIONS: usize = 8;
+
+/// How much of a function's name is told, in bytes. The component says what a function is called, and a name may be as long as the
+/// component. It is not demangled: what a mangled name of C++ stands for may be a million times as long as the name.
+const FUNCTION_NAME: usize = 256;
+
+/// How much of an error's text is told, in bytes. Errors of the canonical ABI quote what the component gave, and a chain of errors holds the
+/// whole backtrace.
+const ERROR_TEXT: usize = 1_024;
+
+/// How much of an error's text is looked at to tell what it is: all that is looked for stands at its beginning.
+const ERROR_BEGINNING: usize = 128;
 
 /// How often one function has to be under way for an access out of bounds to be taken for the end of the stack.
 const RECURSION: usize = 24;
@@ -42,7 +54,7 @@ pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &
         Some(Trap::MemoryOutOfBounds) if left_the_stack(error) => return Error::StackOverflow,
         _ => {}
     }
-    let root = error.root_cause().to_string();
+    let root = displayed(error.root_cause(), ERROR_TEXT);
     // The type of this error is wasmtime's own secret; `tests/guests.rs` holds the text.
     if root.contains("fuel allocated for hostcalls has been exhausted") {
         return Error::OutputTooLarge { limit: limits.output_bytes };
@@ -52,7 +64,7 @@ pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &
     }
     let trapped = error.is::<Trap>() || error.is::<Exit>() || error.is::<WasmBacktrace>();
     if !trapped && (phase == Phase::Start || error.is::<wasmtime::error::OutOfMemory>()) {
-        return Error::Internal(format!("{error:#}"));
+        return Error::Internal(displayed(&format_args!("{error:#}"), ERROR_TEXT));
     }
     Error::Trapped { message: message(root, state), backtrace: backtrace(error) }
 }
@@ -69,13 +81,16 @@ fn message(root: String, state: &State) -> String {
 /// The innermost functions, without repetitions.
 fn backtrace(error: &wasmtime::Error) -> Vec<String> {
     let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
-    // Its `Display` demangles: after a headline, `NUMBER: MODULE!FUNCTION` a line.
-    let text = backtrace.to_string();
-    let functions = text.lines().skip(1).filter_map(|line| line.split_once('!')).map(|(_, function)| function.to_owned());
-    let mut functions: Vec<String> = functions.collect();
-    functions.dedup();
-    functions.truncate(FUNCTIONS);
-    functions
+    let mut frames: Vec<&FrameInfo> = backtrace.frames().iter().collect();
+    frames.dedup_by(|one, other| (one.func_index(), one.func_name()) == (other.func_index(), other.func_name()));
+    frames.into_iter().take(FUNCTIONS).map(function).collect()
+}
+
+fn function(frame: &FrameInfo) -> String {
+    match frame.func_name() {
+        Some(name) => cut(name, FUNCTION_NAME),
+        None => format!("<wasm function {}>", frame.func_index()),
+    }
 }
 
 /// Beside the native stack, which wasmtime guards, programs keep a stack of their own for what has an address. Compilers
@@ -85,7 +100,7 @@ fn left_the_stack(error: &wasmtime::Error) -> bool {
     const FOUR_GIB: u64 = 1 << 32;
     // The type is secret here too, and the text held by the same tests.
     let address = error.chain().find_map(|cause| {
-        let text = cause.to_string();
+        let text = displayed(cause, ERROR_BEGINNING);
         let digits = text.strip_prefix("memory fault at wasm address 0x")?.split(' ').next()?;
         u64::from_str_radix(digits, 16).ok()
     });

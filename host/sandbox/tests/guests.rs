@@ -142,6 +142,38 @@ fn sleeper() {
     assert!(before.elapsed().as_secs() < 60);
 }
 
+/// Within the limit of an answer, and cut as it comes in.
+#[test]
+fn loud_failure() {
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::LOUD_FAILURE);
+    let call = reconcile(&plugin, &limits());
+    let error = call.result.unwrap_err();
+    assert_eq!((error.reason(), error.fault()), ("TransientFailure", Fault::Neither));
+    assert_eq!((call.usage.output_bytes, error.to_string().len()), (8_000_000, 4_096));
+}
+
+/// The world is not asked, and an object that it would have is not found.
+#[test]
+fn endless_names() {
+    let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_NAMES);
+    let world = Box::new(stage::Small { object: Some("{}"), ..stage::Small::default() });
+    let answer = stage::reconcile_in(&plugin, &limits(), world).result.unwrap();
+    assert_eq!(answer, Response { children: Some(Vec::new()), ..Response::default() });
+}
+
+/// The plan refuses them; the sandbox hands them on.
+#[test]
+fn many_refusals() {
+    assert_eq!(check_answer(gyre_artifacts::guests::MANY_REFUSALS).children.unwrap().len(), 9_900);
+}
+
+/// How often it is called is the host's concern.
+#[test]
+fn restless_clock() {
+    let answer = check_answer(gyre_artifacts::guests::RESTLESS_CLOCK);
+    assert_eq!((answer.conditions.len(), answer.requeue_after), (1, Some(std::time::Duration::from_millis(1))));
+}
+
 /// A failure of the plugin's own; that its message changes is the host's concern.
 #[test]
 fn restless_failure() {

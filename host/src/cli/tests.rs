@@ -118,7 +118,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 #[test]
 fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     let named = ["plugin", "plugin-dir", "settings", "namespace"];
-    let policy = ["adopt", "max-retries", "quarantine-after", "call-deadline", "call-memory"];
+    let policy = ["adopt", "max-retries", "quarantine-after", "min-requeue-after", "call-deadline", "call-memory"];
     let code = ["code-cache", "compiled"];
     let lasting = ["name", "workers", "no-reload"];
     let all = [&["config"][..], &named, &policy, &code, &lasting].concat();

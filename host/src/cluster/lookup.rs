@@ -67,6 +67,17 @@ impl Answer {
         }
         hasher.finish()
     }
+
+    /// As [`Self::fingerprint`], without the object that has this UID, and those that it owns.
+    pub(crate) fn fingerprint_of_others(&self, uid: &str) -> u64 {
+        match self {
+            Self::Objects(objects) => {
+                let is_of_others = |object: &&SharedObject| object.uid() != uid && object.owner_uid() != Some(uid);
+                Self::Objects(objects.iter().filter(is_of_others).cloned().collect()).fingerprint()
+            }
+            Self::Error(_) => self.fingerprint(),
+        }
+    }
 }
 
 /// From which namespaces a declaration of the manifest shows objects to calls for one parent.

@@ -21,8 +21,9 @@ use super::spec::{
 use crate::program::ServiceAccount;
 
 pub(super) const ROOT: [&str; 5] = ["name", "host", "defaults", "mounts", "pluginDirectory"];
-pub(super) const POLICY: [&str; 6] = ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter"];
-pub(super) const MOUNT: [&str; 14] = [
+pub(super) const POLICY: [&str; 7] =
+    ["namespaces", "adoption", "limits", "workers", "maxRetries", "quarantineAfter", "minRequeueAfter"];
+pub(super) const MOUNT: [&str; 15] = [
     "name",
     "plugin",
     "namespaces",
@@ -33,6 +34,7 @@ pub(super) const MOUNT: [&str; 14] = [
     "workers",
     "maxRetries",
     "quarantineAfter",
+    "minRequeueAfter",
     "grants",
     "adoption",
     "impersonate",
@@ -40,8 +42,21 @@ pub(super) const MOUNT: [&str; 14] = [
 ];
 pub(super) const SHADOW: [&str; 3] = ["plugin", "settings", "settingsFrom"];
 pub(super) const GRANTS: [&str; 4] = ["children", "reads", "readNamespaces", "writeNamespaces"];
-pub(super) const LIMITS: [&str; 11] =
-    ["deadline", "memory", "output", "outputDepth", "children", "conditions", "events", "reads", "log", "logLines", "reuse"];
+pub(super) const LIMITS: [&str; 13] = [
+    "deadline",
+    "memory",
+    "output",
+    "outputDepth",
+    "children",
+    "conditions",
+    "events",
+    "reads",
+    "readBytes",
+    "textBytes",
+    "log",
+    "logLines",
+    "reuse",
+];
 
 /// Reads a configuration file's document. Paths in it are relative to `directory`.
 ///
@@ -182,6 +197,9 @@ fn policy(map: &Map<'_>, base: &Policy) -> Policy {
     if let Some(faults) = map.get("quarantineAfter").and_then(|field| field.number_or_word(bounds::FAULTS, Some(NEVER))) {
         policy.quarantine_after = faults;
     }
+    if let Some(floor) = map.get("minRequeueAfter").and_then(|field| field.duration(bounds::REQUEUE)) {
+        policy.requeue_floor = floor;
+    }
     policy
 }
 
@@ -201,6 +219,8 @@ fn read_limits(map: &Map<'_>, limits: &mut Limits) {
     set(&mut limits.conditions, count("conditions", bounds::CONDITIONS));
     set(&mut limits.events, count("events", bounds::EVENTS));
     set(&mut limits.reads, count("reads", bounds::READS));
+    set(&mut limits.read_bytes, bytes("readBytes", bounds::READ_BYTES));
+    set(&mut limits.text_bytes, bytes("textBytes", bounds::TEXT_BYTES));
     set(&mut limits.log_bytes, bytes("log", bounds::LOG));
     set(&mut limits.log_lines, count("logLines", bounds::LOG_LINES));
     set(&mut limits.reuse, map.get("reuse").and_then(|field| field.number_or_word(bounds::REUSE, Some(NEVER))).map(reuse));

@@ -124,7 +124,7 @@ impl<'a> Loader<'a> {
 
     fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Settings)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after } = &spec.policy;
+        let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after, requeue_floor } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
         let settings = self.settings(spec, &spec.settings, &spec.place, by_flag, &plugin);
         let GrantSpec { children, reads, read_namespaces, write_namespaces } = &spec.grants;
@@ -145,6 +145,7 @@ impl<'a> Loader<'a> {
             reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
+            requeue_floor: *requeue_floor,
             impersonate: spec.impersonate.clone(),
             shadow: None,
             plugin,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
+use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Reuse};
 
@@ -107,6 +108,7 @@ pub(crate) struct Policy {
     pub(crate) workers: usize,
     pub(crate) max_retries: Option<u32>,
     pub(crate) quarantine_after: Option<u32>,
+    pub(crate) requeue_floor: Duration,
 }
 
 impl Default for Policy {
@@ -118,6 +120,7 @@ impl Default for Policy {
             workers: WORKERS,
             max_retries: None,
             quarantine_after: Some(QUARANTINE_AFTER),
+            requeue_floor: REQUEUE_FLOOR,
         }
     }
 }
@@ -181,6 +184,8 @@ pub(crate) mod bounds {
     pub(crate) const WORKERS: RangeInclusive<u32> = 1..=256;
     pub(crate) const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
     pub(crate) const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
+    /// Beyond an hour the plugin's own wish would count for nothing.
+    pub(crate) const REQUEUE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
     /// The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
     pub(crate) const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
     pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
@@ -191,6 +196,9 @@ pub(crate) mod bounds {
     pub(crate) const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
     pub(crate) const EVENTS: RangeInclusive<u32> = 0..=1_000;
     pub(crate) const READS: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
+    /// Less than that would leave nothing of a failure to read.
+    pub(crate) const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
     pub(crate) const LOG: RangeInclusive<u64> = 0..=1 << 24;
     pub(crate) const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
     pub(crate) const REUSE: RangeInclusive<u32> = 1..=1_000_000;

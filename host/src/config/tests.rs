@@ -100,12 +100,13 @@ fn describe(program: &Program) -> String {
         reads,
         max_retries,
         quarantine_after,
+        requeue_floor,
         impersonate,
         shadow,
     } = program;
     format!(
         "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
-         {quarantine_after:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
+         {quarantine_after:?}, requeue after {requeue_floor:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
@@ -213,6 +214,8 @@ fn the_contract_tells_the_limits_as_they_are() {
         ("`children`", count(limits.children), of_count(bounds::CHILDREN)),
         ("`conditions`, `events`", count(limits.conditions) + " each", of_count(bounds::CONDITIONS)),
         ("`reads`", count(limits.reads), of_count(bounds::READS)),
+        ("`readBytes`", bytes(limits.read_bytes as u64), of_bytes(bounds::READ_BYTES)),
+        ("`textBytes`", bytes(limits.text_bytes as u64), of_bytes(bounds::TEXT_BYTES)),
         ("`log`", bytes(limits.log_bytes as u64), of_bytes(bounds::LOG)),
         ("`logLines`", count(limits.log_lines), of_count(bounds::LOG_LINES)),
         ("`reuse`", "never".to_owned(), ("never, or 1".to_owned(), grouped((*bounds::REUSE.end()).into()))),
@@ -292,6 +295,7 @@ fn flags_come_down_to_programs_too() {
     check(&["--plugin", &echo, "--adopt", "--namespace", "a"], "adoption Allowed");
     check(&["--plugin", &echo, "--namespace", "a"], "namespaces Only({\"a\"})");
     check(&["--plugin", &echo, "--quarantine-after", "never"], "quarantine after None");
+    check(&["--plugin", &echo, "--min-requeue-after", "250"], "requeue after 250ms");
     check(&["--plugin", &echo, "--max-retries", "3", "--workers", "9"], "workers 9, retries Some(3)");
     check(&["--plugin", &echo, "--call-memory", "10", "--call-deadline", "100"], "memory_bytes: 10485760, deadline: 100ms");
     check(&["--plugin", &echo, "--settings", "echo={\"restricted\":true}"], "settings {\"restricted\":true}");

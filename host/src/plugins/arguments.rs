@@ -76,6 +76,9 @@ pub(crate) struct PolicyArguments {
     /// After faults of a plugin about how many different objects in a row it is not called for a while; or never [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
+    /// The soonest that a plugin is called again because it asked for it [default: 1000].
+    #[arg(long, value_name = "MILLISECONDS", value_parser = whole(1_u64..=3_600_000))]
+    min_requeue_after: Option<u64>,
     /// How long one call of a plugin may take [default: 2000].
     #[arg(long, value_name = "MILLISECONDS", value_parser = whole(10_u64..=600_000))]
     call_deadline: Option<u64>,
@@ -212,7 +215,7 @@ impl PluginMounts {
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
         let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
-        let PolicyArguments { adopt, max_retries, quarantine_after, call_deadline, call_memory } = policy;
+        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
         let mut words = Vec::new();
         words.extend(plugins.iter().map(|file| format!("--plugin={}", file.display())));
         words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
@@ -224,6 +227,7 @@ impl PluginMounts {
             let faults = faults.map_or_else(|| config::NEVER.to_owned(), |faults| faults.to_string());
             format!("--quarantine-after={faults}")
         }));
+        words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));
         words.extend(call_deadline.map(|milliseconds| format!("--call-deadline={milliseconds}")));
         words.extend(call_memory.map(|mebibytes| format!("--call-memory={mebibytes}")));
         words
@@ -302,6 +306,9 @@ impl MountArguments {
         }
         if let Some(Faults(faults)) = self.policy.quarantine_after {
             policy.quarantine_after = faults;
+        }
+        if let Some(milliseconds) = self.policy.min_requeue_after {
+            policy.requeue_floor = Duration::from_millis(milliseconds);
         }
         if let Some(milliseconds) = self.policy.call_deadline {
             policy.limits.deadline = Duration::from_millis(milliseconds);

@@ -12,12 +12,15 @@ use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, c
 use tracing::{error, info};
 
 use crate::clock::Clock;
+use crate::cluster::lookup;
 use crate::host::Calls;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
+use crate::reconcile::Context;
+use crate::reconcile::basis::{Basis, Decision, Sight};
 use crate::reconcile::threads::{self, Threads};
+use crate::reconcile::trail::{ReadPrints, hash};
 use crate::reconcile::world::CallWorld;
-use crate::reconcile::{Context, Sight};
 use crate::record::{Answer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 
@@ -69,22 +72,45 @@ impl Caller {
 
 /// What came of a call.
 pub(crate) struct Called {
-    /// A reconcile's response is that of a teardown which is not done.
-    pub(crate) result: Result<Teardown, Problem>,
+    pub(crate) result: Result<Answered, Problem>,
     pub(crate) clock: ClockUse,
     /// What it read, with the fingerprint of each answer.
     pub(crate) answers: BTreeMap<Read, u64>,
+    /// All of that.
+    pub(crate) reads: ReadPrints,
 }
 
-/// Calls the plugin, unless it is quarantined.
-pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Called {
+/// An answer, and what is to be done about it.
+pub(crate) struct Answered {
+    /// Whether the plugin says which children there should be.
+    pub(crate) names_children: bool,
+    /// Without the children. A reconcile's response is that of a teardown which is not done.
+    pub(crate) teardown: Teardown,
+    pub(crate) decision: Decision,
+}
+
+/// Calls the plugin, unless it is quarantined, and decides what is to be done about its answer. All that takes longer the more a plugin
+/// returns is done on the thread of the call.
+pub(crate) async fn call(
+    context: &Context,
+    mount: &Arc<Mount>,
+    live: &Arc<Live>,
+    sight: &Sight,
+    basis: &Arc<Basis>,
+    ask: Ask,
+) -> Called {
     let now = context.queue.now();
     let admission = live.probation.admit(now);
     if let Admission::Held { until } = admission {
         let problem = live.probation.hold(&sight.parent.key(), until, now);
-        return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new() };
+        let reads = ReadPrints::default();
+        return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new(), reads };
     }
-    let (result, usage, answers) = run(context, mount, live, sight, ask).await;
+    let (result, usage, world) = run(context, mount, live, sight, basis, ask).await;
+    let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
+    let uid = sight.parent.uid();
+    let of_others: Vec<u64> = world.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
+    let reads = ReadPrints { all: hash(&answers), of_others: hash(&of_others) };
     let end = match &result {
         Ok(_) | Err(call::Error::Failed(_)) => End::Answered,
         Err(error) => match error.fault() {
@@ -113,12 +139,12 @@ pub(crate) async fn call(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>
     if let Some(shadow) = mount.shadow() {
         shadow.add(&sight.parent.key());
     }
-    Called { result: result.map_err(problem), clock: usage.clock, answers }
+    Called { result: result.map_err(problem), clock: usage.clock, answers, reads }
 }
 
-type Answered = (Result<Teardown, call::Error>, Usage, BTreeMap<Read, u64>);
+type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::Answer>);
 
-async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, ask: Ask) -> Answered {
+async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, basis: &Arc<Basis>, ask: Ask) -> Ended {
     let program = Arc::clone(&live.program);
     let parent = sight.shown_parent(live);
     let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
@@ -128,14 +154,21 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     let now = context.caller.clock.now().into();
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
+    let is_recorded = world.transcript.is_some();
+    let (deciding, basis) = (Arc::clone(live), Arc::clone(basis));
     let work = move || {
-        let _call = running.begin(program.limits.deadline);
-        let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
-        make(&program.plugin, ask, &input, &program.limits, world)
+        let call = {
+            let _call = running.begin(program.limits.deadline);
+            let input = Input { parent: parent.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
+            make(&program.plugin, ask, &input, &program.limits, world)
+        };
+        let Call { result, usage, world } = call;
+        let recorded = is_recorded.then(|| result.clone());
+        (result.map(|teardown| answered(&deciding, &basis, ask, teardown)), recorded, usage, world)
     };
     let called = context.caller.run(priority(live.probation.share()), work).await;
-    let Call { result, usage, world } = match called {
-        Ok(call) => call,
+    let (result, recorded, usage, world) = match called {
+        Ok(called) => called,
         Err(error) => {
             let error = call::Error::Internal(format!("the call did not end: {error}"));
             return (Err(error), Usage::default(), BTreeMap::new());
@@ -144,7 +177,9 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
     let mut world = world.downcast::<CallWorld>().ok();
-    if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken))) {
+    if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken)))
+        && let Some(recorded) = recorded
+    {
         context.recordings.take(CallRecord {
             program: Arc::clone(&live.program),
             ask,
@@ -153,13 +188,21 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
             now,
             children: world.shown_children(),
             reads: transcript.reads,
-            answer: Answer { result: result.clone(), texts: transcript.texts, log: transcript.log },
+            answer: Answer { result: recorded, texts: transcript.texts, log: transcript.log },
             usage: usage.clone(),
         });
     }
-    let answers = world.map(|world| world.answers).unwrap_or_default();
-    let answers = answers.into_iter().map(|(read, answer)| (read, answer.fingerprint())).collect();
-    (result, usage, answers)
+    (result, usage, world.map(|world| world.answers).unwrap_or_default())
+}
+
+/// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
+fn answered(live: &Live, basis: &Basis, ask: Ask, mut teardown: Teardown) -> Answered {
+    let decision = match ask {
+        Ask::Reconcile => Decision::Living(basis.living(live, teardown.response.children.as_deref())),
+        Ask::Finalize => Decision::Leaving(basis.leaving(live, basis.parent(), Some(&teardown))),
+    };
+    let names_children = teardown.response.children.take().is_some();
+    Answered { names_children, teardown, decision }
 }
 
 /// A plugin that has not answered yet, or whose last calls ended in faults, may spin again.

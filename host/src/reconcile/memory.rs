@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 use gyre_core::conflict::TakenBack;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::pace::Pace;
 use gyre_core::plan::Settled;
 use gyre_core::reads::Read;
 use gyre_core::response::Event;
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::cluster::object::{Object, SharedObject};
 use crate::mounts::live::Live;
+use crate::reconcile::trail::Trail;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +37,10 @@ pub(crate) struct Memory {
     pub(crate) taken_back: BTreeMap<String, TakenBack>,
     /// The status that was sent, and what the API server made of it where that differs (it drops fields that the CRD has no room for).
     pub(crate) settled_status: Option<(u64, u64)>,
+    /// How often it was written for while nothing but time passed.
+    pub(crate) pace: Pace,
+    /// What that is told by; none: it has not been written for in a while.
+    pub(crate) trail: Option<Arc<Trail>>,
 }
 
 /// A fingerprint of all that a reconcile depends on: the program, the parent, its children, which of their kinds are served, and what the

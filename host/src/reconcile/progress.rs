@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
-use gyre_core::plan::Refusal;
+use gyre_core::plan::{Refusal, Refusals};
 use gyre_core::queue;
 use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Retry, Verdict};
@@ -13,7 +13,7 @@ use crate::writes::apply::Done;
 /// See the module's documentation.
 pub(crate) struct Progress {
     pub(crate) changed: Changed,
-    pub(crate) refusals: Vec<Refusal>,
+    pub(crate) refusals: Refusals,
     /// What has to be waited for: a word, and a sentence.
     pub(crate) waits: Option<(&'static str, String)>,
     pub(crate) look_again: Option<Duration>,
@@ -30,7 +30,7 @@ impl Progress {
     pub(crate) fn new(failures: u32) -> Self {
         Self {
             changed: Changed::No,
-            refusals: Vec::new(),
+            refusals: Refusals::default(),
             waits: None,
             look_again: None,
             problem: None,
@@ -50,7 +50,7 @@ impl Progress {
         match done {
             Ok(Done::Wrote) => self.changed = Changed::Yes,
             Ok(Done::Nothing) => {}
-            Ok(Done::Refused(refusal)) => self.refusals.push(refusal),
+            Ok(Done::Refused(refusal)) => self.refusals.add(refusal),
             Ok(Done::Waits(message)) => {
                 self.changed = Changed::Yes;
                 self.wait(message);
@@ -88,11 +88,11 @@ impl Progress {
         self.problem.is_none() && self.refusals.is_empty()
     }
 
-    /// What the status says of it.
-    pub(crate) fn verdict(&self, retries: &queue::Options) -> Verdict<'_> {
+    /// What the status says of it, if that is told of the refusals.
+    pub(crate) fn verdict<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Verdict<'a> {
         match (&self.problem, &self.waits) {
             (Some(problem), _) => problem.verdict(retries, self.failures),
-            (None, _) if !self.refusals.is_empty() => Verdict::Refused(&self.refusals),
+            (None, _) if !refusals.is_empty() => Verdict::Refused(refusals),
             (None, Some((reason, message))) => Verdict::Failed { reason, message, retry: Retry::Later },
             (None, None) => Verdict::Ready,
         }
@@ -108,7 +108,7 @@ impl Progress {
         match problem {
             Some(problem) => Outcome::Failed(problem),
             None if refusals.is_empty() => Outcome::Reconciled { changed, requeue_after },
-            None => Outcome::Refused { refusals, changed, requeue_after },
+            None => Outcome::Refused { refusals: refusals.told(), changed, requeue_after },
         }
     }
 }

@@ -94,6 +94,8 @@ pub struct LimitsLine {
     pub conditions: usize,
     pub events: usize,
     pub reads: usize,
+    pub read_bytes: usize,
+    pub text_bytes: usize,
     pub log_bytes: usize,
     pub log_lines: usize,
     /// None: never.

@@ -20,11 +20,11 @@ use super::tally::Outcome;
 use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
 use crate::mounts::live::Live;
+use crate::reconcile::basis::{Basis, Sight};
 use crate::reconcile::call::{Ask, make, problem};
 use crate::reconcile::memory::Memory;
 use crate::reconcile::progress::Progress;
 use crate::reconcile::world::CallWorld;
-use crate::reconcile::{Basis, Sight};
 use crate::writes::status::{decide, status_of};
 
 /// Such a call may take so many times as long as one of the mount's: its thread gets what nobody else needs, and on a busy machine the
@@ -86,7 +86,7 @@ impl Pair {
             return None;
         }
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
-        let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| &side.sight.children);
+        let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.sight.children.iter());
         let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
         let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.sight.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
@@ -144,13 +144,14 @@ impl Pair {
         let response = teardown.as_ref().map_or(&nothing, |teardown| &teardown.response);
         let status = self.status(side, response, &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
-        Intent { desired, plan, status, is_held, failure }
+        let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
+        Intent { desired, plan, refused, status, is_held, failure }
     }
 
     /// What the status would say then.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut progress = Progress::new(0);
-        progress.refusals.clone_from(&plan.refusals);
+        progress.refusals.extend(plan.refusals.iter().cloned());
         if let Some(child) = plan.waiting.first() {
             progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
         }
@@ -158,7 +159,8 @@ impl Pair {
             progress.fail(problem.clone());
         }
         let (parent, live) = (&side.sight.parent, status_of(&side.sight.parent));
-        let verdict = progress.verdict(&self.retries);
+        let refusals = progress.refusals.told();
+        let verdict = progress.verdict(&self.retries, &refusals);
         let decided = decide(live.as_ref(), parent, response, verdict, side.live.room, self.now);
         decided.map(Value::Object).or(live).unwrap_or_default()
     }
@@ -178,6 +180,8 @@ struct Intent {
     /// What the plugin wants written, whether or not it has to be.
     desired: BTreeMap<Identity, Desired>,
     plan: Plan,
+    /// The children that are refused.
+    refused: BTreeSet<Identity>,
     /// What the status says in the end.
     status: Value,
     /// Whether the parent carries the finalizer in the end.
@@ -304,8 +308,8 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
         let [before, after] = [mounted, shadow].map(|intent| json!({ "status": intent.status }));
         changes.push(change(Verb::Status, parent.clone(), before, after));
     }
-    let known = |refusal: &&Refusal| !mounted.plan.refusals.contains(refusal);
-    for Refusal { child, message, .. } in shadow.plan.refusals.iter().filter(known) {
+    let known: BTreeSet<&Refusal> = mounted.plan.refusals.iter().collect();
+    for Refusal { child, message, .. } in shadow.plan.refusals.iter().filter(|refusal| !known.contains(refusal)) {
         let subject = child.as_ref().map_or_else(|| parent.clone(), subject_of);
         let refused = change(Verb::Create, subject, Value::Null, Value::Null);
         changes.push(Change { refusal: Some(message.clone()), ..refused });
@@ -319,11 +323,7 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
 
 /// What both want, one something else than the other, of a child that neither would touch, as it is created only once.
 fn made_anew<'a>(child: &Identity, mounted: &'a Intent, shadow: &'a Intent) -> Option<[&'a Desired; 2]> {
-    let wanted = |intent: &'a Intent| {
-        let refused = intent.plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref());
-        let is_refused = refused.map(identity_of).any(|refused| refused == *child);
-        intent.desired.get(child).filter(|_| !is_refused)
-    };
+    let wanted = |intent: &'a Intent| intent.desired.get(child).filter(|_| !intent.refused.contains(child));
     let (was, now) = (wanted(mounted)?, wanted(shadow)?);
     (was.digest != now.digest).then_some([was, now])
 }

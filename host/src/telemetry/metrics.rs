@@ -399,7 +399,12 @@ impl Metrics {
 
     /// Something that a plugin wanted was refused, or a reconcile failed.
     pub fn problem(&self, plugin: &str, reason: &'static str) {
-        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc();
+        self.problems_of(plugin, reason, 1);
+    }
+
+    /// As [`Self::problem`], so many times.
+    pub fn problems_of(&self, plugin: &str, reason: &'static str, count: usize) {
+        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc_by(count as u64);
     }
 
     /// A request that writes was sent.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
 use gyre_core::response::{Event, Severity};
+use gyre_core::text::cut;
 use jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -95,7 +96,7 @@ impl Recorder {
             "action": "Reconcile",
             "type": match event.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
             "reason": truncated(&event.reason, REASON_LIMIT),
-            "note": truncated(&event.message, NOTE_LIMIT),
+            "note": cut(&event.message, NOTE_LIMIT),
             "regarding": {
                 "apiVersion": kind.api_version(),
                 "kind": kind.kind,

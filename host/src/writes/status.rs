@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
-use crate::cluster::object::Object;
+use crate::cluster::object::{Object, SharedObject};
 use crate::reconcile::memory::status_hash;
 use crate::writes::parent::{At, ParentWriter};
 
@@ -20,7 +20,7 @@ pub(crate) enum Written {
     PluginStatus,
 }
 
-/// Brings the status to what it should say.
+/// Brings the status to what it should say. Returns the parent, too, as it is after a request that was answered with it.
 ///
 /// # Guarantees
 ///
@@ -38,27 +38,30 @@ pub(crate) async fn write(
     response: &Response,
     verdict: Verdict<'_>,
     settled: &mut Option<(u64, u64)>,
-) -> Result<Written, kube::Error> {
+) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
     let Some(desired) = decide(live.as_ref(), parent, response, verdict, writer.live.room, clock.now()) else {
-        return Ok(Written::No);
+        return Ok((Written::No, None));
     };
     let live = live.as_ref().and_then(Value::as_object);
     let without_times = without_transition_times(&desired);
     let attempt = (status_hash(Some(&without_times)), status_hash(live));
     if *settled == Some(attempt) {
-        return Ok(Written::No);
+        return Ok((Written::No, None));
     }
     let patch = json!({ "status": merge_patch(live, &desired) });
-    let Some(answer) = writer.patch(parent, patch, At::Status, "status").await? else { return Ok(Written::Conditions) };
+    let Some(answer) = writer.patch(parent, patch, At::Status, "status").await? else {
+        return Ok((Written::Conditions, None));
+    };
     let made = status_of(&answer);
     let made = made.as_ref().and_then(Value::as_object);
     *settled = (made != Some(&desired)).then(|| (attempt.0, status_hash(made)));
-    Ok(match (made == live, plugins_part(made) == plugins_part(live)) {
+    let written = match (made == live, plugins_part(made) == plugins_part(live)) {
         (true, _) => Written::No,
         (false, true) => Written::Conditions,
         (false, false) => Written::PluginStatus,
-    })
+    };
+    Ok((written, Some(answer)))
 }
 
 /// The status that is to be written; none: it says all that already.

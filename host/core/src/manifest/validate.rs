@@ -8,6 +8,12 @@ use serde_json::Value;
 use super::Manifest;
 use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_kind};
 use crate::object::GroupVersionKind;
+use crate::text::displayed;
+
+/// So many problems are told of.
+const TOLD: usize = 32;
+/// How much is told of one, in bytes: names in it are the plugin's own, and may be long.
+const PROBLEM_TEXT: usize = 1_024;
 
 /// A manifest that cannot be mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +27,14 @@ pub struct Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the manifest of plugin {:?} has to be corrected in what its `describe` returns: ", self.plugin)?;
-        for (index, problem) in self.problems.iter().enumerate() {
+        for (index, problem) in self.problems.iter().take(TOLD).enumerate() {
+            let problem = displayed(problem, PROBLEM_TEXT);
             write!(formatter, "{}{problem}", if index == 0 { "" } else { "; " })?;
         }
-        Ok(())
+        match self.problems.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(formatter, "; and {more} more"),
+        }
     }
 }
 

@@ -143,10 +143,33 @@ fn every_outcome_has_its_retry_and_its_label() {
         (failed(ProblemKind::PluginTransient), Retry::Backoff, "error"),
         (failed(ProblemKind::PluginTerminal), Retry::Never, "error"),
         (failed(ProblemKind::Invalid), Retry::After(RECHECK), "error"),
+        (Outcome::Held { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
         (Outcome::Gone, Retry::Forget, "success"),
     ];
     for (outcome, retry, label) in cases {
         assert_eq!((outcome.retry(), outcome.result_label()), (retry, label), "{outcome:?}");
+    }
+}
+
+#[test]
+fn what_a_plugin_asks_for_has_a_floor() {
+    for (asked, expected) in [
+        (None, None),
+        // For a back-off, not for now.
+        (Some(Duration::ZERO), Some(Duration::ZERO)),
+        (Some(Duration::from_nanos(1)), Some(REQUEUE_FLOOR)),
+        (Some(REQUEUE_FLOOR), Some(REQUEUE_FLOOR)),
+        (Some(HOUR), Some(HOUR)),
+    ] {
+        assert_eq!(requeue_after(asked, REQUEUE_FLOOR), expected, "{asked:?}");
+    }
+    assert_eq!(requeue_after(Some(Duration::from_millis(5)), Duration::ZERO), Some(Duration::from_millis(5)));
+}
+
+#[test]
+fn a_message_of_megabytes_is_cut() {
+    for message in [Problem::new(ProblemKind::Invalid, "x".repeat(8 << 20)), Failure::Terminal("x".repeat(8 << 20)).into()] {
+        assert_eq!(message.message.len(), PROBLEM_TEXT);
     }
 }
 

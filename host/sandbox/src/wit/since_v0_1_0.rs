@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gyre_core::text::cut_owned;
 use gyre_core::{manifest as core_manifest, object as core_object, response as core_response};
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Store, StoreContextMut};
@@ -9,10 +10,10 @@ use wasmtime::{Store, StoreContextMut};
 pub use self::bindings::gyre::plugin::types;
 use self::bindings::gyre::plugin::{cluster, log};
 use self::bindings::{Plugin, PluginPre};
-use super::answer::Answer;
+use super::answer::{Answer, TEXT};
 use crate::call::Error;
 use crate::limits::Limits;
-use crate::state::{Read, State};
+use crate::state::State;
 use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
@@ -64,7 +65,7 @@ impl Instance {
 
     /// Calls `validate-settings`.
     pub(crate) fn validate_settings(&self, store: &mut Store<State>, settings: &[u8]) -> wasmtime::Result<Result<(), String>> {
-        self.0.gyre_plugin_reconciler().call_validate_settings(store, settings)
+        self.0.gyre_plugin_reconciler().call_validate_settings(store, settings).map(checked)
     }
 
     /// Calls `reconcile`.
@@ -90,6 +91,11 @@ impl Instance {
         let raw = self.0.gyre_plugin_reconciler().call_finalize(&mut *store, types::Request { parent, settings })?;
         Ok(finalized(store.data_mut(), raw, limits)?)
     }
+}
+
+/// Reads what `validate-settings` answered, whoever did.
+pub(crate) fn checked(raw: Result<(), String>) -> Result<(), String> {
+    raw.map_err(|message| cut_owned(message, TEXT))
 }
 
 /// Reads what `reconcile` answered, whoever did.
@@ -138,8 +144,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
         "children",
         |mut store: StoreContextMut<'_, State>, (kind,): (types::GroupVersionKind,)| -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
-            let read = store.data_mut().read(Read::Children, &kind)?.and_then(|world| world.children(&kind));
-            Ok((read.map_err(read_error),))
+            Ok((store.data_mut().children(&kind)?.map_err(read_error),))
         },
     )?;
     instance.func_wrap(
@@ -148,9 +153,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
          (kind, namespace, name): (types::GroupVersionKind, Option<String>, String)|
          -> Answered<Option<Bytes>> {
             let kind = core_kind(kind);
-            let read = store.data_mut().read(Read::Get, &kind)?;
-            let read = read.and_then(|world| world.get(&kind, namespace.as_deref(), &name));
-            Ok((read.map_err(read_error),))
+            Ok((store.data_mut().get(&kind, namespace.as_deref(), &name)?.map_err(read_error),))
         },
     )?;
     instance.func_wrap(
@@ -159,9 +162,7 @@ fn add_cluster_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
          (kind, namespace, selector): (types::GroupVersionKind, Option<String>, Option<String>)|
          -> Answered<Vec<Bytes>> {
             let kind = core_kind(kind);
-            let read = store.data_mut().read(Read::List, &kind)?;
-            let read = read.and_then(|world| world.list(&kind, namespace.as_deref(), selector.as_deref()));
-            Ok((read.map_err(read_error),))
+            Ok((store.data_mut().list(&kind, namespace.as_deref(), selector.as_deref())?.map_err(read_error),))
         },
     )
 }
@@ -193,19 +194,34 @@ fn core_kind(raw: types::GroupVersionKind) -> core_object::GroupVersionKind {
     core_object::GroupVersionKind { group: raw.group, version: raw.version, kind: raw.kind }
 }
 
+/// The most that is kept of a plugin's name and version, in bytes. A name may have 63.
+const NAME: usize = 256;
+
+/// The lengths of all texts of a manifest that are no documents.
+fn manifest_texts(raw: &types::Manifest) -> impl Iterator<Item = usize> {
+    let of_kind = |kind: &types::GroupVersionKind| [kind.group.len(), kind.version.len(), kind.kind.len()];
+    let own = [raw.name.len(), raw.version.len(), raw.description.len()].into_iter().chain(of_kind(&raw.parent));
+    let of_children = raw.children.iter().flat_map(move |child| of_kind(&child.kind));
+    let of_reads = raw.reads.iter().flat_map(move |read| {
+        let texts = read.namespace.iter().chain(&read.label_selector).map(String::len);
+        of_kind(&read.kind).into_iter().chain(texts)
+    });
+    own.chain(of_children).chain(of_reads)
+}
+
 /// Reads what `describe` answered, whoever did.
 pub(crate) fn manifest(raw: types::Manifest, limits: &Limits) -> Result<core_manifest::Manifest, Error> {
     let mut answer = Answer::manifest(limits);
     let documents = raw.settings_schema.iter().chain(&raw.crds).map(Vec::len);
-    answer.count(documents.fold(0, usize::saturating_add))?;
+    answer.count(documents.chain(manifest_texts(&raw)).fold(0, usize::saturating_add))?;
     let schema = |bytes: Vec<u8>| answer.json(&bytes, || "settings-schema".to_owned());
     let settings_schema = raw.settings_schema.map(schema).transpose()?;
     let crd = |(index, bytes): (usize, Vec<u8>)| answer.json(&bytes, || format!("crds[{index}]"));
     let crds = raw.crds.into_iter().enumerate().map(crd).collect::<Result<_, _>>()?;
     Ok(core_manifest::Manifest {
-        name: raw.name,
-        version: raw.version,
-        description: raw.description,
+        name: cut_owned(raw.name, NAME),
+        version: cut_owned(raw.version, NAME),
+        description: cut_owned(raw.description, TEXT),
         parent: core_kind(raw.parent),
         children: raw.children.into_iter().map(child_kind).collect(),
         reads: raw.reads.into_iter().map(read_kind).collect(),

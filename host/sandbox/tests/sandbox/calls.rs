@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use gyre_core::text::cut;
 use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Input, Limits, Options, Plugin, Sandbox, settings};
 
@@ -114,6 +115,37 @@ fn the_end_of_a_stack_is_told_from_a_stray_pointer() {
     check("", "(i32.store (i32.const -16) (i32.const 1)) (call $say)", "StackOverflow");
     check("", "(call $down (i32.const 65536)) (call $say)", "StackOverflow");
     check("", "(i32.store (i32.const 1000000000) (i32.const 1)) (call $say)", "Trapped");
+}
+
+/// A name of C++ for `f(A<int>, B<A<int>, …>, C<B<…>, …>, D<C<…>, …>)`, where each dot stands for as many of the same as are given: it is
+/// that many times as long with each level once it is demangled.
+fn mangled(of_each: usize) -> String {
+    let level = |letter: char, before: usize| format!("1{letter}I{}E", format!("S{before}_").repeat(of_each));
+    format!("_Z1f1AIiE{}{}{}", level('B', 0), level('C', 2), level('D', 4))
+}
+
+#[test]
+fn the_name_of_a_function_is_told_as_the_component_writes_it_and_cut() {
+    let sandbox = sandbox();
+    for (name, expected) in [("short".to_owned(), "short".to_owned()), (mangled(200), cut(&mangled(200), 256))] {
+        let imports = Box::leak(format!("(func ${name} (result i32) unreachable)").into_boxed_str());
+        let reconcile = Box::leak(format!("(call ${name})").into_boxed_str());
+        let plugin = sandbox.load(&Probe { imports, reconcile, describe: "" }.component()).unwrap();
+        let Error::Trapped { message, backtrace } = reconcile_error(&plugin) else { panic!("it did not trap") };
+        assert_eq!(backtrace.first().map(String::len), Some(expected.len()), "the name has {} bytes", name.len());
+        assert_eq!(backtrace.first(), Some(&expected));
+        assert!(message.len() < 256, "{message}");
+    }
+}
+
+#[test]
+fn of_a_deep_backtrace_the_innermost_functions_are_told() {
+    let sandbox = sandbox();
+    let functions: String = (0..40).map(|index| format!("(func $f{index} (result i32) (call $f{}))\n", index + 1)).collect();
+    let imports = Box::leak(format!("(func $f40 (result i32) unreachable)\n{functions}").into_boxed_str());
+    let plugin = sandbox.load(&Probe { imports, reconcile: "(call $f0)", describe: "" }.component()).unwrap();
+    let Error::Trapped { backtrace, .. } = reconcile_error(&plugin) else { panic!("it did not trap") };
+    assert_eq!(backtrace, ["f40", "f39", "f38", "f37", "f36", "f35", "f34", "f33"]);
 }
 
 fn reconcile_error(plugin: &Plugin) -> Error {

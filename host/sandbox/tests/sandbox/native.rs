@@ -108,6 +108,110 @@ fn its_answers_are_held_to_the_limits() {
     check(Some("TransientFailure"), |_| Err(types::Failure::Transient("later".to_owned())));
 }
 
+const MEBIBYTE: usize = 1 << 20;
+
+/// A call that asks these questions in a world in which each finds an object, and how it ends.
+fn asked(limits: &Limits, ask: impl Fn(&Imports) + Send + Sync + 'static) -> Result<Response, Error> {
+    let plugin = Plugin::native(
+        "code",
+        Code(move |imports: &Imports| -> Answer {
+            ask(imports);
+            Ok(empty())
+        }),
+    );
+    let world = Box::new(Small { object: Some("{}"), ..Small::default() });
+    stage::reconcile_in(&plugin.unwrap(), limits, world).result
+}
+
+#[test]
+fn a_name_that_no_object_can_have_is_answered_without_asking() {
+    let answered = asked(&stage::limits(), |imports| {
+        let kind = core_kind(CONFIG_MAP);
+        let get = |namespace: Option<&str>, name: &str| imports.get(&kind, namespace, name).map(|found| found.is_some());
+        let long = "a".repeat(10 * MEBIBYTE);
+        for name in [long.as_str(), "", "..", "a/b", "a%2fb"] {
+            assert_eq!(get(None, name), Ok(false));
+        }
+        for namespace in [long.as_str(), "A", "a.b", "../secrets"] {
+            assert_eq!(get(Some(namespace), "a"), Ok(false));
+            assert_eq!(imports.list(&kind, Some(namespace), None), Ok(Vec::new()));
+        }
+        assert_eq!([get(None, "a"), get(Some("b"), "kube:a"), get(Some(""), "a")], [Ok(true), Ok(true), Ok(true)]);
+        assert_eq!(imports.list(&kind, Some("b"), Some("app=web")).map(|found| found.len()), Ok(1));
+        let selector = format!("app={}", "a".repeat(MEBIBYTE));
+        let told = imports.list(&kind, None, Some(&selector));
+        assert_eq!(told, Err(ReadError::InvalidSelector("it has 1048580 bytes, more than 4096".to_owned())));
+        // The sandbox keeps the name of the first kind that is not declared.
+        let undeclared = core_kind(["", "v1", long.as_str()]);
+        assert_eq!(imports.get(&undeclared, None, "a"), Err(ReadError::NotDeclared));
+    });
+    assert_eq!(answered.map(|_| ()), Ok(()));
+    let call = called(&stage::limits(), |imports| {
+        let undeclared = core_kind(["", "v1", "a".repeat(MEBIBYTE).as_str()]);
+        assert_eq!(imports.get(&undeclared, None, "a"), Err(ReadError::NotDeclared));
+        Ok(empty())
+    });
+    assert_eq!(call.usage.undeclared_read.unwrap().kind.len(), 253);
+}
+
+#[test]
+fn what_reads_name_is_bounded_in_bytes() {
+    let limits = Limits { read_bytes: 1_000, ..stage::limits() };
+    let check = |ends: Result<(), Error>, ask: fn(&Imports)| assert_eq!(asked(&limits, ask).map(|_| ()), ends);
+    let too_large = || Err(Error::ReadsTooLarge { limit: 1_000 });
+    // A kind is `v1` and `ConfigMap`, which are 11 bytes.
+    check(Ok(()), |imports| {
+        let _ = (0..9).map(|_| imports.get(&core_kind(CONFIG_MAP), Some("b"), &"a".repeat(99))).collect::<Vec<_>>();
+    });
+    check(too_large(), |imports| {
+        let _ = (0..10).map(|_| imports.get(&core_kind(CONFIG_MAP), Some("b"), &"a".repeat(99))).collect::<Vec<_>>();
+    });
+    // Each requirement of a selector takes more memory than its text.
+    check(Ok(()), |imports| drop(imports.list(&core_kind(CONFIG_MAP), None, Some("a,a,a,a,a,a"))));
+    check(too_large(), |imports| drop(imports.list(&core_kind(CONFIG_MAP), None, Some("a,a,a,a,a,a,a,a"))));
+}
+
+#[test]
+fn the_texts_of_an_answer_are_cut_and_so_is_their_sum() {
+    let message = || "ü".repeat(MEBIBYTE / 16);
+    let answer = move || types::Response {
+        conditions: (0..8)
+            .map(|number| types::Condition {
+                type_: format!("Type{number}"),
+                status: types::Truth::Yes,
+                reason: message(),
+                message: message(),
+            })
+            .collect(),
+        events: (0..8)
+            .map(|_| types::Event { severity: types::Severity::Normal, reason: "Short".to_owned(), message: message() })
+            .collect(),
+        ..empty()
+    };
+    let limits = Limits { text_bytes: 40 << 10, ..stage::limits() };
+    let response = called(&limits, move |_| Ok(answer())).result.unwrap();
+    let conditions = response.conditions.iter().flat_map(|condition| [&condition.kind, &condition.reason, &condition.message]);
+    let texts: Vec<&String> =
+        conditions.chain(response.events.iter().flat_map(|event| [&event.reason, &event.message])).collect();
+    let total: usize = texts.iter().map(|text| text.len()).sum();
+    assert!(total <= limits.text_bytes && total > limits.text_bytes - 16, "{total}");
+    assert!(texts.iter().all(|text| text.len() <= 4_096));
+    let first = &response.conditions[0];
+    assert!(first.kind == "Type0" && first.message.ends_with('…') && first.message.len() > 4_090, "{}", first.message.len());
+
+    let failures: [fn(String) -> types::Failure; 3] = [
+        types::Failure::Transient,
+        |message| types::Failure::RetryAfter(types::RetryAfter { delay_ms: 1, message }),
+        types::Failure::Terminal,
+    ];
+    for failure in failures {
+        let error = called(&stage::limits(), move |_| Err(failure("x".repeat(8 * MEBIBYTE)))).result.unwrap_err();
+        assert_eq!(error.to_string().len(), 4_096);
+    }
+    let loud = Plugin::native("code", Code(|_: &Imports| -> Answer { panic!("{}", "x".repeat(MEBIBYTE)) })).unwrap();
+    assert!(stage::reconcile(&loud, &stage::limits()).result.unwrap_err().to_string().len() < 2_048);
+}
+
 #[test]
 fn a_panic_is_a_trap_and_hurts_nobody() {
     let plugin = Plugin::native("code", Code(|_: &Imports| -> Answer { panic!("no {}", 1) })).unwrap();

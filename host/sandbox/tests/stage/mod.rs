@@ -67,7 +67,12 @@ pub(crate) const PARENT: &[u8] =
     br#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"hello","namespace":"default","uid":"1"},"spec":{"message":"hi","schedule":"* * * * *"}}"#;
 
 pub(crate) fn reconcile(plugin: &Plugin, limits: &Limits) -> Call<Response> {
+    reconcile_in(plugin, limits, Box::new(Small::default()))
+}
+
+/// Calls it in a world.
+pub(crate) fn reconcile_in(plugin: &Plugin, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let input = Input { parent: PARENT, settings: b"{}", seed: "uid-1", now };
-    plugin.reconcile(&input, limits, Box::new(Small::default()))
+    plugin.reconcile(&input, limits, world)
 }

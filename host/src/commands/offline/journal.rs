@@ -55,6 +55,13 @@ impl Journal {
         std::mem::take(&mut self.kept().sent)
     }
 
+    /// Whether there is an Event with this reason that has not been taken.
+    pub(super) fn has_event(&self, reason: &str) -> bool {
+        let is_meant =
+            |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);
+        self.kept().sent.iter().any(is_meant)
+    }
+
     /// When something was last sent.
     pub(super) fn last(&self) -> Instant {
         self.kept().last

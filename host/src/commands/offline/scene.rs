@@ -23,6 +23,7 @@ use crate::cluster::kinds::{self, StatusSubresource};
 use crate::host::{self, Calls, Options};
 use crate::mounts::inventory::{self, Place};
 use crate::program::Program;
+use crate::reconcile::SLOWED_DOWN;
 use crate::record::{CallRecord, Recordings};
 
 /// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
@@ -483,7 +484,8 @@ impl Scene {
         while began.elapsed() < PATIENCE {
             let quiet = self.journal.last().max(began).elapsed();
             if quiet >= QUIET {
-                return End::Rests;
+                // It would write again in a minute, and so on.
+                return if self.journal.has_event(SLOWED_DOWN) { End::Restless } else { End::Rests };
             }
             tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
         }

@@ -49,7 +49,9 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     let input =
         plan::Input { plugin: "site", parent: &parent, grants, scopes: &scopes, desired: Some(wanted), observed: &children };
     let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
-    Intent { desired, plan: plan::plan(&input), status: Value::Null, is_held: false, failure: None }
+    let plan = plan::plan(&input);
+    let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
+    Intent { desired, plan, refused, status: Value::Null, is_held: false, failure: None }
 }
 
 /// The child as the API server has it, once it was written with that.

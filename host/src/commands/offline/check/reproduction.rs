@@ -108,6 +108,7 @@ mod tests {
             "--adopt",
             "--max-retries=5",
             "--quarantine-after=never",
+            "--min-requeue-after=1",
             "--call-deadline=100",
             "--call-memory=32",
         ];

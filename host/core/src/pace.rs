@@ -1,0 +1,133 @@
+//! How often an object may be written for while none of its inputs changes but the time.
+//!
+//! A plugin may read the clock, ask to be called again soon, and answer something else each time; or look at what it wrote, and write
+//! something else. No back-off ends that, since nothing fails. A [`Pace`] is a token bucket for each object: a reconcile that writes although
+//! nothing but time has passed takes one of [`BURST`] tokens, one comes back each [`INTERVAL`], and a change of an input brings all of them
+//! back.
+//!
+//! ```text
+//!   a reconcile begins ── an input changed ──▶ restore ──┐
+//!                      └─ only time passed ──▶ held_until ┼─ none ──▶ call, plan, write ── it wrote ──▶ spend
+//!                                                         └─ a time ──▶ wait until then
+//! ```
+
+use std::time::Duration;
+
+use crate::queue::Time;
+
+/// So many reconciles in a row may write before the object is slowed down: a plugin that takes a few rounds to settle, as it reacts to what
+/// it wrote, is not held up.
+pub const BURST: u32 = 20;
+
+/// After that, one reconcile may write in each such interval: no load on the API server, and soon enough for a plugin that acts by the clock,
+/// as crontabs do not run more often either.
+pub const INTERVAL: Duration = Duration::from_secs(60);
+
+/// How many writes an object has spent; see the module's documentation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    spent: u32,
+    /// When the last token came back, or the first was spent.
+    since: Time,
+}
+
+impl Pace {
+    /// When the next reconcile may begin that nothing but time is the reason for; none: now. It is never later than [`INTERVAL`] from now.
+    pub fn held_until(&self, now: Time) -> Option<Time> {
+        let current = self.at(now);
+        (current.spent >= BURST).then(|| current.since + INTERVAL)
+    }
+
+    /// A reconcile wrote, and nothing but time was the reason for it.
+    pub fn spend(&mut self, now: Time) {
+        let current = self.at(now);
+        let since = if current.spent == 0 { now } else { current.since };
+        *self = Self { spent: (current.spent + 1).min(BURST), since };
+    }
+
+    /// An input changed.
+    pub fn restore(&mut self) {
+        *self = Self::default();
+    }
+
+    /// With the tokens that have come back by now.
+    fn at(&self, now: Time) -> Self {
+        let intervals = now.saturating_since(self.since).as_secs() / INTERVAL.as_secs();
+        let returned = u32::try_from(intervals).unwrap_or(u32::MAX).min(self.spent);
+        Self { spent: self.spent - returned, since: self.since + INTERVAL * returned }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// When an object writes that would like to each `period`, up to a time.
+    fn writes(period: Duration, until: Duration) -> Vec<Duration> {
+        let (mut pace, mut now, mut writes) = (Pace::default(), Duration::ZERO, Vec::new());
+        while now < until {
+            let time = Time::from_duration(now);
+            match pace.held_until(time) {
+                Some(held) => now += held.saturating_since(time),
+                None => {
+                    pace.spend(time);
+                    writes.push(now);
+                    now += period;
+                }
+            }
+        }
+        writes
+    }
+
+    #[test]
+    fn a_burst_of_20_and_then_one_a_minute() {
+        let writes = writes(Duration::from_millis(1), Duration::from_secs(600));
+        let burst = writes.iter().filter(|at| at.as_secs() == 0).count();
+        assert_eq!(burst, 20);
+        let then: Vec<u64> = writes.iter().skip(burst).map(Duration::as_secs).collect();
+        assert_eq!(then, [60, 120, 180, 240, 300, 360, 420, 480, 540]);
+    }
+
+    #[test]
+    fn what_acts_each_minute_is_never_held() {
+        let day = Duration::from_secs(86_400);
+        assert_eq!(writes(INTERVAL, day).len(), 1_440);
+        assert_eq!(writes(INTERVAL * 7, day).len(), 206);
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_than_the_burst_and_one_a_minute_and_never_less(
+            steps in prop::collection::vec((0_u64..90_000, prop::bool::weighted(0.05)), 1..300),
+        ) {
+            let (mut pace, mut now) = (Pace::default(), Duration::ZERO);
+            let mut since_restored = Vec::new();
+            for (milliseconds, is_restored) in steps {
+                now += Duration::from_millis(milliseconds);
+                let time = Time::from_duration(now);
+                if is_restored {
+                    pace.restore();
+                    since_restored.clear();
+                    prop_assert_eq!(pace.held_until(time), None);
+                }
+                match pace.held_until(time) {
+                    Some(held) => {
+                        prop_assert!(held > time && held.saturating_since(time) <= INTERVAL);
+                        prop_assert_eq!(pace.held_until(held), None);
+                    }
+                    None => {
+                        pace.spend(time);
+                        since_restored.push(now);
+                    }
+                }
+                // In each window there are no more writes than the burst and one for each minute of it that has begun.
+                for (index, from) in since_restored.iter().enumerate() {
+                    let minutes = (now - *from).as_secs() / INTERVAL.as_secs() + 1;
+                    prop_assert!((since_restored.len() - index) as u64 <= u64::from(BURST) + minutes);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The refusals of one reconcile, as many as are worth telling.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Refusal, RefusalReason};
+use crate::object::ObjectRef;
+use crate::text::cut_owned;
+
+/// So many refusals for one reason are told one by one. Of more, one is told, with their number: each that is told is an Event.
+pub const TOLD_ONE_BY_ONE: usize = 5;
+
+/// The longest message that is kept of a refusal, in bytes: what the API server takes as the note of an Event.
+const MESSAGE: usize = 1_024;
+/// The longest texts that name a child, in bytes. None that exists has longer ones.
+const NAME: usize = 1_024;
+
+/// What is kept of the refusals of one reconcile: the first ones for each reason, and how many there are. It is small, whatever a plugin
+/// returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order in which they came.
+    first: Vec<Refusal>,
+    counts: BTreeMap<RefusalReason, usize>,
+}
+
+impl Refusals {
+    /// Adds one.
+    pub fn add(&mut self, refusal: Refusal) {
+        let count = self.counts.entry(refusal.reason).or_default();
+        *count = count.saturating_add(1);
+        if *count <= TOLD_ONE_BY_ONE {
+            let Refusal { child, reason, message } = refusal;
+            let child = child.filter(|child| name_length(child) <= NAME);
+            self.first.push(Refusal { child, reason, message: cut_owned(message, MESSAGE) });
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Forgets all that have this reason; returns how many there were.
+    pub fn forget(&mut self, reason: RefusalReason) -> usize {
+        self.first.retain(|refusal| refusal.reason != reason);
+        self.counts.remove(&reason).unwrap_or_default()
+    }
+
+    /// How many there are for each reason.
+    pub fn counts(&self) -> impl Iterator<Item = (RefusalReason, usize)> {
+        self.counts.iter().map(|(reason, count)| (*reason, *count))
+    }
+
+    /// What is told of them, in the order in which they came: each one for a reason that few have, and one with a number for a reason that
+    /// many have.
+    pub fn told(&self) -> Vec<Refusal> {
+        let mut summed = BTreeSet::new();
+        let told = |refusal: &Refusal| {
+            let count = self.counts.get(&refusal.reason).copied().unwrap_or_default();
+            if count <= TOLD_ONE_BY_ONE {
+                return Some(refusal.clone());
+            }
+            // The number stands first, since long messages are cut.
+            let message = format!("{count} children are refused for this reason, the first of them: {}", refusal.message);
+            summed.insert(refusal.reason).then(|| Refusal { message: cut_owned(message, MESSAGE), ..refusal.clone() })
+        };
+        self.first.iter().filter_map(told).collect()
+    }
+}
+
+impl Extend<Refusal> for Refusals {
+    fn extend<T: IntoIterator<Item = Refusal>>(&mut self, refusals: T) {
+        refusals.into_iter().for_each(|refusal| self.add(refusal));
+    }
+}
+
+fn name_length(child: &ObjectRef) -> usize {
+    let ObjectRef { kind, key } = child;
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    [&kind.group, &kind.version, &kind.kind, namespace, &key.name].iter().map(|text| text.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::object::{GroupVersionKind, ObjectKey};
+
+    const REASONS: [RefusalReason; 3] = [RefusalReason::UndeclaredKind, RefusalReason::ForeignObject, RefusalReason::Rejected];
+
+    fn refusal(reason: RefusalReason, message: &str) -> Refusal {
+        let kind = GroupVersionKind { group: String::new(), version: "v1".to_owned(), kind: message.to_owned() };
+        Refusal {
+            child: Some(ObjectRef { kind, key: ObjectKey::new(None::<String>, "it") }),
+            reason,
+            message: message.to_owned(),
+        }
+    }
+
+    fn messages(refusals: &Refusals) -> Vec<String> {
+        refusals.told().into_iter().map(|refusal| refusal.message).collect()
+    }
+
+    #[test]
+    fn few_are_told_one_by_one_and_of_many_one_with_their_number() {
+        let mut refusals = Refusals::default();
+        refusals.add(refusal(RefusalReason::ForeignObject, "not ours"));
+        refusals.extend((0..5).map(|number| refusal(RefusalReason::UndeclaredKind, &number.to_string())));
+        assert_eq!(messages(&refusals), ["not ours", "0", "1", "2", "3", "4"]);
+        refusals.extend((5..9_900).map(|number| refusal(RefusalReason::UndeclaredKind, &number.to_string())));
+        assert_eq!(messages(&refusals), ["not ours", "9900 children are refused for this reason, the first of them: 0"]);
+        assert_eq!(refusals.forget(RefusalReason::UndeclaredKind), 9_900);
+        assert_eq!(messages(&refusals), ["not ours"]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_is_small_and_counts_all(
+            reasons in prop::collection::vec(prop::sample::select(&REASONS[..]), 0..40), length in 0_usize..5_000,
+        ) {
+            let mut refusals = Refusals::default();
+            refusals.extend(reasons.iter().map(|reason| refusal(*reason, &"ü".repeat(length))));
+            let told = refusals.told();
+            prop_assert!(told.len() <= REASONS.len() * TOLD_ONE_BY_ONE);
+            prop_assert!(told.iter().all(|refusal| refusal.message.len() <= MESSAGE));
+            let names = told.iter().filter_map(|refusal| refusal.child.as_ref()).map(name_length);
+            prop_assert!(names.max().unwrap_or_default() <= NAME);
+            for reason in REASONS {
+                let all = reasons.iter().filter(|other| **other == reason).count();
+                let told = told.iter().filter(|refusal| refusal.reason == reason).count();
+                prop_assert_eq!(told, if all <= TOLD_ONE_BY_ONE { all } else { 1 });
+                prop_assert_eq!(refusals.counts().find(|(other, _)| *other == reason).map_or(0, |(_, count)| count), all);
+            }
+            prop_assert_eq!(refusals.is_empty(), reasons.is_empty());
+        }
+    }
+}

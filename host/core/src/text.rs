@@ -1,0 +1,100 @@
+//! Texts of others, which may have any length: cut to what is worth keeping.
+
+use std::fmt::{self, Write as _};
+
+/// What stands at the end of a text of which something was left out.
+const MARK: char = '…';
+
+/// The text itself if it has at most `limit` bytes; else as many whole characters of it as fit beside an ellipsis.
+///
+/// With a limit of fewer bytes than the ellipsis has, a longer text becomes empty.
+pub fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let Some(room) = limit.checked_sub(MARK.len_utf8()) else { return String::new() };
+    let kept = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
+    format!("{kept}{MARK}")
+}
+
+/// As [`cut`], for a text that need not be copied if it fits.
+pub fn cut_owned(text: String, limit: usize) -> String {
+    if text.len() <= limit { text } else { cut(&text, limit) }
+}
+
+/// What is displayed, as [`cut`] leaves it. No more of it is made than the limit needs, if its `Display` ends at the first error, as
+/// those do that use `?` or `write!` in the usual way.
+pub fn displayed(value: &(impl fmt::Display + ?Sized), limit: usize) -> String {
+    let mut bounded = Bounded { text: String::new(), limit };
+    // The only error is that there is no more room.
+    let _ = write!(bounded, "{value}");
+    cut_owned(bounded.text, limit)
+}
+
+/// Takes text until there is more than the limit, of which it keeps one character.
+struct Bounded {
+    text: String,
+    limit: usize,
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = (self.limit + 1).saturating_sub(self.text.len());
+        if text.len() <= room {
+            self.text.push_str(text);
+            return Ok(());
+        }
+        self.text.push_str(text.get(..text.ceil_char_boundary(room)).unwrap_or_default());
+        Err(fmt::Error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_says_so() {
+        for (text, limit, expected) in [
+            ("", 0, ""),
+            ("Grüße", 7, "Grüße"),
+            ("Grüße", 6, "Gr…"),
+            ("Grüße", 5, "Gr…"),
+            ("Grüße", 3, "…"),
+            ("Grüße", 2, ""),
+            ("Grüße, all", 7, "Grü…"),
+        ] {
+            assert_eq!(cut(text, limit), expected, "{text:?} in {limit} bytes");
+        }
+    }
+
+    #[test]
+    fn no_more_is_displayed_than_there_is_room_for() {
+        struct Endless(std::cell::Cell<usize>);
+        impl fmt::Display for Endless {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    self.0.set(self.0.get() + 1);
+                    formatter.write_str("and so on, ")?;
+                }
+            }
+        }
+        let endless = Endless(std::cell::Cell::new(0));
+        assert_eq!(displayed(&endless, 20), "and so on, and so…");
+        assert_eq!(endless.0.get(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_is_within_its_limit_and_the_beginning_of_the_text(text in "\\PC{0,40}", limit in 0_usize..60) {
+            let kept = cut(&text, limit);
+            prop_assert!(kept.len() <= limit);
+            prop_assert!(text.starts_with(kept.trim_end_matches(MARK)) || kept == text);
+            prop_assert_eq!(kept == text, text.len() <= limit);
+            prop_assert_eq!(displayed(&text, limit), kept.clone());
+            prop_assert_eq!(cut_owned(text, limit), kept);
+        }
+    }
+}

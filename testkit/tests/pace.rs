@@ -1,0 +1,176 @@
+//! How often a plugin is called and has something written while nothing but time passes.
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use gyre_sdk::{
+    Cluster, Condition, Event, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy,
+};
+use gyre_test::{Plugin, World, object};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const TOY: Kind = Kind::new("toys.gyre.dev/v1", "Toy");
+const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    writes: String,
+    requeue_milliseconds: Option<u64>,
+}
+
+/// Answers something else each time it is called.
+struct Restless;
+
+impl Reconciler for Restless {
+    type Parent = Object<Spec, NoStatus>;
+    type Settings = NoSettings;
+
+    fn manifest() -> Manifest {
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "toys.toys.gyre.dev"},
+            "spec": {
+                "group": "toys.gyre.dev",
+                "scope": "Namespaced",
+                "names": {"kind": "Toy", "plural": "toys", "singular": "toy", "listKind": "ToyList"},
+                "versions": [{
+                    "name": "v1",
+                    "served": true,
+                    "storage": true,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+                }],
+            },
+        });
+        Manifest::new("restless", "0.1.0", TOY).crd(crd.to_string()).child(CONFIG_MAP, Strategy::Apply)
+    }
+
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let now = || format!("{}", cluster.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis());
+        let map = |name: &str, text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}});
+        let response = match parent.spec.writes.as_str() {
+            "condition" => Response::new().condition(Condition::yes("Ticking", "Ticks", now())),
+            "status" => Response::new().status(&json!({"now": now()}))?,
+            "event" => Response::new().event(Event::normal("Ticks", now())),
+            "child" => Response::new().apply(&map("it", &now()))?,
+            "another child" => Response::new().apply(&map(&format!("it-{}", now()), "new"))?,
+            // By what it wrote, without the clock.
+            "counter" => {
+                let found: Vec<Value> = cluster.children(CONFIG_MAP)?;
+                let count = found.first().and_then(|map| map["data"]["text"].as_str()?.parse::<u64>().ok()).unwrap_or(0);
+                Response::new().apply(&map("it", &(count + 1).to_string()))?
+            }
+            "when it changes" => Response::new().status(&json!({"now": parent.metadata.labels.get("now")}))?,
+            _ => Response::new(),
+        };
+        let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);
+        Ok(Response { requeue_after: delay, ..response })
+    }
+}
+
+fn world(writes: &str, requeue_milliseconds: Option<u64>) -> World {
+    let spec = json!({"writes": writes, "requeueMilliseconds": requeue_milliseconds});
+    let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec);
+    World::of(Plugin::native::<Restless>()).with(toy).start().unwrap()
+}
+
+/// The cluster's revision: each write moves it.
+fn revision(world: &mut World) -> u64 {
+    world.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "marker", "namespace": "default"}})).unwrap();
+    let marker = world.get("Secret default/marker").unwrap();
+    world.delete("Secret default/marker").unwrap();
+    marker["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+}
+
+/// How much was written in each of so many seconds.
+fn writes(world: &mut World, seconds: usize) -> Vec<u64> {
+    let mut before = revision(world);
+    let mut each = |_| {
+        world.advance(Duration::from_secs(1)).unwrap();
+        let after = revision(world);
+        // The marker came and went.
+        let wrote = after - before - 2;
+        before = after;
+        wrote
+    };
+    (0..seconds).map(&mut each).collect()
+}
+
+fn slowed_down(world: &World) -> usize {
+    world.list("events.k8s.io/v1 Event").unwrap().iter().filter(|event| event["reason"] == "SlowedDown").count()
+}
+
+#[test]
+fn whatever_is_written_by_the_clock_is_a_burst_and_then_one_reconcile_a_minute() {
+    for (what, requeue) in [
+        ("condition", Some(1)),
+        ("status", Some(1)),
+        ("event", Some(1)),
+        ("child", Some(1)),
+        ("another child", Some(1)),
+        ("status", None),
+        ("counter", None),
+    ] {
+        let mut world = world(what, requeue);
+        let first = writes(&mut world, 120).iter().sum::<u64>();
+        // A reconcile may create, delete, write the status and an Event.
+        assert!(first <= 24 * 4, "{what}: {first} writes at first");
+        let then = writes(&mut world, 20 * 60);
+        let busy: Vec<usize> = then.iter().enumerate().filter(|(_, wrote)| **wrote > 0).map(|(second, _)| second).collect();
+        assert!((19..=21).contains(&busy.len()), "{what}: in 20 minutes it is written for in these seconds: {busy:?}");
+        assert!(then.iter().all(|wrote| *wrote <= 4), "{what}: {then:?}");
+        assert_eq!(slowed_down(&world), 1, "{what}");
+    }
+}
+
+#[test]
+fn what_acts_each_minute_is_not_slowed_down() {
+    for what in ["condition", "event", "child", "another child"] {
+        let mut world = world(what, Some(60_000));
+        let _start = writes(&mut world, 30);
+        let then = writes(&mut world, 60 * 60);
+        let busy = then.iter().filter(|wrote| **wrote > 0).count();
+        assert_eq!((busy, slowed_down(&world)), (60, 0), "{what}");
+    }
+}
+
+#[test]
+fn a_change_of_an_input_is_answered_at_once_and_brings_the_burst_back() {
+    let mut world = world("condition", Some(1));
+    let _slowed = writes(&mut world, 300);
+    assert_eq!(slowed_down(&world), 1);
+    world.edit("Toy default/it", |toy| toy["spec"]["more"] = json!(1)).unwrap();
+    let after = writes(&mut world, 60);
+    assert!(after[0] > 0, "{after:?}");
+    let sum: u64 = after.iter().sum();
+    assert!((19..=30).contains(&sum), "{after:?}");
+}
+
+#[test]
+fn who_follows_changes_of_others_is_never_slowed_down() {
+    let mut world = world("when it changes", None);
+    let _settled = writes(&mut world, 5);
+    for number in 0..200 {
+        world.edit("Toy default/it", |toy| toy["metadata"]["labels"] = json!({"now": number.to_string()})).unwrap();
+        world.advance(Duration::from_millis(100)).unwrap();
+        assert_eq!(world.get("Toy default/it").unwrap()["status"]["now"], number.to_string());
+    }
+    assert_eq!(slowed_down(&world), 0);
+}
+
+#[test]
+fn the_soonest_requeue_is_the_operators_to_say() {
+    let spec = json!({"writes": "nothing", "requeueMilliseconds": 1});
+    for (floor, calls) in [(1_000, 11), (5_000, 3), (100, 101)] {
+        let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec.clone());
+        let world = World::of(Plugin::native::<Restless>()).with(toy);
+        let mut world = world.mounted(move |program| program.requeue_floor = Duration::from_millis(floor)).start().unwrap();
+        world.settle_with_faults().unwrap();
+        world.advance(Duration::from_secs(10)).unwrap();
+        let run = world.settle_with_faults().unwrap();
+        assert!(run.calls().len().abs_diff(calls) <= calls / 3 + 2, "{} calls with a floor of {floor} ms", run.calls().len());
+    }
+}

@@ -1,0 +1,7 @@
+//! Fails, and says why in 8,000,000 bytes, which is just within the limit of an answer.
+
+use gyre_sdk::Failure;
+
+const MESSAGE: usize = 8_000_000;
+
+gyre_guests::guest!(LoudFailure, || Err(Failure::transient("no! ".repeat(MESSAGE / 4))));

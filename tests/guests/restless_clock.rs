@@ -1,0 +1,11 @@
+//! Says what time it is in a condition, and asks to be called again after a millisecond.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gyre_sdk::{Condition, Response};
+
+gyre_guests::guest!(RestlessClock, || {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let condition = Condition::yes("Ticking", "Ticks", format!("{now:?}"));
+    Ok(Response::new().condition(condition).requeue_after(Duration::from_millis(1)))
+});
