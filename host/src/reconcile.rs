@@ -653,7 +653,7 @@ impl Run<'_> {
         for (reason, count) in self.progress.refusals.counts() {
             self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
         }
-        for problem in &self.progress.problem {
+        if let Some(problem) = &self.progress.problem {
             self.context.metrics.problem(&self.mount.name, problem.reason());
         }
     }
