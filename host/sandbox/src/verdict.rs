@@ -98,8 +98,10 @@ fn function(frame: &FrameInfo) -> String {
 /// to 4 GiB. Only for single loads and stores the address is known; for others, recursion has to tell.
 fn left_the_stack(error: &wasmtime::Error) -> bool {
     const FOUR_GIB: u64 = 1 << 32;
+    // Of a backtrace, which stands first, no text is made: that could demangle names.
+    let mut causes = error.chain().skip(usize::from(error.is::<WasmBacktrace>()));
     // The type is secret here too, and the text held by the same tests.
-    let address = error.chain().find_map(|cause| {
+    let address = causes.find_map(|cause| {
         let text = displayed(cause, ERROR_BEGINNING);
         let digits = text.strip_prefix("memory fault at wasm address 0x")?.split(' ').next()?;
         u64::from_str_radix(digits, 16).ok()

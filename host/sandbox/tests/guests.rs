@@ -17,16 +17,18 @@ macro_rules! assert_guest_is_tested {
 }
 gyre_artifacts::for_each_guest!(assert_guest_is_tested);
 
-/// Calls the guest with these limits, which must fail for this reason by its own fault; then the echo plugin, which must not.
+/// Calls the guest with these limits, which must fail for this reason by its own fault; then the echo plugin, which must not. The deadline
+/// is the guest's alone.
 #[cfg(test)]
 fn check(guest: &str, limits: &Limits, reason: &str) -> Error {
     let sandbox = sandbox();
     let echo = load(&sandbox, gyre_artifacts::ECHO);
-    let before = reconcile(&echo, limits).result.unwrap();
+    let unhurried = Limits { deadline: stage::limits().deadline, ..*limits };
+    let before = reconcile(&echo, &unhurried).result.unwrap();
     let guest = load(&sandbox, guest);
     let error = reconcile(&guest, limits).result.unwrap_err();
     assert_eq!((error.reason(), error.fault()), (reason, Fault::Plugin), "{error}: {error:?}");
-    assert_eq!(reconcile(&echo, limits).result.unwrap(), before);
+    assert_eq!(reconcile(&echo, &unhurried).result.unwrap(), before);
     error
 }
 
@@ -60,13 +62,14 @@ fn panics() {
 
 #[test]
 fn endless_loop() {
-    let limits = limits();
+    let limits = Limits { deadline: std::time::Duration::from_millis(200), ..limits() };
     let error = check(gyre_artifacts::guests::ENDLESS_LOOP, &limits, "DeadlineExceeded");
     assert_eq!(error, Error::DeadlineExceeded { deadline: limits.deadline });
     let (_sandbox, plugin) = loaded(gyre_artifacts::guests::ENDLESS_LOOP);
     let call = reconcile(&plugin, &limits);
     assert!(call.usage.duration >= limits.deadline, "{:?}", call.usage);
-    assert!(call.usage.duration < limits.deadline * 4, "{:?}", call.usage);
+    // On a busy machine it is noticed late.
+    assert!(call.usage.duration < stage::limits().deadline, "{:?}", call.usage);
 }
 
 #[test]
