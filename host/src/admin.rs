@@ -34,7 +34,7 @@ use tracing::info;
 use crate::cluster::informer::Informer;
 use crate::cluster::kinds::error_chain;
 use crate::health::{Ask, Reach, Vital};
-use crate::leadership::election::Denials;
+use crate::leadership::election::{Denials, Leaders};
 use crate::mounts::Mounts;
 use crate::mounts::live::Ground;
 use crate::mounts::mount::{Lead, Mount, Phase};
@@ -89,6 +89,8 @@ pub(crate) struct Shown {
     pub(crate) recorded: Recorded,
     /// What the election is not permitted; none: there is none.
     pub(crate) denials: Option<Arc<Denials>>,
+    /// Whom the Leases of the election name; none: there is none.
+    pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
     pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
     pub(crate) reach: Arc<Reach>,
@@ -243,8 +245,13 @@ async fn record(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let host =
-        serve::Host { recorded: &shown.recorded, mounts: &shown.mounts, metrics: &shown.metrics, ground: shown.ground.get() };
+    let host = serve::Host {
+        recorded: &shown.recorded,
+        mounts: &shown.mounts,
+        metrics: &shown.metrics,
+        leaders: shown.leaders.as_deref(),
+        ground: shown.ground.get(),
+    };
     serve::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
@@ -255,7 +262,7 @@ async fn shadow(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts).await
+    shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts, shown.leaders).await
 }
 
 fn started(mounts: &Mounts) -> Result<(), String> {

@@ -42,6 +42,8 @@ enum Shown {
 const AUTHOR: Shown =
     Shown::By("tests/e2e/author.rs", "a_new_author_comes_from_nothing_to_a_plugin_that_runs", "sdk/docs/first_plugin.md");
 const RECORD: Shown = Shown::By("tests/e2e/record.rs", "a_running_host_records_its_calls_and_they_replay", "\"replay\"");
+const ASK_THE_LEADER: Shown =
+    Shown::By("tests/e2e/record.rs", "a_replica_that_does_not_lead_names_the_one_that_does", "holderIdentity");
 const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first whose words are all in a command line counts.
@@ -51,6 +53,8 @@ const COMMANDS: [(&[&str], Shown); 23] = [
     (&["cd greeter"], AUTHOR),
     (&["gyre new greeter --kind"], AUTHOR),
     (&["cargo xtask dev"], Shown::By("tests/xtask/src/dev.rs", "what_is_started_is_what_is_shown", "samples")),
+    (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
+    (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),
     (&["kubectl exec", "/gyre record"], RECORD),
     (&["gyre replay"], RECORD),
     (

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, guest};
+use crate::harness::{Cluster, Folder, GYRE, Host, guest};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
 
@@ -97,4 +97,60 @@ fn a_recording_ends_with_its_host() {
     let output = recording.wait_with_output().expect("gyre ends");
     assert!(output.status.success(), "{output:?}");
     assert!(fs::read_to_string(&file).unwrap().contains(r#""because":"stopped""#));
+}
+
+/// Commands of the guide that ask the leader, without what stands in for its Pod's name: each asks a Lease for it.
+fn guides_commands() -> Vec<String> {
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/docs/operating.md")).expect("a guide");
+    let commands = guide.lines().filter(|line| line.starts_with("$ kubectl exec") && line.contains("holderIdentity"));
+    let asks = |line: &str| Some(line.split_once("\"$(")?.1.split_once(")\"")?.0.to_owned());
+    commands.map(|line| asks(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+#[test]
+fn a_replica_that_does_not_lead_names_the_one_that_does() {
+    let namespace = "ask-the-leader";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let echo = gyre_artifacts::ECHO;
+    let configuration = json!({ "mounts": [{ "plugin": echo, "namespaces": [namespace], "shadow": { "plugin": echo } }] });
+    let configuration = folder.put("gyre.yaml", configuration.to_string());
+    for (scope, lease) in [("host", "gyre"), ("mount", "gyre.echo")] {
+        let names = ["one", "two"].map(|name| format!("{scope}-{name}"));
+        let start = |name: &String| {
+            cluster.host_with(&[], &[], &["--config", &configuration, "--ha", "--ha-scope", scope, "--ha-node-id", name])
+        };
+        let hosts: Vec<_> = names.iter().map(|name| (start(name), name)).collect();
+        let (leads, follows) = cluster.eventually("one to lead and one to follow", || {
+            let (leads, follows): (Vec<_>, Vec<_>) =
+                hosts.iter().partition(|(host, _)| host.state_of("echo")["leads"] == Value::Bool(true));
+            Some((*leads.first()?, *follows.first()?))
+        });
+        for command in ["record", "shadow"] {
+            let ask = |host: &Host| text(&gyre(&[command, "echo", "--from", &host.url()]).stderr);
+            let leader = leads.1;
+            let expected = format!(
+                "this replica does not lead echo, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} echo\n"
+            );
+            cluster.eventually("the replica that follows to name the leader", || {
+                let said = ask(&follows.0);
+                eprintln!("{said}");
+                said.ends_with(&expected).then_some(())
+            });
+        }
+        let recorded = gyre(&["record", "echo", "--from", &leads.0.url(), "--for", "1s"]);
+        assert!(recorded.status.success(), "{}", text(&recorded.stderr));
+
+        // What the guide has a shell put in the place of the Pod.
+        let asks = guides_commands();
+        assert_eq!(asks.len(), 2);
+        for ask in asks {
+            let (get, cut) = ask.split_once(" | ").expect("a pipe");
+            let get =
+                get.strip_prefix("kubectl get lease -n gyre-system gyre -o ").expect("the Lease of a release called gyre");
+            let holder = cluster.kubectl(&["get", "lease", "-n", namespace, lease, "-o", get.replace('\'', "").as_str()]);
+            let pod = Command::new("sh").args(["-c", &format!("printf %s '{holder}' | {cut}")]).output().expect("a shell");
+            assert_eq!(text(&pod.stdout).trim(), leads.1, "{holder}");
+        }
+    }
 }

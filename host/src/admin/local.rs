@@ -11,6 +11,7 @@ use axum::serve::IncomingStream;
 use tokio::net::TcpListener;
 
 use super::Secure;
+use crate::leadership::election::Leaders;
 use crate::mounts::mount::Mount;
 
 /// Both ends of a connection.
@@ -76,9 +77,15 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     }
 }
 
-/// That this host does not work for a mount.
-pub(crate) fn follows(mount: &Mount) -> String {
-    format!("this replica does not work for {}; ask the one that does: its Lease names the pod", mount.name)
+/// That this host does not lead a mount, who does, and how to ask that one with a command of gyre's.
+pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -> String {
+    let name = &mount.name;
+    match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {
+        Some((namespace, leader)) => format!(
+            "this replica does not lead {name}, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} {name}"
+        ),
+        None => format!("this replica does not lead {name}, and no Lease names another that does; try again in a few seconds"),
+    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 
 mod arguments;
 mod denials;
+mod leaders;
 mod lease;
 mod shares;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use lease::Leases;
 pub use arguments::Scope;
 pub(crate) use arguments::{ElectionArguments, TimeFlag, WrongTimes};
 pub use denials::Denials;
+pub use leaders::Leaders;
 pub use shares::{Claims, Drains, Shares};
 
 /// What is elected for.
@@ -58,6 +60,8 @@ pub struct Options {
     pub clock: Clock,
     /// What turns out not to be permitted.
     pub denials: Arc<Denials>,
+    /// Whom the Leases name.
+    pub leaders: Arc<Leaders>,
 }
 
 /// An identity that no other process has: the name of the node or the pod, and a random number, as controller-runtime makes it.
@@ -98,7 +102,8 @@ impl Election {
         let (release, asked) = Release::new();
         let leases = Leases::new(client, &options, lease::Labels::None);
         let standing = Standing::new(options.name.clone(), holder, metrics);
-        let single = Single { elector, leases, name: options.name, origin: Instant::now(), standing };
+        let Options { name, leaders, .. } = options;
+        let single = Single { elector, leases, leaders, name, origin: Instant::now(), standing };
         Ok((claim, single.run(asked, ready), release))
     }
 }
@@ -200,6 +205,7 @@ impl Standing {
 struct Single {
     elector: Elector,
     leases: Leases,
+    leaders: Arc<Leaders>,
     name: String,
     origin: Instant,
     standing: Standing,
@@ -252,6 +258,7 @@ impl Single {
         let action = self.elector.step(input, now(self.origin));
         self.standing.tell(self.elector.claim(), self.origin, self.elector.goal());
         self.standing.name_leader(self.elector.holder(), self.elector.identity());
+        self.leaders.set_all(self.elector.holder());
         action
     }
 }

@@ -20,12 +20,13 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre record echo -o calls.jsonl                           # of a host on this machine: 1000 calls, a minute, or 64 MiB, whatever comes first
   gyre record echo --again --for 10m --calls 100000 > calls.jsonl
-  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # of several replicas, the one that leads: see below
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
   gyre replay calls.jsonl echo.wasm
 
 A host tells of calls to its own machine only: in a cluster, to those who may run commands in its pod or forward a port of it.
-Of several replicas, ask the one that works for the mount.
+Of several replicas, only the one that leads the mount calls its plugin. The others answer which Pod that is; its Lease says so, too:
+  kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
 
 In place of values of Secrets there are others, which stay the same in one recording; a call that saw any is recorded as the plugin answers
 to those. --secrets keeps the values, if the host was started with --record-secrets. Other objects are recorded as they are.";

@@ -16,6 +16,7 @@ use super::format::Secrets;
 use super::session::{self, Wanted};
 use super::{Bounds, Recordings};
 use crate::admin::local::{self, Ends};
+use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
 use crate::mounts::live::Ground;
 use crate::mounts::mount::Lead;
@@ -97,6 +98,8 @@ pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,
     pub(crate) metrics: &'a Arc<Metrics>,
+    /// Whom the Leases name; none: there is no election.
+    pub(crate) leaders: Option<&'a Leaders>,
     pub(crate) ground: Option<&'a Arc<Ground>>,
 }
 
@@ -124,7 +127,7 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
         return Err((StatusCode::FORBIDDEN, text.to_owned()));
     }
     if mount.leads() == Lead::No {
-        return Err((StatusCode::CONFLICT, local::follows(&mount)));
+        return Err((StatusCode::CONFLICT, local::follows(&mount, host.leaders, "record")));
     }
     let wanted = Wanted { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
     let known: Vec<Bytes> = match query.secrets {

@@ -27,7 +27,7 @@ A mount has a shadow if the configuration file gives it one, e.g. another versio
   - plugin: echo.wasm
     shadow: {plugin: new/echo.wasm}
 It is called beside the mount's plugin, as objects change, and nothing of what it wants is done. What it would do otherwise is told in the
-words of `gyre diff`, to the host's own machine only. In place of values of Secrets there are others. A child that is created only once and is
+words of `gyre diff`, to the host's own machine only, and by the replica that leads the mount; the others answer which Pod that is. In place of values of Secrets there are others. A child that is created only once and is
 there already stays as it is, whatever the shadow wants: what it would be if it were made anew is told, too, after the word \"anew\".
 Exit codes: 0 nothing differs, 1 something does, 2 it cannot be said: not all objects were compared yet, or no host answers.";
 

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::report::Report;
 use crate::admin::local::{self, Ends};
+use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
 use crate::mounts::mount::Lead;
 
@@ -22,7 +23,13 @@ pub(super) const MEDIA_TYPE: &str = "application/json";
 static TURN: Semaphore = Semaphore::const_new(1);
 
 /// Answers a request.
-pub(crate) async fn answer(ends: Ends, headers: &HeaderMap, query: String, mounts: Arc<Mounts>) -> Response {
+pub(crate) async fn answer(
+    ends: Ends,
+    headers: &HeaderMap,
+    query: String,
+    mounts: Arc<Mounts>,
+    leaders: Option<Arc<Leaders>>,
+) -> Response {
     if !local::is_local(ends, headers) {
         let text = "what a shadow would do is told to those on the host's own machine only; in a cluster, use kubectl port-forward, or \
                     kubectl exec and gyre shadow\n";
@@ -30,7 +37,7 @@ pub(crate) async fn answer(ends: Ends, headers: &HeaderMap, query: String, mount
     }
     // A report may be of some MiB, and whoever waits for the next one waits here.
     let _turn = TURN.acquire().await;
-    let text = move || report(&query, &mounts).map(|report| format!("{:#}\n", report.json()));
+    let text = move || report(&query, &mounts, leaders.as_deref()).map(|report| format!("{:#}\n", report.json()));
     match tokio::task::spawn_blocking(text).await {
         Ok(Ok(text)) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
         Ok(Err((status, text))) => (status, text + "\n").into_response(),
@@ -38,7 +45,7 @@ pub(crate) async fn answer(ends: Ends, headers: &HeaderMap, query: String, mount
     }
 }
 
-fn report(query: &str, mounts: &Mounts) -> Result<Report, (StatusCode, String)> {
+fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Report, (StatusCode, String)> {
     let mut name = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
@@ -57,7 +64,7 @@ fn report(query: &str, mounts: &Mounts) -> Result<Report, (StatusCode, String)> 
         (StatusCode::NOT_FOUND, text)
     })?;
     if mount.leads() == Lead::No {
-        return Err((StatusCode::CONFLICT, local::follows(&mount)));
+        return Err((StatusCode::CONFLICT, local::follows(&mount, leaders, "shadow")));
     }
     Ok(Report::of(&mount.name, &shadow))
 }

@@ -276,6 +276,11 @@ impl Share {
         self.mounts.get(mount)?.member.elector.claim()
     }
 
+    /// Whom the lease of that mount names as its holder, as last seen. It may have expired.
+    pub fn holder(&self, mount: &str) -> Option<&str> {
+        self.mounts.get(mount)?.member.elector.holder()
+    }
+
     /// The mounts that this replica may write for, each with until when.
     pub fn claims(&self) -> impl Iterator<Item = (&str, Time)> {
         self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))

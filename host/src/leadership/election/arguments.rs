@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
 
-use super::{Options, identity};
+use super::{Leaders, Options, identity};
 use crate::cli::{WrongArguments, period};
 use crate::clock::Clock;
 use crate::config::list;
@@ -101,10 +101,12 @@ impl ElectionArguments {
         if !self.ha {
             return Ok(None);
         }
+        let identity = identity(self.ha_node_id.as_deref().unwrap_or(host));
         let options = Options {
+            leaders: Arc::new(Leaders::new(namespace, &identity)),
             namespace: namespace.to_owned(),
             name: self.ha_lease_name.clone().unwrap_or_else(|| deployment.to_owned()),
-            identity: identity(self.ha_node_id.as_deref().unwrap_or(host)),
+            identity,
             timing: self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?,
             clock: Clock::default(),
             denials: Arc::default(),

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::lease::{Labels, Leases};
-use super::{Asked, Options, Release, Standing, now, seed_of, until};
+use super::{Asked, Leaders, Options, Release, Standing, now, seed_of, until};
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 
@@ -29,6 +29,7 @@ pub struct Claims(Arc<Inner>);
 struct Inner {
     names: Names,
     metrics: Arc<Metrics>,
+    leaders: Arc<Leaders>,
     standings: Mutex<BTreeMap<String, Standing>>,
 }
 
@@ -51,9 +52,11 @@ impl Claims {
                 Goal::Follow
             };
             standing.tell(share.claim(mount), origin, goal);
+            self.0.leaders.set(mount, share.holder(mount));
             let stays = offers.contains(mount) || standing.claim.is_some() || standing.holder.is_asked();
             if !stays {
                 self.0.metrics.stands_no_more(&standing.name);
+                self.0.leaders.set(mount, None);
             }
             stays
         });
@@ -101,7 +104,8 @@ impl Shares {
         let offers = mounts.borrow().clone();
         let seed = seed_of(&options.identity);
         let share = Share::new(names.clone(), options.identity, options.timing, offers.clone(), seed)?;
-        let claims = Claims(Arc::new(Inner { names, metrics, standings: Mutex::default() }));
+        let leaders = options.leaders;
+        let claims = Claims(Arc::new(Inner { names, metrics, leaders, standings: Mutex::default() }));
         let (release, asked) = Release::new();
         let sharing = Sharing {
             share,

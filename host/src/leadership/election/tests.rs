@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::{Claims, Drains, Election, Options, Release, Shares};
+use super::{Claims, Drains, Election, Leaders, Options, Release, Shares};
 use crate::clock::Clock;
 use crate::leadership::claim::Claim;
 use crate::telemetry::metrics::Metrics;
@@ -67,6 +67,7 @@ fn options(identity: &str) -> Options {
         timing: Timing::default(),
         clock,
         denials: Arc::default(),
+        leaders: Arc::new(Leaders::new("default", identity)),
     }
 }
 
