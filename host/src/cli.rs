@@ -265,7 +265,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let traces = Traces::of(&arguments.host.traces, &instance())?;
     log::start(&arguments.host.log, "info", traces.as_ref())?;
     let host = arguments.host;
-    let source = Source::open_host(&mount, &host.election)?;
+    let source = Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::GRACE));
     let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
         return print(config::Table(&source));
@@ -280,6 +280,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
         }
         let most_calls = source.concurrent_calls() as usize;
+        let patience = source.patience();
         let (sender, programs) = watch::channel(source.programs());
         let metrics = Arc::new(Metrics::default());
         if !arguments.no_reload {
@@ -298,6 +299,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
             api_server,
             instance: instance(),
             inventory,
+            patience,
             most_calls,
             recorded_secrets: if host.record_secrets { Secrets::Kept } else { Secrets::Redacted },
             ..Options::default()

@@ -13,6 +13,7 @@
 //! the file, which go before what is built in. What a mount says of itself goes before all of these.
 
 mod bounded;
+mod directory;
 mod file;
 mod load;
 mod node;
@@ -27,16 +28,21 @@ mod table;
 mod tests;
 mod watch;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gyre_core::queue::Time;
 use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
+use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
+pub(crate) use self::directory::GRACE;
+use self::directory::{Directory, Looked};
 pub(crate) use self::load::LARGEST_PLUGIN;
-use self::load::Loader;
+use self::load::{Loader, Programs};
 pub(crate) use self::node::{Document, Source as DocumentSource, yaml_problem};
 pub(crate) use self::problem::{Place, list};
 pub use self::problem::{Problem, Problems};
@@ -44,8 +50,8 @@ use self::process::Setting;
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::quantity::parse_duration;
 pub use self::settings::accept as accept_settings;
-use self::spec::NAME;
 pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
+use self::spec::{NAME, Origin};
 pub(crate) use self::table::Table;
 pub(crate) use self::watch::Files;
 use crate::cluster::kinds::error_chain;
@@ -58,6 +64,9 @@ use crate::program::Program;
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
 /// or when it has been waited for so often: what never settles would never be taken otherwise.
 const MOST_WAITS: u32 = 25;
+/// So often files are read again that changed while they were read, so that what is taken is of one moment: the kubelet turns one link to
+/// bring all files of a ConfigMap at once.
+const MOST_READS: u32 = 25;
 
 /// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
 const MOST_CALLS: u32 = 256;
@@ -101,7 +110,17 @@ impl Reload<'_> {
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
+    directory: Directory,
     programs: Arc<[Program]>,
+}
+
+/// What came of reading everything once.
+struct Loaded {
+    files: Files,
+    /// As it is if the result comes into force.
+    directory: Directory,
+    looked: Looked,
+    result: Result<Arc<[Program]>, Problems>,
 }
 
 /// What stays while the process runs.
@@ -115,6 +134,8 @@ struct Shared {
 struct Process {
     /// None: nobody gave it one.
     name: Option<String>,
+    /// Whether plugins are mounted from a directory.
+    has_directory: bool,
     /// What the file said of it when it began.
     host: Vec<Said<Setting>>,
     concurrent_calls: u32,
@@ -128,6 +149,7 @@ impl Process {
         let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
         Self {
             name: configuration.name.value.clone(),
+            has_directory: configuration.directory.is_some(),
             host: configuration.host.clone(),
             concurrent_calls: calls(configuration).clamp(FEWEST_CALLS, MOST_CALLS),
             max_memory_bytes: largest.unwrap_or_default(),
@@ -193,7 +215,8 @@ impl Source {
 
     fn open_as(arguments: &MountArguments, election: Option<&ElectionArguments>) -> Result<Self, Error> {
         let (mut files, mut problems) = (Files::default(), Problems::default());
-        let configuration = read(arguments, &mut files, &mut problems);
+        let mut directory = Directory::default();
+        let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
         if let Some(wrong) = election.and_then(ElectionArguments::wrong_times) {
             process::check_times(&wrong, &configuration.host, &mut problems);
         }
@@ -205,10 +228,23 @@ impl Source {
         };
         let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
         let cache = arguments.code.cache();
-        let programs = Loader::new(&sandbox, cache.as_deref(), &[], &mut files, &mut problems).load(configuration);
-        let programs = problems.or(programs).map_err(Error::Refused)?.into();
+        let loaded = Loader::new(&sandbox, cache.as_deref(), &[], &mut files, &mut problems).load(configuration);
+        let Programs { programs, of_directory } = problems.or(loaded).map_err(Error::Refused)?;
+        directory.mount(of_directory);
         let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, process });
-        Ok(Self { shared, files, programs })
+        Ok(Self { shared, files, directory, programs: programs.into() })
+    }
+
+    /// The same, where a plugin that vanishes from the plugin directory stays mounted for so long.
+    #[must_use]
+    pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
+        self.directory = self.directory.with_grace(grace);
+        self
+    }
+
+    /// How long what a start finds to be no longer mounted is left alone: it may be mounted again once the plugin directory is filled.
+    pub(crate) fn patience(&self) -> Duration {
+        if self.shared.process.has_directory { self.directory.grace() } else { Duration::ZERO }
     }
 
     /// What the deployment is called, for want of a name as any other that has none.
@@ -240,21 +276,27 @@ impl Source {
     ///
     /// What is sent is right as a whole. A program whose plugin and configuration are the same as before is the same.
     pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
-        let mut is_refused = false;
+        let (mut is_refused, origin, mut last) = (false, Instant::now(), Time::default());
         loop {
+            let end = self.directory.next_end(last).map(|end| origin + end.as_duration());
             tokio::select! {
                 () = wanted.closed() => return,
                 () = self.changed(every) => {}
+                () = until(end) => {}
             }
-            let (shared, current) = (Arc::clone(&self.shared), Arc::clone(&self.programs));
+            let now = Time::from_duration(origin.elapsed());
+            let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
             // Compiling would hold up everything else that this thread has to do.
-            let loaded = tokio::task::spawn_blocking(move || shared.load(&current)).await;
-            let Ok((files, result)) = loaded else {
+            let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
+            let Ok(Loaded { files, directory, looked, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
                 self.files = self.files.look_again();
                 continue;
             };
+            last = now;
             self.files = files;
+            self.directory = directory;
+            tell(&looked, self.directory.grace());
             match result {
                 Ok(programs) => {
                     let is_same = programs.len() == self.programs.len()
@@ -301,19 +343,72 @@ impl Source {
 }
 
 impl Shared {
-    fn load(&self, current: &[Program]) -> (Files, Result<Arc<[Program]>, Problems>) {
-        let (mut files, mut problems) = (Files::default(), Problems::default());
-        let configuration = read(&self.arguments, &mut files, &mut problems);
+    /// Reads everything as it is at one moment.
+    fn load(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+        for _ in 1..MOST_READS {
+            let loaded = self.load_once(current, directory, now);
+            if loaded.files == loaded.files.look_again() {
+                return loaded;
+            }
+        }
+        let loaded = self.load_once(current, directory, now);
+        if loaded.files == loaded.files.look_again() {
+            return loaded;
+        }
+        let mut problems = Problems::default();
+        let what = format!("files changed each time that they were read, {MOST_READS} times");
+        let place = match &self.arguments.config {
+            Some(path) => path.display().to_string(),
+            None => "--plugin and --plugin-dir".to_owned(),
+        };
+        problems.add(Place::whole(&place.into()), what, "write each file once, or put a finished one in its place");
+        Loaded { directory: directory.clone(), result: Err(problems), ..loaded }
+    }
+
+    fn load_once(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+        let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
+        let (configuration, looked) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let cache = self.arguments.code.cache();
-        let programs = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
-        let result = problems.or(programs.into());
-        (files, result)
+        let loaded = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
+        let result = problems.or(loaded).map(|Programs { programs, of_directory }| {
+            directory.mount(of_directory);
+            programs.into()
+        });
+        Loaded { files, directory, looked, result }
     }
 }
 
-/// What the arguments name or are.
-fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
+/// Says what vanished from the plugin directory.
+fn tell(looked: &Looked, grace: Duration) {
+    for path in &looked.vanished {
+        warn!(
+            plugin = %path.display(), grace = ?grace,
+            "vanished from the plugin directory: it stays mounted for the grace period (--plugin-dir-grace), then it is unmounted"
+        );
+    }
+    for path in &looked.given_up {
+        warn!(plugin = %path.display(), "has been missing from the plugin directory for the grace period: it is unmounted");
+    }
+}
+
+/// Waits until then; without a time, for ever.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What the arguments name or are, and how the plugin directory is.
+fn read(
+    arguments: &MountArguments,
+    files: &mut Files,
+    known: &mut Directory,
+    now: Time,
+    problems: &mut Problems,
+) -> (Configuration, Looked) {
+    let mut looked = Looked::default();
     let mut configuration = match &arguments.config {
         Some(path) => read_file(path, arguments, files, problems),
         None => arguments.configuration(problems),
@@ -321,16 +416,22 @@ fn read(arguments: &MountArguments, files: &mut Files, problems: &mut Problems) 
     if let Some(name) = arguments.name() {
         configuration.name = Said { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
-    if let Some(directory) = configuration.directory.take() {
+    if let Some(directory) = configuration.directory.clone() {
         match files.list(&directory.value) {
-            Ok(plugins) => add_directory(&mut configuration, plugins),
+            Ok(mut plugins) => {
+                // A link that leads nowhere is what is left of a plugin, and of one that never was there an error when it is read.
+                plugins.retain(|plugin| plugin.exists() || !known.has_mounted(plugin));
+                let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
+                looked = known.look(&directory.value, &there, now);
+                add_directory(&mut configuration, plugins, &looked);
+            }
             Err(error) => {
                 let what = format!("cannot list the directory {}: {}", directory.value.display(), error_chain(&error));
                 problems.add(directory.place, what, "name a directory of plugins");
             }
         }
     }
-    configuration
+    (configuration, looked)
 }
 
 fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
@@ -344,13 +445,16 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
     }
 }
 
-/// Mounts the plugins of a directory with the defaults, but for those that a mount names.
-fn add_directory(configuration: &mut Configuration, plugins: Vec<std::path::PathBuf>) {
+/// Mounts the plugins of a directory with the defaults, but for those that a mount names; after them those that vanished from it.
+fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
     // Links are followed, as there are many ways to write a path.
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin.value)).collect();
-    for plugin in plugins.into_iter().filter(|plugin| !listed.contains(&canonical(plugin))) {
+    let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
+    let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
+    for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
         let place = Place::whole(&plugin.display().to_string().into());
-        configuration.mounts.push(MountSpec::of(plugin, place, configuration.defaults.clone()));
+        let spec = MountSpec::of(plugin, place, configuration.defaults.clone());
+        configuration.mounts.push(MountSpec { origin, ..spec });
     }
 }

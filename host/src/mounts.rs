@@ -7,9 +7,11 @@ pub(crate) mod release;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
 use tracing::info;
 
 use crate::host::Programs;
@@ -30,6 +32,15 @@ struct State {
     mounted: BTreeMap<MountName, Mounted>,
     /// By the mount's name: those that were, and whose parents are let go.
     leaving: BTreeMap<String, JoinHandle<()>>,
+}
+
+/// What the inventory shows and nobody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    /// All of it is let go, or there is none.
+    Nothing,
+    /// There is some that is left alone for now.
+    Waits,
 }
 
 /// A mount that is wanted.
@@ -64,13 +75,26 @@ impl Mounts {
         state.leaving.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Mounts and unmounts as `programs` says, for as long as it is polled.
-    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, ground: Arc<Ground>) {
+    /// Mounts and unmounts as `programs` says, for as long as it is polled. What the inventory shows and nobody wants is let go once the
+    /// host has been patient for so long.
+    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, ground: Arc<Ground>, patience: Duration) {
+        let until = Instant::now() + patience;
         loop {
             let wanted = Arc::clone(&programs.borrow_and_update());
-            self.bring_to(&wanted, &ground).await;
-            if programs.changed().await.is_err() {
-                std::future::pending::<()>().await;
+            let left = self.bring_to(&wanted, &ground, until).await;
+            let changed = async {
+                // Those of whoever is gone stay as they are.
+                if programs.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            match left {
+                Left::Nothing => changed.await,
+                Left::Waits => tokio::select! {
+                    biased;
+                    () = changed => {}
+                    () = tokio::time::sleep_until(until) => {}
+                },
             }
         }
     }
@@ -82,7 +106,8 @@ impl Mounts {
         std::mem::take(&mut state.leaving).into_values().for_each(|task| task.abort());
     }
 
-    async fn bring_to(&self, wanted: &[Program], ground: &Arc<Ground>) {
+    async fn bring_to(&self, wanted: &[Program], ground: &Arc<Ground>, patient_until: Instant) -> Left {
+        let mut left = Left::Nothing;
         ground.inventory.want(wanted);
         let is_wanted = |mounted: &Mounted| {
             wanted.iter().any(|program| program.name == mounted.mount.name && identity(program) == identity(&mounted.program))
@@ -99,6 +124,14 @@ impl Mounts {
                 state.mounted.contains_key(&*name) || state.leaving.contains_key(&name)
             };
             if !is_seen_to && !ground.inventory.is_wanted(&name, &entry) {
+                // A name that another plugin has got is no longer this one's.
+                let is_taken = wanted.iter().any(|program| *program.name == *name);
+                let patience = patient_until.saturating_duration_since(Instant::now());
+                if !is_taken && !patience.is_zero() {
+                    info!(mount = name, ?patience, "not in the plugin directory, and mounted before: it is left alone for now");
+                    left = Left::Waits;
+                    continue;
+                }
                 info!(mount = name, "no longer mounted, as the inventory shows");
                 self.let_go(name, entry, None, ground);
             }
@@ -106,6 +139,7 @@ impl Mounts {
         for program in wanted {
             self.mount(program, ground);
         }
+        left
     }
 
     /// Mounts a program, or has the mount of that name change over to it.

@@ -193,7 +193,9 @@ fn deleting_every_plugin_leaves_no_finalizer_behind() {
     let folder = Folder::new();
     folder.put_plugin("finalizing.wasm", gyre_artifacts::probes::FINALIZING);
     folder.put_plugin("fickle.wasm", gyre_artifacts::probes::FICKLE);
-    let _host = with_parents(&cluster, "deleted", || cluster.host_with(&[], &["deleted"], &["--plugin-dir", &folder.path()]));
+    let folder_path = folder.path();
+    let arguments = ["--plugin-dir", &folder_path, "--plugin-dir-grace=0"];
+    let _host = with_parents(&cluster, "deleted", || cluster.host_with(&[], &["deleted"], &arguments));
     for file in ["finalizing.wasm", "fickle.wasm"] {
         folder.remove(file);
     }

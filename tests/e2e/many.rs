@@ -83,7 +83,7 @@ fn twenty_plugins_take_one_watch_for_each_kind_and_late_mounts_no_other() {
     cluster.apply_all(&parents);
 
     let Some(start) = cluster.audit_mark() else { return };
-    let host = cluster.host_with(&[], &[NAMESPACE], &["--plugin-dir", &folder.path()]);
+    let host = cluster.host_with(&[], &[NAMESPACE], &["--plugin-dir", &folder.path(), "--plugin-dir-grace=0"]);
     mounted(&cluster, &host, TENANTS as usize);
     for number in 0..TENANTS {
         has_child(&cluster, number, "one");

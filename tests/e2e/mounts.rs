@@ -271,6 +271,71 @@ fn a_config_map_that_the_kubelet_updates_is_followed() {
     data_is(&cluster, namespace, "it-one", "version", "0000000003");
 }
 
+/// Empties a folder as the kubelet does when a ConfigMap loses its files: the link is turned, and then those to its files go.
+fn empty_config_map(folder: &Path, version: &str, names: &[&str]) {
+    mount_config_map(folder, version, &[]);
+    for name in names {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+}
+
+#[test]
+fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
+    let namespace = "vanishes";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let folder = Folder::new();
+    let plugins = Path::new(&folder.path()).join("plugins");
+    std::fs::create_dir(&plugins).unwrap();
+    let component = std::fs::read(FINALIZING).unwrap();
+    mount_config_map(&plugins, "..1", &[("it.wasm", &component)]);
+    let config = format!("defaults: {{namespaces: [{namespace}]}}\npluginDirectory: plugins");
+    let running = host(&cluster, &folder, namespace, &config);
+    let names = ["a", "b", "c"];
+    cluster.apply_all(&names.map(|name| guest("Finalizing", namespace, name, json!({}))));
+    let held = |names: &[&str]| {
+        for name in names {
+            let parent = cluster.get(namespace, "finalizing", name).expect("a parent");
+            assert_eq!(finalizers(&parent), ["gyre.dev/finalizing"], "{parent}");
+        }
+    };
+    cluster.all_ready(namespace, "finalizing", names.len());
+    held(&names);
+
+    // Its plugin is still called, also about an object that goes.
+    empty_config_map(&plugins, "..2", &["it.wasm"]);
+    let says = |host: &Host, what: &str| {
+        cluster.eventually(what, || host.log().contains(what).then_some(()));
+    };
+    says(&running, "vanished from the plugin directory");
+    let calls = running.calls("finalizing");
+    cluster.delete(namespace, "finalizing", "a");
+    cluster.gone(namespace, "finalizing", &["a"]);
+    assert!(running.calls("finalizing") > calls);
+    held(&["b", "c"]);
+
+    // So it is with a host that starts meanwhile, which does not have the plugin, and once it is back.
+    drop(running);
+    let running = host(&cluster, &folder, namespace, &config);
+    says(&running, "it is left alone for now");
+    held(&["b", "c"]);
+    mount_config_map(&plugins, "..3", &[("it.wasm", &component)]);
+    cluster.eventually("the mount", || running.http("/debug/state").1.contains("finalizing").then_some(()));
+    cluster.delete(namespace, "finalizing", "b");
+    cluster.gone(namespace, "finalizing", &["b"]);
+    assert!(running.calls("finalizing") > 0.0);
+    held(&["c"]);
+
+    // After the grace period it is unmounted.
+    drop(running);
+    let running = host(&cluster, &folder, namespace, &format!("host: {{pluginDirGrace: 1s}}\n{config}"));
+    cluster.eventually("the mount", || running.http("/debug/state").1.contains("finalizing").then_some(()));
+    empty_config_map(&plugins, "..4", &["it.wasm"]);
+    says(&running, "it is unmounted");
+    cluster.eventually("c to be let go", || {
+        cluster.get(namespace, "finalizing", "c").filter(|parent| finalizers(parent).is_empty())
+    });
+}
+
 #[test]
 fn mounts_come_and_go_while_the_host_runs() {
     let namespace = "comes-and-goes";

@@ -15,8 +15,8 @@ use super::problem::Problems;
 use super::process;
 use super::read::{Field, Map};
 use super::spec::{
-    Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
-    bounds, reuse,
+    Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec,
+    WriteNamespacesSpec, bounds, reuse,
 };
 use crate::program::ServiceAccount;
 
@@ -125,7 +125,7 @@ impl Reader<'_> {
         let impersonate = map.get("impersonate").as_ref().and_then(service_account);
         let shadow = map.get("shadow").and_then(|field| self.shadow(field));
         let plugin = self.plugin(&map)?;
-        Some(MountSpec { place, name, plugin, selector, settings, grants, impersonate, shadow, policy })
+        Some(MountSpec { origin: Origin::File, place, name, plugin, selector, settings, grants, impersonate, shadow, policy })
     }
 
     fn shadow(&self, field: Field<'_>) -> Option<ShadowSpec> {

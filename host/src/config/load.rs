@@ -1,6 +1,6 @@
 //! From what a configuration says to the programs that it means: reading, compiling, checking.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use gyre_sandbox::{Digest, Plugin, Sandbox};
 use super::node::{Document, Source, Value};
 use super::problem::{Place, Problems, list};
 use super::settings;
-use super::spec::{Configuration, GrantSpec, MountSpec, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec};
+use super::spec::{
+    Configuration, GrantSpec, MountSpec, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
+};
 use super::watch::Files;
 use crate::cluster::kinds::error_chain;
 use crate::plugins;
@@ -61,6 +63,13 @@ pub(crate) struct Loader<'a> {
     plugins: HashMap<Digest, Plugin>,
 }
 
+/// What a configuration comes down to.
+pub(crate) struct Programs {
+    pub(crate) programs: Vec<Program>,
+    /// The plugins of the directory among them.
+    pub(crate) of_directory: BTreeMap<PathBuf, Digest>,
+}
+
 /// A mount whose plugin is loaded.
 struct Loaded {
     spec: MountSpec,
@@ -81,18 +90,35 @@ impl<'a> Loader<'a> {
     }
 
     /// The programs of the mounts; what is wrong with them is added to the problems. Blocks: compiling takes some 100 ms a plugin.
-    pub(crate) fn load(mut self, configuration: Configuration) -> Vec<Program> {
-        let mut loaded = Vec::new();
+    pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
+        let mut loaded: Vec<Loaded> = Vec::new();
         for spec in configuration.mounts {
-            if let Some(plugin) = self.plugin(&spec.plugin) {
+            let plugin = match &spec.origin {
+                Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
+                Origin::File | Origin::Directory => self.plugin(&spec.plugin),
+            };
+            if let Some(plugin) = plugin {
                 let program = self.program(&spec, plugin, &configuration.settings);
                 loaded.push(Loaded { spec, program });
             }
         }
+        let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
+        let of_directory =
+            of_directory.map(|loaded| (loaded.spec.plugin.value.clone(), *loaded.program.plugin.digest())).collect();
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
-        loaded.into_iter().map(|loaded| loaded.program).collect()
+        Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
+    }
+
+    /// A plugin that vanished from the directory, as it was loaded before; none if it is mounted from elsewhere by now, as when its file
+    /// has been renamed.
+    fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
+        self.files.note(&spec.plugin.value);
+        let plugin = self.plugins.get(digest)?.clone();
+        let name = &plugin.manifest().name;
+        let is_elsewhere = loaded.iter().any(|other| other.program.manifest().name == *name || *other.program.name == **name);
+        (!is_elsewhere).then_some(plugin)
     }
 
     fn plugin(&mut self, said: &Said<PathBuf>) -> Option<Plugin> {

@@ -42,10 +42,20 @@ pub(crate) struct HostArguments {
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
     )]
     pub(crate) record_secrets: bool,
+    /// How long a plugin that vanishes from the plugin directory stays mounted, e.g. 90s or 10m; 0: not at all [default: 5m]. A directory
+    /// that is empty for a moment must not take the finalizers off all objects.
+    #[arg(long, value_name = "DURATION", value_parser = grace)]
+    pub(crate) plugin_dir_grace: Option<Duration>,
     #[command(flatten)]
     pub(crate) log: LogArguments,
     #[command(flatten)]
     pub(crate) traces: TraceArguments,
+}
+
+fn grace(text: &str) -> Result<Duration, String> {
+    let is_none = ["0", "0s"].contains(&text);
+    let expected = |_| "expected a duration such as 90s or 10m, or 0 for none".to_owned();
+    if is_none { Ok(Duration::ZERO) } else { period(text).map_err(expected) }
 }
 
 /// Of a path: none.

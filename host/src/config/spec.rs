@@ -8,7 +8,7 @@ use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
-use gyre_sandbox::{Limits, Reuse};
+use gyre_sandbox::{Digest, Limits, Reuse};
 
 use super::node::{Node, Source};
 use super::problem::Place;
@@ -45,6 +45,7 @@ pub(crate) struct Configuration {
 /// What a configuration says of one mount.
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
+    pub(crate) origin: Origin,
     pub(crate) place: Place,
     /// None: the plugin's own name.
     pub(crate) name: Option<Said<String>>,
@@ -81,10 +82,22 @@ impl Configuration {
     }
 }
 
+/// Who wants a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The configuration file, or a flag, by itself.
+    File,
+    /// A plugin in the plugin directory.
+    Directory,
+    /// A plugin that was loaded from the plugin directory and vanished from it not long ago.
+    Kept(Digest),
+}
+
 impl MountSpec {
     /// Of a plugin there is nothing to say but where it is.
     pub(crate) fn of(plugin: PathBuf, place: Place, policy: Policy) -> Self {
         Self {
+            origin: Origin::File,
             name: None,
             plugin: Said { value: plugin, place: place.clone() },
             place,

@@ -2,8 +2,10 @@
 //!
 //! `GYRE_BLESS=1` writes what is found beside each of them; the difference is for people to judge.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
@@ -326,12 +328,16 @@ struct Followed {
 
 impl Followed {
     fn start() -> Self {
+        Self::with_grace(Duration::ZERO)
+    }
+
+    fn with_grace(grace: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("plugins")).unwrap();
         fs::copy(gyre_artifacts::ECHO, directory.path().join("echo.wasm")).unwrap();
         let file = directory.path().join("gyre.yaml");
         fs::write(&file, CONFIGURATION).unwrap();
-        let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap();
+        let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap().with_grace(grace);
         let (sender, programs) = channel::channel(source.programs());
         let (report, reports) = tokio::sync::mpsc::unbounded_channel();
         let told = move |reload: Reload<'_>| {
@@ -399,6 +405,110 @@ async fn plugins_come_and_go_with_their_directory() {
     fs::remove_file(followed.directory.path().join("plugins/scheduled.wasm")).unwrap();
     assert_eq!(followed.report().await, "taken");
     assert_eq!(followed.names(), ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_vanishes_from_its_directory_stays_mounted_for_the_grace_period() {
+    let mut followed = Followed::with_grace(GRACE);
+    let plugin = followed.directory.path().join("plugins/scheduled.wasm");
+    let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
+    followed.write("plugins/scheduled.wasm", &content);
+    assert_eq!(followed.report().await, "taken");
+    let mounted = followed.programs();
+    let is_silent = |followed: &mut Followed| followed.reports.try_recv().is_err();
+
+    // A file that comes back in time, and a directory that does.
+    fs::remove_file(&plugin).unwrap();
+    tokio::time::sleep(GRACE - Duration::from_secs(10)).await;
+    followed.write("plugins/scheduled.wasm", &content);
+    tokio::time::sleep(GRACE * 2).await;
+    assert!(is_silent(&mut followed) && Arc::ptr_eq(&mounted, &followed.programs()));
+
+    // Another change is taken meanwhile.
+    fs::remove_file(&plugin).unwrap();
+    tokio::time::sleep(GRACE / 2).await;
+    followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
+    assert!(followed.programs()[2].is_same(&mounted[2]));
+
+    let noticed = tokio::time::Instant::now();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two"]);
+    let passed = noticed.elapsed() + GRACE / 2;
+    assert!(passed >= GRACE - Duration::from_secs(5) && passed <= GRACE + Duration::from_secs(15), "{passed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_file_says_is_not_waited_with_and_a_file_that_is_renamed_is_no_other_plugin() {
+    let mut followed = Followed::with_grace(GRACE);
+    let plugins = followed.directory.path().join("plugins");
+    followed.write("plugins/scheduled.wasm", fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap());
+    assert_eq!(followed.report().await, "taken");
+    let mounted = followed.programs();
+    fs::rename(plugins.join("scheduled.wasm"), plugins.join("scheduled-2.wasm")).unwrap();
+    tokio::time::sleep(GRACE * 2).await;
+    assert!(followed.reports.try_recv().is_err() && Arc::ptr_eq(&mounted, &followed.programs()));
+
+    let before = tokio::time::Instant::now();
+    followed.write("gyre.yaml", CONFIGURATION.replace("pluginDirectory: plugins\n", ""));
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two"]);
+    assert!(before.elapsed() < Duration::from_secs(10), "{:?}", before.elapsed());
+}
+
+/// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
+fn turn(folder: &Path, version: u32, files: &[&str]) {
+    let content = folder.join(format!("..{version}"));
+    fs::create_dir(&content).unwrap();
+    for name in files {
+        fs::write(content.join(name), format!("restricted: {}", version % 2 == 0)).unwrap();
+    }
+    symlink(format!("..{version}"), folder.join("..new")).unwrap();
+    fs::rename(folder.join("..new"), folder.join("..data")).unwrap();
+    let _ = fs::remove_dir_all(folder.join(format!("..{}", version.wrapping_sub(2))));
+}
+
+#[test]
+fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path();
+    fs::copy(gyre_artifacts::ECHO, folder.join("echo.wasm")).unwrap();
+    let names = ["a.yaml", "b.yaml", "c.yaml", "d.yaml"];
+    turn(folder, 0, &names);
+    let mut configuration = "mounts:\n".to_owned();
+    for name in names {
+        symlink(format!("..data/{name}"), folder.join(name)).unwrap();
+        let namespace = &name[..1];
+        writeln!(configuration, "- {{name: {namespace}, plugin: echo.wasm, namespaces: [{namespace}], settingsFrom: {name}}}")
+            .unwrap();
+    }
+    let file = folder.join("gyre.yaml");
+    fs::write(&file, configuration).unwrap();
+    let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let mut versions = BTreeSet::new();
+    std::thread::scope(|scope| {
+        let is_over = &is_over;
+        scope.spawn(move || {
+            for version in 1.. {
+                turn(folder, version, &names);
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..500 {
+            // One that changed each time that it was read is refused, and read once more later.
+            if let Ok(programs) = source.shared.load(&source.programs, &Directory::default(), Time::default()).result {
+                let settings: BTreeSet<_> = programs.iter().map(|program| Arc::clone(&program.settings)).collect();
+                assert_eq!(settings.len(), 1, "{settings:?}");
+                versions.extend(settings);
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(versions.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,6 +60,11 @@ impl Files {
         plugins_in(path)
     }
 
+    /// Notes a file that is not read, so that it is noticed when it changes.
+    pub(crate) fn note(&mut self, path: &Path) {
+        self.0.insert(path.to_owned(), look(path));
+    }
+
     /// The same files as they are now.
     #[must_use]
     pub(crate) fn look_again(&self) -> Self {

@@ -132,7 +132,7 @@ impl Stage {
 
         let log = path("host.log");
         let mut command = Command::new(process::gyre()?);
-        command.args(["run", "--listen", "127.0.0.1:0", "--plugin-dir"]).arg(path("plugins"));
+        command.args(["run", "--listen", "127.0.0.1:0", "--plugin-dir-grace", "0", "--plugin-dir"]).arg(path("plugins"));
         command.arg("--code-cache").arg(path("code")).arg("--kubeconfig").arg(path("kubeconfig"));
         let host = Guarded::spawn("gyre", &command, &log, Duration::from_secs(10))?;
         let audit = AuditReader::new(&path("audit.log"));
