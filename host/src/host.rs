@@ -63,6 +63,8 @@ pub struct Options {
     pub instance: String,
     /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
     pub inventory: Option<Place>,
+    /// How long after the start a mount is left alone that the inventory shows and nobody wants: its plugin may be about to come.
+    pub patience: Duration,
     /// Whether this host may write, if it does not stand for election.
     pub claim: Claim,
     /// What it stands for election for; none: it does not.
@@ -90,6 +92,7 @@ impl Default for Options {
             api_server: String::new(),
             instance: "gyre".to_owned(),
             inventory: None,
+            patience: Duration::ZERO,
             claim: Claim::always(),
             election: None,
             clock: Clock::default(),
@@ -134,6 +137,7 @@ pub async fn run(
     let client = client::counted(&client, &metrics, &reach, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
+    let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
     let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
@@ -149,7 +153,7 @@ pub async fn run(
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
             let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
-            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, ground, reach, vital };
+            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, ground, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -191,7 +195,7 @@ pub async fn run(
         inventory_claim: inventory_claim.clone(),
     });
 
-    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground)));
+    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground), options.patience));
     vital.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let inventory = Arc::clone(&inventory);
@@ -314,7 +318,11 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
         Outcome::Failed(problem)
             if matches!(
                 problem.kind,
-                ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Quarantined | ProblemKind::InventoryNotWritten
+                ProblemKind::Stale
+                    | ProblemKind::NoClaim
+                    | ProblemKind::Quarantined
+                    | ProblemKind::Deferred
+                    | ProblemKind::InventoryNotWritten
             ) =>
         {
             debug!(reason = problem.reason(), "not done: {problem}");
@@ -333,3 +341,6 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
         Outcome::Gone => debug!("the object is gone"),
     }
 }
+
+#[cfg(test)]
+mod churn;

@@ -38,7 +38,7 @@ use crate::cluster::object::SharedObject;
 use crate::leadership::claim::Claim;
 use crate::mounts::inventory::Inventory;
 use crate::mounts::live::Live;
-use crate::mounts::mount::Mount;
+use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::release;
 use crate::reconcile::basis::{Basis, Decision, Departing, Living, Sight};
 use crate::reconcile::call::{Answered, Ask, Called, Caller, call};
@@ -82,7 +82,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let _in_flight = mount.enter_flight().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
-        mount.forget(key);
+        mount.forget(key, context.queue.now());
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
@@ -93,16 +93,21 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let progress = Progress::new(failures);
     let (cause, reads, written) = (Cause::Change, ReadPrints::default(), BTreeSet::new());
     let run = Run { context, mount, live: &live, sight, memory, progress, cause, reads, written };
-    match (is_selected, is_leaving, is_held) {
+    let outcome = match (is_selected, is_leaving, is_held) {
         (true, false, _) => run.living().await,
         (true, true, true) => run.leaving().await,
         (false, _, true) => run.no_longer_ours().await,
         // The garbage collector takes the children; nothing new is made for a parent that goes.
         (true, true, false) | (false, _, false) => {
-            mount.forget(key);
+            mount.forget(key, context.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
+    };
+    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more.
+    if mount.leads() != Lead::Yes {
+        mount.forget_if_gone(&context.queue, key);
     }
+    outcome
 }
 
 /// One reconcile under way.
@@ -456,7 +461,7 @@ impl Run<'_> {
     /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
     async fn no_longer_ours(mut self) -> Outcome {
         self.let_go(List::Keep).await;
-        self.mount.forget(&self.sight.parent.key());
+        self.mount.forget(&self.sight.parent.key(), self.context.queue.now());
         self.progress.outcome(None)
     }
 

@@ -65,6 +65,21 @@ impl WorkQueue {
         self.ready.notify_one();
     }
 
+    /// Forgets a key whose object is gone.
+    pub fn remove(&self, mount: &MountName, key: &ObjectKey) {
+        let mut queue = self.lock();
+        if queue.remove(mount, key) {
+            self.show(&queue, mount);
+        }
+    }
+
+    /// Forgets the keys of a mount for which `is_there` is false.
+    pub fn retain(&self, mount: &MountName, is_there: impl Fn(&ObjectKey) -> bool) {
+        let mut queue = self.lock();
+        queue.retain(mount, is_there);
+        self.show(&queue, mount);
+    }
+
     /// Waits for a key to work on. Cancelling it loses none.
     pub async fn take(&self) -> Taken<MountName, ObjectKey> {
         loop {

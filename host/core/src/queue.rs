@@ -19,7 +19,8 @@
 //! - A relist does not delay a fresh change: see [`Priority`].
 //! - Mounts take turns, and none has more keys in progress than its workers.
 //!
-//! Keys that are neither queued, delayed, parked nor in progress take no memory.
+//! Keys that are neither queued, delayed, parked nor in progress take no memory. A key whose object is gone leaves the queue when it is taken
+//! and nothing is due; where nobody takes keys, as in a mount without workers, [`Queue::remove`] takes it out.
 //!
 //! The semantics are those of client-go's `workqueue` and of controller-runtime's `priorityqueue`, in one state machine to which
 //! time is passed. What is absent: threads, locks, timers and waiting. The host takes until there is nothing, and sleeps until
@@ -315,6 +316,26 @@ impl<M: Clone + Ord + Hash, K: Clone + Ord + Hash> Queue<M, K> {
         let next = processing.done(key, retry, options, backoff, now);
         self.drop_if_finished(mount);
         next
+    }
+
+    /// Forgets one key: its object is gone. A run in progress goes on, and its result no longer matters. Returns whether the key was there.
+    pub fn remove(&mut self, mount: &M, key: &K) -> bool {
+        let was_there = self.mounts.get_mut(mount).is_some_and(|mount| mount.remove(key));
+        self.drop_if_finished(mount);
+        was_there
+    }
+
+    /// Forgets the keys of that mount for which `is_there` is false, as [`Self::remove`] does.
+    pub fn retain(&mut self, mount: &M, is_there: impl Fn(&K) -> bool) {
+        if let Some(mount) = self.mounts.get_mut(mount) {
+            mount.retain(is_there);
+        }
+        self.drop_if_finished(mount);
+    }
+
+    /// How many keys of that mount take memory, whatever their state.
+    pub fn entries_of(&self, mount: &M) -> usize {
+        self.mounts.get(mount).map_or(0, Mount::entries)
     }
 
     /// When the host should look again if nothing else happens: the time of the earliest delayed key, `now` if that is past, and

@@ -154,6 +154,11 @@ impl<R: Clone + Ord> Readers<R> {
         audiences.flat_map(|audience| &audience.readers).cloned().collect()
     }
 
+    /// Everyone who has read something.
+    pub fn readers(&self) -> impl Iterator<Item = &R> {
+        self.readers.keys()
+    }
+
     /// How many readers there are, and how many reads they have in sum.
     pub fn len(&self) -> (usize, usize) {
         (self.readers.len(), self.readers.values().map(BTreeSet::len).sum())

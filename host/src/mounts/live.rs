@@ -254,7 +254,7 @@ impl Live {
             live.note_parent(notice);
             let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
             if !is_held_back {
-                queue.add(&mount.name, object.key(), priority_of(notice));
+                mount.enqueue(&queue, object.key(), priority_of(notice));
             }
         }));
         self.fresh.follow_parents();
@@ -317,7 +317,7 @@ impl Live {
             // An object that changed its owner concerns both.
             for object in [Some(notice.object()), notice.previous()].into_iter().flatten() {
                 match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
-                    Some(parent) => queue.add(&mount.name, parent.key(), priority_of(notice)),
+                    Some(parent) => mount.enqueue(&queue, parent.key(), priority_of(notice)),
                     // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
                     None => debug!(plugin = %mount.name, child = %object.key(), "a child without a parent here"),
                 }
@@ -330,7 +330,7 @@ impl Live {
         self.keep(view.subscribe(move |notice| {
             let Some(mount) = mount.upgrade() else { return };
             for parent in mount.readers_concerned(&kind, notice) {
-                queue.add(&mount.name, parent, priority_of(notice));
+                mount.enqueue(&queue, parent, priority_of(notice));
             }
         }));
     }
@@ -435,6 +435,6 @@ async fn wait_for(live: Weak<Live>, mount: Weak<Mount>, ground: Arc<Ground>, kin
     live.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| *awaited != kind);
     // What was refused while the kind was not served can be done now.
     for parent in live.parents.list(None) {
-        ground.queue.add(&mount.name, parent.key(), Priority::Low);
+        mount.enqueue(&ground.queue, parent.key(), Priority::Low);
     }
 }

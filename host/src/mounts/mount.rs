@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::quarantine::Share;
-use gyre_core::queue::{self, MountOptions, Priority};
+use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
@@ -174,7 +173,7 @@ impl Mount {
         ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         ground.queue.add_mount(&self.name, self.queue_options(&live));
-        ground.metrics.quarantined(&self.name, false);
+        ground.metrics.quarantined(&self.name, false, 0);
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
@@ -183,6 +182,8 @@ impl Mount {
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
         live.follow(self, &ground.queue);
         live.find_fresh(&ground.client, &ground.claims.of(&self.name));
+        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
+        self.forget_what_is_gone(&ground.queue);
         live.await_kinds(self, ground);
         self.enter(Phase::Running);
         ground.offers.add(&self.name);
@@ -210,16 +211,55 @@ impl Mount {
         if let Some(live) = self.live() {
             queue.set_options(&self.name, self.queue_options(&live));
         }
+        if lead == Lead::No {
+            self.forget_what_is_gone(queue);
+        }
     }
 
-    /// How the queue is to treat the mount, which has no workers while another leads it, and few while its plugin is suspect.
+    /// Queues a parent that something changed about.
+    ///
+    /// # Guarantees
+    ///
+    /// While this host leads, a parent that is gone is forgotten when a worker takes its key. While another leads, nobody takes keys, and
+    /// the parent is forgotten here. Whoever deletes a parent from the cache calls this afterwards, so nothing stays of a parent that
+    /// goes meanwhile; [`Self::forget_what_is_gone`] sees to those that went just before the claim was lost.
+    pub(crate) fn enqueue(&self, queue: &WorkQueue, parent: ObjectKey, priority: Priority) {
+        queue.add(&self.name, parent.clone(), priority);
+        if self.leads() != Lead::Yes {
+            self.forget_if_gone(queue, &parent);
+        }
+    }
+
+    /// Forgets a parent that the cache does not hold.
+    pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
+        if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
+            self.forget(parent, queue.now());
+            queue.remove(&self.name, parent);
+        }
+    }
+
+    /// Forgets all parents that the cache does not hold.
+    fn forget_what_is_gone(&self, queue: &WorkQueue) {
+        let Some(live) = self.live() else { return };
+        let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
+        let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
+        {
+            let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+            gone.extend(memories.keys().filter(|parent| !is_there(parent)).cloned());
+        }
+        gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
+        gone.extend(live.probation.held().into_iter().filter(|parent| !is_there(parent)));
+        gone.iter().for_each(|parent| self.forget(parent, queue.now()));
+        queue.retain(&self.name, is_there);
+    }
+
+    /// How the queue is to treat the mount, which has no workers while another leads it.
     fn queue_options(&self, live: &Live) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
-        let workers = match (lead, live.probation.share()) {
-            (Lead::No | Lead::Ending, _) => 0,
-            (Lead::Yes, Share::One) => 1,
-            (Lead::Yes, Share::Full) => options.workers,
+        let workers = match lead {
+            Lead::No | Lead::Ending => 0,
+            Lead::Yes => options.workers,
         };
         MountOptions { workers, ..options }
     }
@@ -278,7 +318,7 @@ impl Mount {
             memory.inputs = None;
         }
         for parent in live.parents.list(None).iter().filter(|parent| live.selects(parent)) {
-            queue.add(&self.name, parent.key(), Priority::Low);
+            self.enqueue(queue, parent.key(), Priority::Low);
         }
     }
 
@@ -293,13 +333,21 @@ impl Mount {
     }
 
     /// Forgets a parent that is gone.
-    pub(crate) fn forget(&self, key: &ObjectKey) {
+    pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
         if let Some(shadow) = self.shadow() {
-            shadow.forget(key);
+            shadow.forget(key, now);
         }
         self.own_writes.forget(key);
+        if let Some(live) = self.live() {
+            live.probation.forget(key, now);
+        }
+    }
+
+    /// Of how many parents something is remembered from their last reconcile.
+    pub(crate) fn remembered(&self) -> usize {
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// A call about a parent is about to read something: from now on a change to it concerns the parent.
@@ -330,13 +378,6 @@ impl Mount {
             Notice::Deleted(_) => (Some(&labels), None),
         };
         self.readers().concerned(kind, &object.key(), before, now)
-    }
-
-    /// The share of the workers has changed that a program's plugin deserves. It makes no difference if another has taken over.
-    pub(crate) fn share_workers(&self, live: &Arc<Live>, queue: &WorkQueue) {
-        if self.live().is_some_and(|current| Arc::ptr_eq(&current, live)) {
-            queue.set_options(&self.name, self.queue_options(live));
-        }
     }
 
     /// How the mount's failing parents are retried.

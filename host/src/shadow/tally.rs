@@ -70,9 +70,6 @@ pub(super) struct Tally {
 impl Tally {
     /// A parent waits from now on, unless it does already.
     pub(super) fn add(&mut self, parent: &ObjectKey) {
-        if self.waiting.len() > 2 * self.waits.len() + SLACK {
-            self.tidy();
-        }
         if self.waits.insert(parent.clone()) {
             self.waiting.push_back(parent.clone());
         }
@@ -122,6 +119,9 @@ impl Tally {
         self.compared.remove(parent);
         self.current.take_if(|current| current == parent);
         self.waits.remove(parent);
+        if self.waiting.len() > 2 * self.waits.len() + SLACK {
+            self.tidy();
+        }
     }
 
     fn forget_outcome(&mut self, parent: &ObjectKey) {

@@ -73,6 +73,11 @@ impl OwnWrites {
         self.state().to_come.remove(key);
     }
 
+    /// The objects of which the watch has yet to bring what was written.
+    pub(crate) fn written(&self) -> Vec<ObjectKey> {
+        self.state().to_come.keys().cloned().collect()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -23,6 +23,9 @@ enum Operation {
     Pass(Duration),
     AddMount(MountName, MountOptions),
     RemoveMount(MountName),
+    Remove(MountName, Key),
+    /// All but that one.
+    RetainOnly(MountName, Key),
 }
 
 fn milliseconds(range: std::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -54,6 +57,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (0..MOUNTS, 0..3_usize, proptest::option::of(0..4_u32))
             .prop_map(|(mount, workers, max_retries)| Operation::AddMount(mount, MountOptions { workers, max_retries })),
         1 => (0..MOUNTS).prop_map(Operation::RemoveMount),
+        2 => (0..MOUNTS, 0..KEYS).prop_map(|(mount, key)| Operation::Remove(mount, key)),
+        1 => (0..MOUNTS, 0..KEYS).prop_map(|(mount, key)| Operation::RetainOnly(mount, key)),
     ]
 }
 
@@ -82,6 +87,7 @@ enum Effect {
     Scheduled(MountName, Key, Scheduled),
     Taken(Option<Taken<MountName, Key>>),
     Done(MountName, Key, Next),
+    Removed(bool),
     Nothing,
 }
 
@@ -121,6 +127,11 @@ impl World {
             }
             Operation::RemoveMount(mount) => {
                 self.queue.remove_mount(&mount);
+                Effect::Nothing
+            }
+            Operation::Remove(mount, key) => Effect::Removed(self.queue.remove(&mount, &key)),
+            Operation::RetainOnly(mount, key) => {
+                self.queue.retain(&mount, |other| *other == key);
                 Effect::Nothing
             }
         }
@@ -177,6 +188,14 @@ proptest! {
                 }
                 (Operation::AddMount(mount, options), _) => model.add_mount(mount, options),
                 (Operation::RemoveMount(mount), _) => model.remove_mount(mount),
+                (Operation::Remove(mount, key), Effect::Removed(was_there)) => {
+                    prop_assert_eq!(model.remove(mount, key), was_there);
+                }
+                (Operation::RetainOnly(mount, key), _) => {
+                    for other in (0..KEYS).filter(|other| *other != key) {
+                        model.remove(mount, other);
+                    }
+                }
                 _ => {}
             }
             let queue = &world.queue;
@@ -191,6 +210,7 @@ proptest! {
             for mount in 0..MOUNTS {
                 let parked: Vec<(Key, u32)> = queue.parked(&mount).map(|(key, failures)| (*key, failures)).collect();
                 prop_assert_eq!(parked, model.parked(mount));
+                prop_assert_eq!(queue.entries_of(&mount), model.entries(mount));
             }
         }
     }
@@ -221,8 +241,11 @@ proptest! {
                 }
                 _ => {}
             }
-            if let Operation::RemoveMount(removed) = operation {
-                unseen.retain(|(mount, _)| *mount != removed);
+            match operation {
+                Operation::RemoveMount(removed) => unseen.retain(|(mount, _)| *mount != removed),
+                Operation::Remove(mount, key) => _ = unseen.remove(&(mount, key)),
+                Operation::RetainOnly(removed, kept) => unseen.retain(|(mount, key)| *mount != removed || *key == kept),
+                _ => {}
             }
         }
         let seen: BTreeSet<(MountName, Key)> = world.settle().into_iter().collect();
@@ -240,6 +263,26 @@ proptest! {
         let Effect::Done(_, _, next) = world.apply(&Operation::Done(0, retry)) else { panic!() };
         prop_assert_eq!(next, Next::Queued);
         prop_assert_eq!(world.settle(), [(0, 0)]);
+    }
+
+    #[test]
+    fn a_removed_key_leaves_no_entry_once_its_run_is_done(
+        options in options(),
+        operations in vec(operation(), 1..120),
+        mount in 0..MOUNTS,
+        key in 0..KEYS,
+    ) {
+        let mut world = World::new(options);
+        for operation in operations {
+            world.apply(&operation);
+        }
+        world.apply(&Operation::Remove(mount, key));
+        prop_assert!(!world.queue.parked(&mount).any(|(parked, _)| *parked == key));
+        while let Some(index) = world.in_progress.iter().position(|running| *running == (mount, key)) {
+            let Effect::Done(_, _, next) = world.apply(&Operation::Done(index, Retry::Backoff)) else { panic!() };
+            prop_assert_eq!(next, Next::Idle);
+        }
+        prop_assert!(!world.settle().contains(&(mount, key)));
     }
 
     #[test]

@@ -82,6 +82,23 @@ impl Model {
         });
     }
 
+    /// Whether it was there.
+    pub(super) fn remove(&mut self, mount: MountName, key: Key) -> bool {
+        let Some(position) = self.keys.iter().position(|entry| (entry.mount, entry.key) == (mount, key)) else { return false };
+        let entry = &mut self.keys[position];
+        let was_there = entry.running.is_some() || entry.queued.is_some() || entry.delayed.is_some() || entry.parked;
+        match &mut entry.running {
+            Some(running) => (running.orphaned, running.changed, running.due, entry.failures) = (true, None, None, 0),
+            None => _ = self.keys.remove(position),
+        }
+        was_there
+    }
+
+    pub(super) fn entries(&self, mount: MountName) -> usize {
+        let is_there = |key: &&ModelKey| key.running.is_some() || key.queued.is_some() || key.delayed.is_some() || key.parked;
+        self.keys.iter().filter(|key| key.mount == mount).filter(is_there).count()
+    }
+
     pub(super) fn add(&mut self, mount: MountName, key: Key, priority: Priority, now: Time) -> Added {
         if !self.is_open(mount) {
             return Added::UnknownMount;

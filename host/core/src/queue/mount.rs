@@ -59,7 +59,7 @@ struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Validity {
     Valid,
-    /// The mount was removed meanwhile, and if it is back, it is another one.
+    /// The mount or the key was removed meanwhile, and if it is back, it is another one.
     Orphaned,
 }
 
@@ -74,6 +74,14 @@ enum Again {
     },
     /// The key is to be run at that time at the latest.
     At(Time),
+}
+
+impl Run {
+    /// What it was about is gone.
+    fn orphan(&mut self) {
+        self.validity = Validity::Orphaned;
+        self.again = Again::No;
+    }
 }
 
 /// What a mount has to give at the moment.
@@ -134,12 +142,35 @@ impl<K: Clone + Ord> Mount<K> {
         self.parked.clear();
         self.entries.retain(|_, entry| match &mut entry.state {
             State::Processing { run, .. } => {
-                run.validity = Validity::Orphaned;
-                run.again = Again::No;
+                run.orphan();
                 true
             }
             State::Queued { .. } | State::Delayed { .. } | State::Parked => false,
         });
+    }
+
+    /// Forgets a key; whether it was there.
+    pub(super) fn remove(&mut self, key: &K) -> bool {
+        match self.entries.get_mut(key) {
+            Some(Entry { state: State::Processing { run, .. }, .. }) => {
+                run.orphan();
+                true
+            }
+            Some(_) => self.leave(key).is_some(),
+            None => false,
+        }
+    }
+
+    /// Forgets the keys for which `is_there` is false.
+    pub(super) fn retain(&mut self, is_there: impl Fn(&K) -> bool) {
+        let gone: Vec<K> = self.entries.keys().filter(|key| !is_there(key)).cloned().collect();
+        for key in &gone {
+            self.remove(key);
+        }
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -1,0 +1,318 @@
+//! Objects that come and go: what a host keeps of them while it leads, and while another does.
+
+use std::collections::BTreeMap;
+
+use gyre_core::grants::Namespaces;
+use gyre_core::object::GroupVersionKind;
+use gyre_core::queue::Time;
+use gyre_devcluster::{Clock as ClusterClock, Cluster, Service};
+use gyre_sandbox::Plugin;
+use gyre_sandbox::native::{Imports, Native, types};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
+
+use super::*;
+use crate::leadership::Claims;
+use crate::leadership::claim::Holder;
+use crate::mounts::mount::Lead;
+
+/// A day of a cluster with many short-lived objects.
+const CHURN: usize = 100_000;
+/// So many are there at once.
+const BATCH: usize = 1_000;
+/// So many stay.
+const STAY: usize = 12;
+const NAMESPACE: &str = "default";
+const START: &str = "2026-01-01T00:00:00Z";
+
+/// Reads something for each parent. It has some called again later, and fails about others.
+struct Reader;
+
+/// Traps about each parent.
+struct Trapping;
+
+/// How a reconcile ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Idle,
+    /// To be called about again.
+    Due,
+    Failed,
+}
+
+fn what_becomes_of(name: &str) -> Becomes {
+    match name.bytes().last().unwrap_or_default() % 3 {
+        0 => Becomes::Idle,
+        1 => Becomes::Due,
+        _ => Becomes::Failed,
+    }
+}
+
+fn kind(kind: &str) -> types::GroupVersionKind {
+    types::GroupVersionKind { group: String::new(), version: "v1".to_owned(), kind: kind.to_owned() }
+}
+
+fn manifest(name: &str) -> types::Manifest {
+    types::Manifest {
+        name: name.to_owned(),
+        version: "0.1.0".to_owned(),
+        description: String::new(),
+        parent: kind("ConfigMap"),
+        children: Vec::new(),
+        reads: vec![types::ReadKind { kind: kind("Secret"), namespace: None, label_selector: None, metadata_only: false }],
+        finalizes: false,
+        settings_schema: None,
+        crds: Vec::new(),
+    }
+}
+
+fn response(requeue_after_ms: Option<u64>) -> types::Response {
+    types::Response { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after_ms }
+}
+
+impl Native for Reader {
+    fn describe(&self) -> types::Manifest {
+        manifest("reader")
+    }
+
+    fn validate_settings(&self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn reconcile(&self, request: types::Request<'_>, imports: &Imports) -> Result<types::Response, types::Failure> {
+        let parent: serde_json::Value = serde_json::from_slice(request.parent).expect("JSON");
+        let name = parent["metadata"]["name"].as_str().expect("a name");
+        let _ = imports.get(&GroupVersionKind::new("", "v1", "Secret"), Some(NAMESPACE), &format!("of-{name}"));
+        match what_becomes_of(name) {
+            Becomes::Idle => Ok(response(None)),
+            Becomes::Due => Ok(response(Some(86_400_000))),
+            Becomes::Failed => Err(types::Failure::Transient("later".to_owned())),
+        }
+    }
+
+    fn finalize(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Teardown, types::Failure> {
+        Ok(types::Teardown { response: response(None), done: true })
+    }
+}
+
+impl Native for Trapping {
+    fn describe(&self) -> types::Manifest {
+        manifest("trapping")
+    }
+
+    fn validate_settings(&self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn reconcile(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Response, types::Failure> {
+        // As a panic, without a word on stderr.
+        std::panic::resume_unwind(Box::new(()))
+    }
+
+    fn finalize(&self, _: types::Request<'_>, _: &Imports) -> Result<types::Teardown, types::Failure> {
+        Ok(types::Teardown { response: response(None), done: true })
+    }
+}
+
+/// A host, as far as it works for mounts.
+struct Replica {
+    mount: Arc<Mount>,
+    queue: Arc<WorkQueue>,
+    holder: Holder,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+/// What is kept of parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entries {
+    /// By the cache.
+    cached: usize,
+    /// By the queue.
+    queued: usize,
+    /// From their last reconcile.
+    remembered: usize,
+    /// Because they have read something.
+    readers: usize,
+    /// Until the quarantine is over.
+    held: usize,
+    /// Until the watch brings what was written.
+    written: usize,
+    /// Of how calls about them ended.
+    known: usize,
+}
+
+impl Replica {
+    async fn start(client: &Client, plugin: Plugin) -> Self {
+        let (holder, claim) = Holder::new();
+        let metrics = Arc::<Metrics>::default();
+        let retries = queue::Options::default();
+        let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
+        let clock = Clock::simulated(START.parse().unwrap());
+        let caller = Arc::new(Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) });
+        let strategy = list_strategy(client).await.unwrap();
+        let ground = Arc::new(Ground {
+            client: client.clone(),
+            caller: Arc::clone(&caller),
+            claims: Claims::Host(claim),
+            offers: Offers::new(),
+            informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
+            queue: Arc::clone(&queue),
+            inventory: Arc::new(Inventory::new(client.clone(), None)),
+            metrics: Arc::clone(&metrics),
+        });
+        let context = Arc::new(Context {
+            metrics,
+            recorder: Recorder::new("churn".to_owned(), clock),
+            retries,
+            queue: Arc::clone(&queue),
+            caller,
+            recordings: Recordings::default(),
+        });
+        let program = Program::new(plugin, Namespaces::All);
+        let name = Arc::clone(&program.name);
+        let mounts = Arc::new(Mounts::default());
+        let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&ground), Duration::ZERO));
+        let working = {
+            let mounts = Arc::clone(&mounts);
+            tokio::spawn(async move { work(&context, &mounts, &ground, &mut JoinSet::new()).await })
+        };
+        rest().await;
+        let mount = mounts.get(&name).expect("the mount");
+        assert!(mount.live().is_some());
+        Self { mount, queue, holder, tasks: vec![following, working] }
+    }
+
+    async fn lead(&self) {
+        self.holder.hold_until(Instant::now() + Duration::from_secs(1 << 30));
+        rest().await;
+        assert_eq!(self.mount.leads(), Lead::Yes);
+    }
+
+    async fn follow(&self) {
+        self.holder.lose();
+        rest().await;
+        assert_eq!(self.mount.leads(), Lead::No);
+    }
+
+    /// What it keeps if it leads, and has nothing to do.
+    fn leads_well(&self) -> Entries {
+        let names = self.mount.live().expect("a program").parents.list(None);
+        let waits = names.iter().filter(|parent| what_becomes_of(parent.name()) != Becomes::Idle).count();
+        let there = names.len();
+        Entries { cached: there, queued: waits, remembered: there, readers: there, held: 0, written: 0, known: there }
+    }
+
+    /// What it keeps if it has never led.
+    fn stands_by_well(&self) -> Entries {
+        let there = self.entries().cached;
+        Entries { cached: there, queued: there, remembered: 0, readers: 0, held: 0, written: 0, known: 0 }
+    }
+
+    fn entries(&self) -> Entries {
+        let live = self.mount.live().expect("a program");
+        Entries {
+            cached: live.parents.len(),
+            queued: self.queue.look(|queue, _: Time| queue.entries_of(&self.mount.name)),
+            remembered: self.mount.remembered(),
+            readers: self.mount.count_reads().0,
+            held: live.probation.held().len(),
+            written: self.mount.own_writes.written().len(),
+            known: live.probation.known().0,
+        }
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Until nobody has anything to do but wait for a minute and more.
+async fn rest() {
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+}
+
+/// Creates and deletes as many objects; those of `stay` are there before, during and after it.
+async fn churn(parents: &Api<ConfigMap>, count: usize) {
+    for batch in 0..count / BATCH {
+        let labels = BTreeMap::from([("batch".to_owned(), "it".to_owned())]);
+        for number in 0..BATCH {
+            let metadata = ObjectMeta {
+                name: Some(format!("passing-{batch}-{number}")),
+                labels: Some(labels.clone()),
+                ..ObjectMeta::default()
+            };
+            parents.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
+        }
+        // Some are deleted before anybody has looked at them.
+        if batch % 2 == 0 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        parents.delete_collection(&DeleteParams::default(), &ListParams::default().labels("batch=it")).await.unwrap();
+    }
+    rest().await;
+}
+
+fn simulate(simulation: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(simulation);
+}
+
+/// A cluster with the parents that stay.
+async fn cluster() -> (Client, Api<ConfigMap>) {
+    let cluster = Cluster::start(&gyre_devcluster::Options::default(), ClusterClock::tokio(START.parse().unwrap()));
+    let client = Client::new(Service::new(cluster), NAMESPACE);
+    let parents: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    for number in 0..STAY {
+        let metadata = ObjectMeta { name: Some(format!("stays-{number}")), ..ObjectMeta::default() };
+        parents.create(&PostParams::default(), &ConfigMap { metadata, ..ConfigMap::default() }).await.unwrap();
+    }
+    (client, parents)
+}
+
+#[test]
+fn of_100_000_objects_that_came_and_went_neither_a_leader_nor_a_standby_keeps_anything() {
+    simulate(async {
+        let (client, parents) = cluster().await;
+        let plugin = || Plugin::native("reader", Reader).unwrap();
+        let (first, second) = (Replica::start(&client, plugin()).await, Replica::start(&client, plugin()).await);
+        first.lead().await;
+        churn(&parents, CHURN).await;
+        let leads = first.leads_well();
+        assert_eq!((first.entries(), second.entries()), (leads, second.stands_by_well()));
+
+        first.follow().await;
+        second.lead().await;
+        assert_eq!(second.entries(), leads);
+        churn(&parents, 2 * BATCH).await;
+        assert_eq!(second.entries(), leads);
+        // What it remembers of the time when it led is about objects that are still there.
+        assert_eq!(first.entries(), leads);
+        parents.delete("stays-0", &DeleteParams::default()).await.unwrap();
+        rest().await;
+        let fewer = Entries { cached: leads.cached - 1, remembered: leads.remembered - 1, readers: leads.readers - 1, ..leads };
+        assert_eq!((first.entries(), second.entries()), (fewer, fewer), "the plugin wants nothing more of that object");
+    });
+}
+
+#[test]
+fn a_quarantine_holds_back_no_object_that_is_gone() {
+    simulate(async {
+        let (client, parents) = cluster().await;
+        let replica = Replica::start(&client, Plugin::native("trapping", Trapping).unwrap()).await;
+        replica.lead().await;
+        churn(&parents, 2 * BATCH).await;
+        let Entries { cached, held, queued, remembered, .. } = replica.entries();
+        assert!(held > 0 && held <= cached, "{held} of {cached} are held");
+        assert_eq!((queued, remembered), (cached, cached));
+        replica.follow().await;
+        churn(&parents, 2 * BATCH).await;
+        let entries = replica.entries();
+        assert!(entries.held <= cached && entries.known <= cached, "{entries:?}");
+        assert_eq!((entries.queued, entries.remembered), (cached, cached));
+    });
+}
