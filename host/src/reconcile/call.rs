@@ -128,7 +128,7 @@ pub(crate) async fn call(
             context.metrics.quarantined(&mount.name, false);
             info!("the plugin answers again: its quarantine is over");
             for parent in live.probation.take_held() {
-                context.queue.add(&mount.name, parent, Priority::Low);
+                mount.enqueue(&context.queue, parent, Priority::Low);
             }
         }
     }

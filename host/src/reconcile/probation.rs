@@ -60,6 +60,16 @@ impl Probation {
         std::mem::take(&mut self.state().held)
     }
 
+    /// The parents that are held.
+    pub(crate) fn held(&self) -> Vec<ObjectKey> {
+        self.state().held.iter().cloned().collect()
+    }
+
+    /// A parent is gone.
+    pub(crate) fn forget(&self, parent: &ObjectKey) {
+        self.state().held.remove(parent);
+    }
+
     /// The share of workers that the plugin deserves now.
     pub(crate) fn share(&self) -> Share {
         self.state().quarantine.share()
