@@ -1,5 +1,7 @@
 //! What the server answers.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
@@ -58,9 +60,9 @@ impl Answer {
         answer
     }
 
-    /// Adds `Warning` headers, as RFC 7234 section 5.5 has them.
+    /// Adds `Warning` headers, as RFC 7234 section 5.5 has them: each once, and not too much of them.
     pub(crate) fn with_warnings(mut self, warnings: &[String]) -> Self {
-        for warning in warnings {
+        for warning in cut_warnings(warnings) {
             let escaped: String = warning
                 .chars()
                 .filter(|character| !character.is_control())
@@ -75,6 +77,47 @@ impl Answer {
         }
         self
     }
+}
+
+/// The warnings that are sent: all of them if they are short together, else the beginnings of the first ones
+/// (apiserver's `pkg/endpoints/filters/warning.go`).
+fn cut_warnings(warnings: &[String]) -> Vec<String> {
+    /// How many characters all may have, and each, when these are too many.
+    const ALL: usize = 4 * 1024;
+    const EACH: usize = 256;
+    let mut known = HashSet::new();
+    let mut ordered: Vec<&String> = Vec::new();
+    let mut length = 0_usize;
+    for warning in warnings.iter().filter(|warning| !warning.is_empty()) {
+        if !known.insert(warning) {
+            continue;
+        }
+        ordered.push(warning);
+        length = length.saturating_add(warning.chars().count());
+        if length > ALL {
+            break;
+        }
+    }
+    if length <= ALL {
+        return ordered.into_iter().cloned().collect();
+    }
+    // Those up to that which was too much, and then more while there is room.
+    let cut = |warning: &String| warning.chars().take(EACH).collect::<String>();
+    let mut sent: Vec<String> = ordered.iter().map(|warning| cut(warning)).collect();
+    let mut written: usize = sent.iter().map(|warning| warning.chars().count()).sum();
+    let more = warnings.iter().filter(|warning| !warning.is_empty() && !known.contains(warning)).collect::<Vec<_>>();
+    let mut seen = HashSet::new();
+    for warning in more {
+        if written >= ALL {
+            break;
+        }
+        if seen.insert(warning) {
+            let warning = cut(warning);
+            written = written.saturating_add(warning.chars().count());
+            sent.push(warning);
+        }
+    }
+    sent
 }
 
 impl From<Status> for Answer {

@@ -31,9 +31,9 @@ pub(crate) use base64::encode as base64_text;
 pub(crate) use convert::convert;
 pub(crate) use decode::{decode, round_trip};
 pub(crate) use defaults::default;
-pub(crate) use documents::{definition, kinds, openapi_json};
+pub(crate) use documents::{definition, kinds, openapi_hash, openapi_json};
 pub(crate) use selectable::selectable_field;
-pub(crate) use strategy::{admit_service_account, prepare_for_create, prepare_for_update, reset_fields};
+pub(crate) use strategy::{admit_service_account, allocate_for_service, prepare_for_create, prepare_for_update, reset_fields};
 pub(crate) use validate::{validate, validate_update};
 
 /// The `Scale` of autoscaling/v1 that the scale subresource speaks.

@@ -22,6 +22,7 @@ mod lists;
 mod metadata;
 mod names;
 mod path;
+mod pattern;
 mod prune;
 mod schemas;
 mod serve;
@@ -78,6 +79,18 @@ pub(crate) fn decode(
         FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
         FieldValidation::Strict => Err(unfit(format!("strict decoding error: {}", warnings.join(", ")))),
     }
+}
+
+/// See [`Kind::as_read`].
+pub(crate) fn as_read(version: &Version, stored: &Value) -> Option<Value> {
+    if prune::is_settled(stored, &version.schema) {
+        return None;
+    }
+    let mut read = stored.clone();
+    prune::prune(&mut read, &version.schema, prune::Level::Resource);
+    prune::drop_nulls(&mut read, Some(&version.schema));
+    prune::default(&mut read, &version.schema);
+    Some(read).filter(|read| read != stored)
 }
 
 /// See [`Kind::default`].
@@ -208,6 +221,16 @@ pub(crate) fn selectable_field(version: &Version, object: &Value, field: &str) -
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     })
+}
+
+/// Whether the kinds of two states of a CustomResourceDefinition are the same but for whether it is being deleted.
+pub(crate) fn serves_the_same(one: &Value, other: &Value) -> bool {
+    ["/spec", "/status/acceptedNames"].iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
+}
+
+/// Whether a CustomResourceDefinition is being deleted.
+pub(crate) fn is_terminating(definition: &Value) -> bool {
+    serve::condition(definition, "Terminating")
 }
 
 /// Whether the kinds of a CustomResourceDefinition are served.

@@ -85,7 +85,7 @@ pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
 }
 
 /// Which of the two aggregated documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Root {
     /// `/api`.
     Core,

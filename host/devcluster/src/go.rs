@@ -1,7 +1,9 @@
 //! Values as Go's `fmt` prints them: the API server's messages and printer columns show them so.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::{Number, Value};
 
 /// What `%v` makes of a decoded value, e.g. `map[name:a ports:[1 2]]`.
@@ -17,6 +19,13 @@ pub(crate) fn print_number(number: &Number) -> String {
         Some(float) if number.is_f64() => print_float(float),
         _ => number.to_string(),
     }
+}
+
+/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces that of ASCII.
+fn is_printed(character: char) -> bool {
+    static PRINTED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\pL\pM\pN\pP\pS]$").ok());
+    let is_in_class = |regex: &Regex| regex.is_match(character.encode_utf8(&mut [0; 4]));
+    matches!(character, ' '..='~') || !character.is_ascii() && PRINTED.as_ref().is_none_or(is_in_class)
 }
 
 /// What `%T` makes of a decoded value, e.g. `map[string]interface {}`.
@@ -140,8 +149,9 @@ pub(crate) fn quoted(text: &str) -> String {
             '\u{b}' => quoted.push_str("\\v"),
             // Writing to a String cannot fail.
             control if control.is_ascii_control() => drop(write!(quoted, "\\x{:02x}", u32::from(control))),
-            control if control.is_control() => drop(write!(quoted, "\\u{:04x}", u32::from(control))),
-            other => quoted.push(other),
+            other if is_printed(other) => quoted.push(other),
+            other if u32::from(other) > 0xffff => drop(write!(quoted, "\\U{:08x}", u32::from(other))),
+            other => drop(write!(quoted, "\\u{:04x}", u32::from(other))),
         }
     }
     quoted.push('"');

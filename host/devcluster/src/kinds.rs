@@ -167,6 +167,11 @@ impl Kind {
         self.is("", "Pod")
     }
 
+    /// Whether it is Service.
+    pub(crate) fn is_service(&self) -> bool {
+        self.is("", "Service")
+    }
+
     /// Whether it is Job.
     pub(crate) fn is_job(&self) -> bool {
         self.is("batch", "Job")
@@ -250,6 +255,15 @@ impl Kind {
         }
     }
 
+    /// A stored object of this version as it is read: without what the schema no longer has, and with defaults that came into it
+    /// since. None if that is how it is stored.
+    pub(crate) fn as_read(&self, stored: &Value) -> Option<Value> {
+        match &self.origin {
+            Origin::Builtin => None,
+            Origin::Custom(version) => custom::as_read(version, stored),
+        }
+    }
+
     /// Puts defaults where fields are absent.
     pub fn default(&self, object: &mut Value) {
         match &self.origin {
@@ -322,6 +336,8 @@ impl Kind {
 pub struct Kinds {
     /// By group, version and plural.
     groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ByPlural>>,
+    /// How often they have changed.
+    generation: u64,
 }
 
 type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
@@ -336,8 +352,24 @@ impl Kinds {
         kinds
     }
 
+    /// How often they have changed: what was made of them is out of date when this is another.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether this kind is served as it was: not if its definition has changed or is gone.
+    pub(crate) fn still_has(&self, kind: &Kind) -> bool {
+        let Origin::Custom(version) = &kind.origin else { return true };
+        let current = self.get(kind.group(), &kind.version, &kind.resource.plural);
+        current.is_some_and(|current| match &current.origin {
+            Origin::Custom(current) => Arc::ptr_eq(current, version),
+            Origin::Builtin => false,
+        })
+    }
+
     /// Serves a kind.
     pub fn insert(&mut self, kind: Kind) {
+        self.generation += 1;
         let (group, version, plural) =
             (Arc::clone(&kind.resource.group), Arc::clone(&kind.version), Arc::clone(&kind.resource.plural));
         self.groups.entry(group).or_default().entry(version).or_default().insert(plural, Arc::new(kind));
@@ -345,6 +377,7 @@ impl Kinds {
 
     /// Serves no version of a kind any longer.
     pub fn remove(&mut self, resource: &Resource) {
+        self.generation += 1;
         if let Some(versions) = self.groups.get_mut(&resource.group) {
             for kinds in versions.values_mut() {
                 kinds.remove(&resource.plural);

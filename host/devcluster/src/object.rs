@@ -2,6 +2,25 @@
 
 use serde_json::{Map, Value};
 
+/// About how many bytes a value takes: the tree, and its JSON, which is kept once somebody has asked for it.
+pub fn footprint(value: &Value) -> usize {
+    const VALUE: usize = size_of::<Value>();
+    /// A node of the trees that maps are: room for eleven entries, of which about six are used.
+    const NODE: usize = 11 * (size_of::<String>() + VALUE);
+    const NODE_ENTRIES: usize = 6;
+    /// Quotes, a comma and a colon.
+    const PUNCTUATION: usize = 4;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => VALUE + PUNCTUATION,
+        Value::String(text) => VALUE + PUNCTUATION + 2 * text.len(),
+        Value::Array(items) => VALUE + items.iter().map(footprint).sum::<usize>(),
+        Value::Object(fields) => {
+            let entry = |(name, field): (&String, &Value)| PUNCTUATION + 2 * name.len() + footprint(field);
+            VALUE + fields.len().div_ceil(NODE_ENTRIES) * NODE + fields.iter().map(entry).sum::<usize>()
+        }
+    }
+}
+
 /// The object's `metadata`, made if it is absent. `None` only if `object` is no JSON object, or its metadata is something else.
 pub fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = object.as_object_mut()?.entry("metadata").or_insert_with(|| Value::Object(Map::new()));

@@ -52,22 +52,15 @@ impl ListMetadata {
 pub(crate) fn convert<'a>(kinds: &Kinds, kind: &Kind, value: &'a Value) -> Cow<'a, Value> {
     let stored_as = crate::object::text(value, "apiVersion");
     if stored_as == kind.api_version() {
-        // A default may have come into the schema since it was stored.
-        if let Origin::Custom(_) = &kind.origin {
-            let mut defaulted = value.clone();
-            kind.default(&mut defaulted);
-            if defaulted != *value {
-                return Cow::Owned(defaulted);
-            }
-        }
-        return Cow::Borrowed(value);
+        return kind.as_read(value).map_or(Cow::Borrowed(value), Cow::Owned);
     }
     let from = kinds.by_kind(stored_as, crate::object::text(value, "kind"));
     match (&kind.origin, from) {
         (Origin::Builtin, Some(from)) => Cow::Owned(crate::builtin::convert(value, from, kind)),
         _ => {
-            // Defaulted by the version in which it is stored, pruned by the one in which it is read.
-            let mut value = value.clone();
+            // Pruned and defaulted by the version in which it is stored, and pruned by the one in which it is read.
+            let read = from.and_then(|from| from.as_read(value));
+            let mut value = read.unwrap_or_else(|| value.clone());
             if let Some(storage) = kinds.storage_version(kind) {
                 storage.default(&mut value);
             }

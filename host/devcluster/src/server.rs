@@ -22,7 +22,7 @@ use crate::kinds::{Kind, Kinds, Subresource};
 use crate::object;
 use crate::random::Random;
 use crate::request::options::DryRun;
-use crate::store::{Key, Resource, Store};
+use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
@@ -36,6 +36,8 @@ pub struct Options {
     pub seed: u64,
     /// How many changes of each kind watches can go back.
     pub history_limit: usize,
+    /// About how many bytes the changes of all kinds may take that watches can go back to.
+    pub history_bytes: usize,
     /// Whether the controllers run.
     pub controllers: Controllers,
     /// How long Pods run before they succeed; none: nobody runs Pods, as on a control plane without nodes.
@@ -57,6 +59,8 @@ impl Default for Options {
         Self {
             seed: 0,
             history_limit: 10_000,
+            // Ten thousand changes of objects of 6 KB, or sixty of the largest that there can be.
+            history_bytes: 256 << 20,
             controllers: Controllers::default(),
             pod_run_time: Some(std::time::Duration::from_secs(1)),
         }
@@ -72,17 +76,21 @@ pub struct Server {
     controllers: Option<controllers::Controllers>,
     /// The last change of a CustomResourceDefinition that the kinds know of.
     definitions_seen: u64,
+    /// Those whose kinds are served, as they were when these were made.
+    definitions_served: BTreeMap<Key, Arc<Stored>>,
     /// Deleted ones whose objects are not all gone, with what they serve.
     definitions_that_wait: BTreeMap<Key, Resource>,
     /// What the watch cache has come to; none: it is current.
     cached: Option<u64>,
+    /// What the server says of its kinds.
+    documents: discover::Documents,
 }
 
 impl Server {
     /// A server with the namespaces that every cluster has.
     pub fn new(options: &Options, now: Timestamp) -> Self {
         let mut server = Self {
-            store: Store::new(options.history_limit),
+            store: Store::new(HistoryLimits { changes: options.history_limit, bytes: options.history_bytes }),
             kinds: Kinds::builtin(),
             random: Random::new(options.seed),
             controllers: match options.controllers {
@@ -92,6 +100,8 @@ impl Server {
                 Controllers::Absent => None,
             },
             definitions_seen: 0,
+            definitions_served: BTreeMap::new(),
+            documents: discover::Documents::default(),
             definitions_that_wait: BTreeMap::new(),
             cached: None,
         };

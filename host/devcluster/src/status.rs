@@ -3,10 +3,13 @@
 //! The messages are those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, since clients (gyre's host among them)
 //! read them.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use http::StatusCode;
 use serde_json::{Value, json};
+
+use crate::go;
 
 /// A failed request. Its `Display` is the message.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,12 +100,9 @@ impl Status {
         let joined = match errors {
             [one] => one.to_string(),
             several => {
-                let mut texts: Vec<String> = Vec::new();
-                for text in several.iter().map(ToString::to_string) {
-                    if !texts.contains(&text) {
-                        texts.push(text);
-                    }
-                }
+                let mut known = HashSet::new();
+                let mut texts: Vec<String> = several.iter().map(ToString::to_string).collect();
+                texts.retain(|text| known.insert(text.clone()));
                 match texts.as_slice() {
                     [one] => one.clone(),
                     texts => format!("[{}]", texts.join(", ")),
@@ -203,6 +203,10 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
+/// How many bytes of errors about one object are written: a place that is deep below long names has a path of megabytes, and there
+/// may be a hundred thousand such places. What is wrong beyond that is not listed.
+pub(crate) const MAX_ERROR_BYTES: usize = 32 << 20;
+
 /// What is wrong with one field, as `field.Error`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
@@ -283,6 +287,19 @@ impl FieldError {
         Self::new(Fault::Forbidden, field, detail)
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn footprint(&self) -> usize {
+        let value = match &self.fault {
+            Fault::Invalid(value)
+            | Fault::TypeInvalid(value)
+            | Fault::Duplicate(value)
+            | Fault::NotFound(value)
+            | Fault::NotSupported { value, .. } => crate::object::footprint(value),
+            _ => 0,
+        };
+        size_of::<Self>() + self.field.len() + self.detail.len() + value
+    }
+
     fn reason(&self) -> &'static str {
         match self.fault {
             Fault::Required => "FieldValueRequired",
@@ -304,7 +321,7 @@ impl FieldError {
             Fault::Required => "Required value".to_owned(),
             Fault::Invalid(value) | Fault::TypeInvalid(value) => format!("Invalid value: {}", shown(value)),
             Fault::NotSupported { value, supported } => {
-                let supported: Vec<String> = supported.iter().map(|text| format!("{text:?}")).collect();
+                let supported: Vec<String> = supported.iter().map(|text| go::quoted(text)).collect();
                 return format!("Unsupported value: {}: supported values: {}", shown(value), supported.join(", "));
             }
             Fault::InvalidShown(shown) => format!("Invalid value: {shown}"),
@@ -338,7 +355,7 @@ impl fmt::Display for FieldError {
 /// A value as the server shows it in a message: text in quotes, what is larger as JSON.
 pub fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("{text:?}"),
+        Value::String(text) => go::quoted(text),
         Value::Array(_) | Value::Object(_) => {
             // As Go writes JSON, for the sake of web pages.
             value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")

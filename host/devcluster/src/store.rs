@@ -1,8 +1,9 @@
 //! The objects, their revisions, and the changes that watches follow.
 //!
 //! One counter numbers every change of any kind, as etcd's revision does; an object's `resourceVersion` is the number of its last
-//! change. Each kind has a table of its objects and a bounded history. Reading the past (the pages of a list, a list at an exact
-//! revision) undoes the history; what it has forgotten is [`Forgotten`], which clients know as 410 Gone.
+//! change. Each kind has a table of its objects and a history, which is bounded in changes for each kind and in bytes for all of
+//! them. Reading the past (the pages of a list, a list at an exact revision) undoes the history; what it has forgotten is
+//! [`Forgotten`], which clients know as 410 Gone.
 //!
 //! Pure data: no clock, no randomness, no locks.
 
@@ -70,12 +71,15 @@ pub struct Stored {
     pub value: Value,
     /// Its resourceVersion.
     pub revision: u64,
+    /// About how many bytes it takes.
+    footprint: usize,
     json: OnceLock<Bytes>,
 }
 
 impl Stored {
     fn new(value: Value, revision: u64) -> Arc<Self> {
-        Arc::new(Self { value, revision, json: OnceLock::new() })
+        let footprint = object::footprint(&value);
+        Arc::new(Self { value, revision, footprint, json: OnceLock::new() })
     }
 
     /// Its JSON, made once however many lists and watches want it.
@@ -117,6 +121,25 @@ pub struct Change {
     pub presence: Presence,
 }
 
+impl Change {
+    /// About how many bytes only the history keeps: the state before, and that of a deletion. The state after any other change is
+    /// that of an object that is there, or the one before a later change.
+    fn footprint(&self) -> usize {
+        let before = self.before.as_ref().map_or(0, |before| before.footprint);
+        let last = if self.presence == Presence::Deleted { self.after.footprint } else { 0 };
+        size_of::<Self>() + before + last
+    }
+}
+
+/// How far back the history goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryLimits {
+    /// How many changes of each kind are kept.
+    pub changes: usize,
+    /// About how many bytes all of them together may take beside the objects that are there.
+    pub bytes: usize,
+}
+
 /// Whether an object is there after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -134,6 +157,22 @@ pub struct Forgotten {
     pub asked: u64,
     /// The oldest that can be had.
     pub oldest: u64,
+}
+
+/// How much a page may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How many objects.
+    pub objects: usize,
+    /// After about so many bytes of them it ends.
+    pub bytes: usize,
+}
+
+impl Limit {
+    /// So many objects, whatever their size.
+    pub fn objects(objects: usize) -> Self {
+        Self { objects, bytes: usize::MAX }
+    }
 }
 
 /// A part of a kind's objects.
@@ -157,14 +196,26 @@ struct Table {
     forgotten: u64,
     /// The number of the last change.
     changed: u64,
+    /// Whether the kind is no longer served.
+    is_ended: bool,
 }
+
+/// How many tables of kinds that are no longer served are kept without objects: their watches have yet to be told of the last
+/// deletions, which they are as soon as they are polled.
+const ENDED_TABLES: usize = 8;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Store {
     revision: u64,
     tables: HashMap<Resource, Table>,
-    history_limit: usize,
+    history_limits: HistoryLimits,
+    /// About how many bytes the history takes.
+    history_bytes: usize,
+    /// The changes in all histories by their numbers: the first is the next to be forgotten when there are too many bytes.
+    history_order: BTreeMap<u64, Resource>,
+    /// Kinds that are no longer served, the longest ago first.
+    ended: VecDeque<Resource>,
     by_uid: HashMap<Arc<str>, (Resource, Key)>,
     by_owner: HashMap<Arc<str>, BTreeSet<(Resource, Key)>>,
     /// Changes that the controllers have not seen.
@@ -172,12 +223,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// An empty store that keeps the last `history_limit` changes of each kind.
-    pub fn new(history_limit: usize) -> Self {
+    /// An empty store.
+    pub fn new(history_limits: HistoryLimits) -> Self {
         Self {
             revision: 1,
             tables: HashMap::new(),
-            history_limit,
+            history_limits,
+            history_bytes: 0,
+            history_order: BTreeMap::new(),
+            ended: VecDeque::new(),
             by_uid: HashMap::new(),
             by_owner: HashMap::new(),
             unseen: Vec::new(),
@@ -215,8 +269,8 @@ impl Store {
         objects.into_iter().flatten().take_while(move |(key, _)| namespace.is_none_or(|namespace| *key.namespace == *namespace))
     }
 
-    /// At most `limit` objects of a kind as they were after the change `revision`, in order, after the key `start` if one is given.
-    /// Costs as much as the page and the changes since.
+    /// Objects of a kind as they were after the change `revision`, in order, after the key `start` if one is given: no more than
+    /// `limit`, but one at least. Costs as much as the page and the changes since.
     ///
     /// # Errors
     ///
@@ -227,7 +281,7 @@ impl Store {
         namespace: Option<&str>,
         revision: u64,
         start: Option<&Key>,
-        limit: usize,
+        limit: Limit,
     ) -> Result<Page, Forgotten> {
         let Some(table) = self.tables.get(resource) else { return Ok(Page { objects: Vec::new(), is_last: true }) };
         let lower = match (start, namespace) {
@@ -251,6 +305,7 @@ impl Store {
         let mut present = table.objects.range((lower, Bound::Unbounded)).take_while(|(key, _)| is_in_namespace(key)).peekable();
         let mut past = past.into_iter().peekable();
         let mut page = Page { objects: Vec::new(), is_last: false };
+        let mut bytes = 0_usize;
         loop {
             let (key, object) = match (present.peek(), past.peek()) {
                 (None, None) => {
@@ -268,9 +323,10 @@ impl Store {
                 (None, Some(_)) => past.next().map_or((None, None), |(key, object)| (Some(key), object)),
             };
             let (Some(key), Some(object)) = (key, object) else { continue };
-            if page.objects.len() == limit {
+            if page.objects.len() == limit.objects || bytes >= limit.bytes {
                 return Ok(page);
             }
+            bytes = bytes.saturating_add(object.footprint);
             page.objects.push((key.clone(), Arc::clone(object)));
         }
     }
@@ -343,13 +399,34 @@ impl Store {
         let table = self.tables.entry(resource.clone()).or_default();
         table.changed = self.revision;
         let change = Change { revision: self.revision, key: key.clone(), before, after: Arc::clone(after), presence };
+        self.history_bytes = self.history_bytes.saturating_add(change.footprint());
+        self.history_order.insert(change.revision, resource.clone());
         table.history.push_back(change);
-        while table.history.len() > self.history_limit {
-            if let Some(change) = table.history.pop_front() {
-                table.forgotten = change.revision;
-            }
+        if table.history.len() > self.history_limits.changes {
+            self.forget_oldest(resource);
+        }
+        while self.history_bytes > self.history_limits.bytes
+            && let Some(oldest) = self.history_order.values().next().cloned()
+        {
+            self.forget_oldest(&oldest);
         }
         self.unseen.push((resource.clone(), key.clone()));
+    }
+
+    /// Forgets the oldest change of a kind.
+    fn forget_oldest(&mut self, resource: &Resource) {
+        let Some(table) = self.tables.get_mut(resource) else { return };
+        let Some(change) = table.history.pop_front() else { return };
+        table.forgotten = change.revision;
+        self.history_bytes = self.history_bytes.saturating_sub(change.footprint());
+        self.history_order.remove(&change.revision);
+    }
+
+    /// Forgets the history of a kind.
+    fn forget_history(&mut self, resource: &Resource) {
+        while self.tables.get(resource).is_some_and(|table| !table.history.is_empty()) {
+            self.forget_oldest(resource);
+        }
     }
 
     fn forget_indexes(&mut self, resource: &Resource, key: &Key, value: &Value) {
@@ -368,16 +445,53 @@ impl Store {
 
     /// Forgets the history of every kind, as etcd's compaction does: watches and pages from before are told 410.
     pub fn compact(&mut self) {
+        self.history_order.clear();
+        self.history_bytes = 0;
         for table in self.tables.values_mut() {
             table.history.clear();
             table.forgotten = self.revision;
         }
     }
 
-    /// A kind begins to be served: nothing is known of it from before.
+    /// A kind begins to be served: nothing is known of its changes from before. Objects that are there from an earlier time of it stay.
     pub fn begin(&mut self, resource: &Resource) {
         let revision = self.revision;
-        self.tables.entry(resource.clone()).or_insert_with(|| Table { forgotten: revision, ..Table::default() });
+        let begun = || Table { forgotten: revision, ..Table::default() };
+        if !self.tables.entry(resource.clone()).or_insert_with(begun).is_ended {
+            return;
+        }
+        self.forget_history(resource);
+        self.ended.retain(|ended| ended != resource);
+        if let Some(table) = self.tables.get_mut(resource) {
+            (table.forgotten, table.is_ended) = (revision, false);
+        }
+    }
+
+    /// A kind is no longer served. Its history stays for a while, so that its watches are told of the last deletions.
+    pub fn end(&mut self, resource: &Resource) {
+        let Some(table) = self.tables.get_mut(resource) else { return };
+        if !std::mem::replace(&mut table.is_ended, true) {
+            self.ended.push_back(resource.clone());
+        }
+        while self.ended.len() > ENDED_TABLES
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.forget_history(&oldest);
+            // Objects whose definition went without them are there again with the next of that name.
+            if self.tables.get(&oldest).is_some_and(|table| table.objects.is_empty()) {
+                self.tables.remove(&oldest);
+            }
+        }
+    }
+
+    /// How many kinds have a table.
+    pub fn table_count(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// About how many bytes the history takes beside the objects that are there.
+    pub fn history_bytes(&self) -> usize {
+        self.history_bytes
     }
 
     /// Where the object with this UID is.
@@ -395,3 +509,6 @@ impl Store {
         std::mem::take(&mut self.unseen)
     }
 }
+
+#[cfg(test)]
+mod tests;

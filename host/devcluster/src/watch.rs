@@ -10,7 +10,7 @@ use crate::kinds::{Kind, Kinds};
 use crate::render::{Rendering, convert};
 use crate::selection::Selection;
 use crate::status::Status;
-use crate::store::{Change, Forgotten, Key, Presence, Resource, Store, Stored};
+use crate::store::{Change, Forgotten, Key, Limit, Presence, Resource, Store, Stored};
 
 /// How much is sent at a time, in bytes: enough to fill packets, and little to hold for a client that is slow.
 const FRAME: usize = 64 * 1024;
@@ -93,6 +93,11 @@ impl Watch {
         };
         match step {
             Ok(frame) if !frame.is_empty() => Next::Send(frame.into()),
+            // What a definition serves ends with it, and when it changes, as the real server then makes it anew.
+            Ok(_) | Err(_) if !kinds.still_has(&self.kind) => {
+                self.stage = Stage::Over;
+                Next::End
+            }
             Ok(_) => self.bookmark_or_wait(cached, now),
             Err(forgotten) => {
                 self.stage = Stage::Over;
@@ -103,34 +108,29 @@ impl Watch {
     }
 
     fn initial(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Result<Vec<u8>, Forgotten> {
-        let Stage::Initial { revision, after, then } = &mut self.stage else { return Ok(Vec::new()) };
-        let page = store.page_at(&self.resource, self.namespace.as_deref(), *revision, after.as_ref(), STEP)?;
-        let (revision, then, is_last) = (*revision, *then, page.is_last);
+        let Stage::Initial { revision, after, then } = &self.stage else { return Ok(Vec::new()) };
+        let (revision, mut after, then) = (*revision, after.clone(), *then);
         let mut frame = Vec::new();
-        let mut last = None;
-        let mut is_cut = false;
-        for (key, object) in page.objects {
-            if frame.len() >= FRAME {
-                is_cut = true;
-                break;
+        // Objects that are not selected give an empty frame; the next ones may be.
+        while frame.is_empty() {
+            let limit = Limit { objects: STEP, bytes: FRAME };
+            let page = store.page_at(&self.resource, self.namespace.as_deref(), revision, after.as_ref(), limit)?;
+            for (key, object) in page.objects {
+                if self.selection.matches(&self.kind, &object.value) {
+                    self.write(&mut frame, "ADDED", &object, None, kinds, now);
+                }
+                after = Some(key);
             }
-            if self.selection.matches(&self.kind, &object.value) {
-                self.write(&mut frame, "ADDED", &object, None, kinds, now);
+            if page.is_last {
+                self.stage = Stage::Changes { revision };
+                if then == InitialEnd::Bookmark {
+                    frame.extend(self.bookmark(revision, true));
+                }
+                return if frame.is_empty() { self.changes(store, kinds, now, cached) } else { Ok(frame) };
             }
-            last = Some(key);
         }
-        if is_cut || !is_last {
-            if let (Some(last), Stage::Initial { after, .. }) = (last, &mut self.stage) {
-                *after = Some(last);
-            }
-            // Objects that are not selected give an empty frame; the next ones may be.
-            return if frame.is_empty() { self.initial(store, kinds, now, cached) } else { Ok(frame) };
-        }
-        self.stage = Stage::Changes { revision };
-        if then == InitialEnd::Bookmark {
-            frame.extend(self.bookmark(revision, true));
-        }
-        if frame.is_empty() { self.changes(store, kinds, now, cached) } else { Ok(frame) }
+        self.stage = Stage::Initial { revision, after, then };
+        Ok(frame)
     }
 
     fn changes(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Result<Vec<u8>, Forgotten> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{config_map, deployment};
+use crate::suite::objects::{any, config_map, deployment, widget, widget_crd};
 use crate::suite::probe::{MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -19,6 +19,7 @@ checks! { Controllers:
     a_cluster_scoped_owner_may_own_what_is_in_a_namespace,
     a_dependent_with_finalizers_waits_for_them,
     a_dependent_of_a_living_owner_stays,
+    dependents_of_a_deleted_kind_are_deleted,
 }
 
 const LIST: &str = "v1/configmaps";
@@ -169,4 +170,23 @@ async fn a_dependent_of_a_living_owner_stays(server: &Probe) {
         .await;
     server.delete("v1/configmaps/owner").expect(200).await;
     server.until("apps/v1/controllerrevisions/r", |answer| answer.status == 404).await;
+}
+
+async fn dependents_of_a_deleted_kind_are_deleted(server: &Probe) {
+    let widgets = "{group}/v1/widgets";
+    let owned_by_widget = |name: &str, owner: &str, uid: &str| {
+        let owner = json!({"apiVersion": "{group}/v1", "kind": "Widget", "name": owner, "uid": uid});
+        json!({"metadata": {"name": name, "ownerReferences": [owner]}})
+    };
+    server.install(widget_crd(any())).await;
+    for (owner, dependent) in [("first", "a"), ("second", "b")] {
+        let uid = server.create(widgets, widget(owner, json!({}))).await.uid().to_owned();
+        server.create(LIST, owned_by_widget(dependent, owner, &uid)).await;
+    }
+    // The collector learns of kinds by polling discovery every 30 s.
+    server.delete(&format!("{widgets}/first")).expect(200).await;
+    server.until_slowly("v1/configmaps/a", |answer| answer.status == 404).await;
+    server.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{group}").unrecorded().expect(200).await;
+    server.until_slowly("v1/configmaps/b", |answer| answer.status == 404).await;
+    server.get("v1/configmaps/b").expect(404).await;
 }

@@ -30,6 +30,7 @@ checks! { Api:
     any_of_all_of_and_not_are_validated,
     an_embedded_resource_is_validated_and_keeps_its_metadata,
     all_faults_are_reported_at_once,
+    every_fault_of_a_long_list_is_reported,
     an_object_that_was_invalid_before_may_stay_so,
     metadata_of_a_custom_resource_is_validated,
     a_status_in_a_create_is_not_validated_when_it_is_a_subresource,
@@ -289,6 +290,29 @@ async fn all_faults_are_reported_at_once(server: &Probe) {
     server.install(widget_crd(spec)).await;
     let answer = server.post(WIDGETS).body(widget("a", json!({"a": 0, "b": "y"}))).expect(422).await;
     assert_eq!(answer["details"]["causes"].as_array().unwrap().len(), 3);
+}
+
+async fn every_fault_of_a_long_list_is_reported(server: &Probe) {
+    const ITEMS: usize = 200;
+    let named = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}, "size": {"type": "integer", "maximum": 10}}});
+    server
+        .install(widget_crd(object(json!({
+            "plain": {"type": "array", "items": {"type": "integer"}},
+            "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer", "minimum": 1000}},
+            "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": named},
+        }))))
+        .await;
+    let plain: Vec<Value> = (0..ITEMS).map(|item| format!("wrong {item}").into()).collect();
+    let set: Vec<usize> = (0..ITEMS).collect();
+    let map =
+        |size: usize| -> Vec<Value> { (0..ITEMS).map(|item| json!({"name": format!("n{item}"), "size": size})).collect() };
+    for spec in [json!({"plain": plain}), json!({"set": set}), json!({"map": map(11)})] {
+        let answer = server.post(WIDGETS).body(widget("a", spec)).expect(422).await;
+        assert_eq!(answer.at("/details/causes").as_array().unwrap().len(), ITEMS);
+    }
+    server.create(WIDGETS, widget("a", json!({"map": map(9)}))).await;
+    let path = "{group}/v1/widgets/a";
+    server.patch(path, MERGE_PATCH, json!({"spec": {"map": map(12)}})).expect(422).await;
 }
 
 async fn an_object_that_was_invalid_before_may_stay_so(server: &Probe) {

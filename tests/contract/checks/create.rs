@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::suite::objects::{any, config_map, deployment, job, pod, widget, widget_crd};
-use crate::suite::probe::Probe;
+use crate::suite::probe::{MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
 checks! { Api:
     a_created_object_has_uid_version_and_time,
     creating_what_exists_already_conflicts,
+    creating_over_an_object_that_is_being_deleted_says_so,
     creating_in_a_namespace_that_is_not_there_is_not_found,
     creating_in_a_terminating_namespace_is_forbidden,
     a_generated_name_has_five_more_characters,
@@ -27,6 +28,7 @@ checks! { Api:
     a_deployment_gets_its_defaults,
     a_service_gets_its_defaults_and_an_address,
     a_headless_service_gets_no_address,
+    a_node_port_or_address_that_is_taken_is_refused,
     a_stateful_set_gets_its_defaults,
     a_daemon_set_gets_its_defaults,
     an_ingress_gets_its_defaults,
@@ -60,6 +62,24 @@ async fn creating_what_exists_already_conflicts(server: &Probe) {
     server.create("apps/v1/deployments", deployment("a")).await;
     let answer = server.post("apps/v1/deployments").body(deployment("a")).expect(409).await;
     assert_eq!(answer.message(), "deployments.apps \"a\" already exists");
+}
+
+async fn creating_over_an_object_that_is_being_deleted_says_so(server: &Probe) {
+    let mut body = config_map("a", json!({}));
+    body["metadata"]["finalizers"] = json!(["x.test/hold"]);
+    server.create("v1/configmaps", body.clone()).await;
+    server.delete("v1/configmaps/a").unrecorded().expect(200).await;
+    let answer = server.post("v1/configmaps").body(body).expect(409).await;
+    assert_eq!(answer.message(), "object is being deleted: configmaps \"a\" already exists");
+    assert_eq!(answer.reason(), "AlreadyExists");
+    server.post("v1/configmaps").query("dryRun=All").body(config_map("a", json!({}))).expect(409).await;
+    // Of a name that was generated it is said, too.
+    server.install(widget_crd(any())).await;
+    let mut held = widget("a", json!({}));
+    held["metadata"]["finalizers"] = json!(["x.test/hold"]);
+    server.create("{group}/v1/widgets", held.clone()).await;
+    server.delete("{group}/v1/widgets/a").unrecorded().expect(200).await;
+    server.post("{group}/v1/widgets").body(held).expect(409).await;
 }
 
 async fn creating_in_a_namespace_that_is_not_there_is_not_found(server: &Probe) {
@@ -199,6 +219,40 @@ async fn a_service_gets_its_defaults_and_an_address(server: &Probe) {
     let answer = server.create("v1/services", body).await;
     assert_eq!((answer.str("/spec/type"), answer.at("/spec/ports/0/targetPort")), ("ClusterIP", &json!(80)));
     assert!(answer.str("/spec/clusterIP").starts_with("10.0."));
+}
+
+async fn a_node_port_or_address_that_is_taken_is_refused(server: &Probe) {
+    let services = "v1/services";
+    let service = |name: &str, ports: Value| json!({"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": ports}});
+    let port = |name: &str, port: u16, node_port: u16| json!({"name": name, "port": port, "nodePort": node_port});
+    server.create(services, service("a", json!([port("x", 80, 30011)]))).await;
+    let answer = server.post(services).body(service("b", json!([port("x", 80, 30011)]))).expect(422).await;
+    assert!(
+        answer.message().contains("spec.ports[0].nodePort: Invalid value: 30011: provided port is already allocated"),
+        "{}",
+        answer.message()
+    );
+    server.post(services).query("dryRun=All").body(service("b", json!([port("x", 80, 30011)]))).expect(422).await;
+    let mut udp = port("x", 80, 30011);
+    udp["protocol"] = "UDP".into();
+    server.post(services).body(service("b", json!([udp]))).expect(422).await;
+    server.post(services).body(service("b", json!([port("x", 80, 29999)]))).expect(422).await;
+    // One service may use a number for two protocols.
+    let mut udp = port("y", 80, 30012);
+    udp["protocol"] = "UDP".into();
+    server.create(services, service("b", json!([port("x", 80, 30012), udp]))).await;
+    let patch = json!({"spec": {"ports": [port("x", 80, 30011)]}});
+    server.patch("v1/services/b", MERGE_PATCH, patch.clone()).expect(422).await;
+    server.put("v1/services/b").body(service("b", json!([port("x", 81, 30011)]))).expect(422).await;
+    // It is free again once it is no longer used.
+    server.delete("v1/services/a").unrecorded().expect(200).await;
+    server.patch("v1/services/b", MERGE_PATCH, patch).expect(200).await;
+    server.create(services, service("c", json!([port("x", 80, 30012)]))).await;
+    let address = server.get("v1/services/c").unrecorded().expect(200).await.str("/spec/clusterIP").to_owned();
+    let taken = json!({"metadata": {"name": "d"}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}});
+    let answer = server.post(services).body(taken).unrecorded().expect(422).await;
+    server.note("message", &answer.message().replace(&address, "(ip)").into());
+    assert!(answer.message().contains("provided IP is already allocated"), "{}", answer.message());
 }
 
 async fn a_headless_service_gets_no_address(server: &Probe) {

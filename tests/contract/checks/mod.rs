@@ -7,6 +7,7 @@ mod apply_lists;
 mod cel;
 mod collector;
 mod crd;
+mod crd_lifecycle;
 mod crd_validation;
 mod create;
 mod delete;
@@ -17,6 +18,7 @@ mod list_selectors;
 mod managed_fields;
 mod namespaces;
 mod patch;
+mod patterns;
 mod protocol;
 mod subresources;
 mod table;
@@ -34,6 +36,7 @@ fn all() -> Vec<&'static Check> {
         collector::CHECKS,
         create::CHECKS,
         crd::CHECKS,
+        crd_lifecycle::CHECKS,
         crd_validation::CHECKS,
         delete::CHECKS,
         discovery::CHECKS,
@@ -43,6 +46,7 @@ fn all() -> Vec<&'static Check> {
         managed_fields::CHECKS,
         namespaces::CHECKS,
         patch::CHECKS,
+        patterns::CHECKS,
         protocol::CHECKS,
         subresources::CHECKS,
         table::CHECKS,

@@ -13,6 +13,7 @@ checks! { Api:
     an_update_that_changes_nothing_keeps_the_resource_version,
     an_update_of_what_is_not_there_is_not_found,
     an_update_of_what_is_not_there_creates_a_lease_but_no_config_map,
+    an_update_of_what_is_not_there_with_a_resource_version,
     an_update_with_another_uid_conflicts,
     an_update_must_be_of_the_name_in_the_path,
     an_update_keeps_what_only_the_server_sets,
@@ -82,6 +83,32 @@ async fn an_update_of_what_is_not_there_creates_a_lease_but_no_config_map(server
     let mut body = config_map("a", json!({}));
     body["metadata"]["resourceVersion"] = "5".into();
     server.put(A).body(body).expect(404).await;
+}
+
+async fn an_update_of_what_is_not_there_with_a_resource_version(server: &Probe) {
+    for (list, version, kind, created) in [
+        ("coordination.k8s.io/v1/leases", "coordination.k8s.io/v1", "Lease", true),
+        ("rbac.authorization.k8s.io/v1/roles", "rbac.authorization.k8s.io/v1", "Role", true),
+        ("v1/configmaps", "v1", "ConfigMap", false),
+    ] {
+        let uid = "0f3b1c1e-0000-4000-8000-000000000001";
+        let put = |query: &str, metadata: Value| {
+            let path = format!("{list}/{}", metadata["name"].as_str().unwrap());
+            let body = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
+            server.put(&path).query(query).body(body)
+        };
+        let or_404 = |code: u16| if created { code } else { 404 };
+        put("", json!({"name": "a", "resourceVersion": "1"})).expect(or_404(201)).await;
+        put("dryRun=All", json!({"name": "b", "resourceVersion": "1"})).expect(or_404(201)).await;
+        put("", json!({"name": "b", "resourceVersion": "x"})).expect(or_404(500)).await;
+        put("", json!({"name": "b", "resourceVersion": "0", "uid": uid})).send().await;
+        put("", json!({"name": "b", "resourceVersion": "x", "uid": uid})).send().await;
+        server.get(&format!("{list}/a")).expect(or_404(200)).await;
+        server.get(&format!("{list}/b")).expect(404).await;
+        // What is there has a version that must be that which is given.
+        put("", json!({"name": "a", "resourceVersion": "1"})).expect(or_404(409)).await;
+        put("", json!({"name": "a", "resourceVersion": "x"})).expect(or_404(500)).await;
+    }
 }
 
 async fn an_update_with_another_uid_conflicts(server: &Probe) {

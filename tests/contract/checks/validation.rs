@@ -22,6 +22,7 @@ checks! { Api:
     a_deployment_is_validated,
     a_job_is_validated,
     a_cron_job_is_validated,
+    schedules_are_read_as_robfig_cron_reads_them,
     a_service_is_validated,
     an_ingress_is_validated,
     a_config_map_is_validated,
@@ -237,6 +238,71 @@ async fn a_cron_job_is_validated(server: &Probe) {
     let mut long = body("@daily", Value::Null);
     long["metadata"]["name"] = "a".repeat(53).into();
     invalid(server, path, long, "must be no more than 52 characters").await;
+}
+
+async fn schedules_are_read_as_robfig_cron_reads_them(server: &Probe) {
+    let body = |schedule: &str, zone: Value| json!({"metadata": {"name": "a"}, "spec": {"schedule": schedule, "timeZone": zone, "jobTemplate": {"spec": job("x")["spec"]}}});
+    let path = "batch/v1/cronjobs?dryRun=All";
+    for schedule in [
+        "*/5 0-6 1,15 jan-MAR ?",
+        "@hourly",
+        "@every 1h30m",
+        "@every 1.5s",
+        "@every 1us",
+        "@every -1h",
+        "@every 0",
+        "0 0 * * SUN",
+        "5/15 * * * *",
+        "0 0 31 2 *",
+        ",1 * * * *",
+        "*-3 * * * *",
+        "0 0 1-31/40 * *",
+        "+5 * * * *",
+    ] {
+        server.post(path).body(body(schedule, Value::Null)).expect(201).await;
+    }
+    for schedule in [
+        "* * * *",
+        "* * * * * *",
+        "60 * * * *",
+        "* 24 * * *",
+        "* * 0 * *",
+        "* * 32 * *",
+        "* * * 13 *",
+        "* * * * 7",
+        "5-3 * * * *",
+        "*/0 * * * *",
+        "*/-5 * * * *",
+        "*/x * * * *",
+        "1-2-3 * * * *",
+        "1/2/3 * * * *",
+        "x * * * *",
+        "-5 * * * *",
+        "1- * * * *",
+        "99999999999999999999 * * * *",
+        "* * * foo *",
+        "* * * * monday",
+        "@never",
+        "@every",
+        "@every x",
+        "@every 5",
+        "@every 5x",
+        "@every 1h 2m",
+        "@Hourly",
+        "TZ=UTC 0 0 * * *",
+        "CRON_TZ=UTC 0 0 * * *",
+        "TZ=Nowhere/Land * * * * *",
+        "TZ=0",
+        "TZ=UTC",
+        " ",
+        "@",
+        "\t",
+    ] {
+        server.post(path).body(body(schedule, Value::Null)).expect(422).await;
+    }
+    for zone in ["Europe/Berlin", "europe/berlin", "Local", "UTC", "utc", "", "+01:00", "TZ", "Nowhere/Land", " UTC"] {
+        server.post(path).body(body("@daily", zone.into())).send().await;
+    }
 }
 
 async fn a_service_is_validated(server: &Probe) {

@@ -1,8 +1,9 @@
 //! Masking of what differs between two servers that behave alike: UIDs, resourceVersions, times, generated names, addresses.
 //!
 //! UIDs and the resourceVersions of objects become `(uid 1)`, `(rv 2)` and so on in the order in which a check meets them,
-//! so that a comparison still sees whether two of them are the same. The resourceVersion of a list or a bookmark is that of
-//! the whole server, which other checks write to at the same time: it is `(list rv)` always.
+//! so that a comparison still sees whether two of them are the same. The resourceVersion of a list, a bookmark or a continue
+//! token is that of the whole server, which other checks write to at the same time; it is compared with those of the objects
+//! that the check has met, and becomes `(list rv from (rv 2))`: as new as that change, and older than any later one.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ const FIRST_MASKED_YEAR: &str = "2020";
 #[derive(Debug, Default)]
 pub(crate) struct Mask {
     uids: BTreeMap<String, String>,
-    revisions: BTreeMap<String, String>,
+    revisions: BTreeMap<u64, String>,
     names: BTreeMap<String, String>,
     /// Of the last table that said so: further events of a watch do not.
     columns: Vec<Value>,
@@ -41,7 +42,8 @@ impl Mask {
     pub(crate) fn event(&mut self, event: &Value) -> Value {
         let mut event = event.clone();
         if event["type"] == "BOOKMARK" && event["object"]["kind"] != "Table" {
-            event["object"]["metadata"]["resourceVersion"] = "(list rv)".into();
+            let version = &mut event["object"]["metadata"]["resourceVersion"];
+            *version = self.list_revision(version).into();
         }
         self.value(&event)
     }
@@ -107,13 +109,13 @@ impl Mask {
         let mut masked = Map::new();
         let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
         let is_list = kind == "Table" || kind.ends_with("List");
-        // Sorted, as in `learn`.
+        // Sorted, as in `learn`; the revision of a list is told from those of its items.
         let mut keys: Vec<&String> = fields.keys().collect();
-        keys.sort();
+        keys.sort_by_key(|key| (is_list && *key == "metadata", *key));
         for key in keys {
             let field = &fields[key];
             let value = match (key.as_str(), field) {
-                ("metadata", Value::Object(metadata)) if is_list => list_metadata(metadata),
+                ("metadata", Value::Object(metadata)) if is_list => self.list_metadata(metadata),
                 ("rows", Value::Array(rows)) if kind == "Table" => self.rows(rows, fields.get("columnDefinitions")),
                 _ => self.walk(key, field),
             };
@@ -138,13 +140,42 @@ impl Mask {
         self.walk("rows", &rows.into())
     }
 
+    /// The metadata of a list: its revision, and the place where it goes on.
+    fn list_metadata(&self, metadata: &Map<String, Value>) -> Value {
+        let mut metadata = metadata.clone();
+        if let Some(version) = metadata.get_mut("resourceVersion").filter(|version| **version != "") {
+            *version = self.list_revision(version).into();
+        }
+        if let Some(Value::String(token)) = metadata.get("continue") {
+            let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).or_else(|_| STANDARD_NO_PAD.decode(token));
+            if let Some(mut inner) = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
+                inner["rv"] = self.list_revision(&inner["rv"]).into();
+                metadata.insert("continue".to_owned(), inner);
+            }
+        }
+        metadata.into()
+    }
+
+    /// The revision of a list by the newest change that it cannot be without.
+    fn list_revision(&self, revision: &Value) -> String {
+        let number = revision.as_u64().or_else(|| revision.as_str()?.parse().ok());
+        let Some(number) = number else { return revision.to_string() };
+        match self.revisions.range(..=number).next_back() {
+            Some((_, label)) => format!("(list rv from {label})"),
+            None => "(list rv)".to_owned(),
+        }
+    }
+
     fn string(&mut self, key: &str, text: &str) -> String {
         if text.is_empty() || text.starts_with('(') {
             return text.to_owned();
         }
         if key == "resourceVersion" {
             let next = format!("(rv {})", self.revisions.len() + 1);
-            return if text == "0" { text.to_owned() } else { self.revisions.entry(text.to_owned()).or_insert(next).clone() };
+            return match text.parse() {
+                Ok(0) | Err(_) => text.to_owned(),
+                Ok(revision) => self.revisions.entry(revision).or_insert(next).clone(),
+            };
         }
         if let Some(time) = mask_time(text) {
             return time.to_owned();
@@ -158,22 +189,6 @@ impl Mask {
         }
         self.text(text)
     }
-}
-
-/// The metadata of a list: its revision, and the place where it goes on.
-fn list_metadata(metadata: &Map<String, Value>) -> Value {
-    let mut metadata = metadata.clone();
-    if metadata.get("resourceVersion").and_then(Value::as_str).is_some_and(|version| !version.is_empty()) {
-        metadata.insert("resourceVersion".to_owned(), "(list rv)".into());
-    }
-    if let Some(Value::String(token)) = metadata.get("continue") {
-        let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).or_else(|_| STANDARD_NO_PAD.decode(token));
-        if let Some(mut inner) = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
-            inner["rv"] = "(list rv)".into();
-            metadata.insert("continue".to_owned(), inner);
-        }
-    }
-    metadata.into()
 }
 
 /// A Status whose faults are sorted: the server finds some of them by walking over maps.
@@ -281,4 +296,21 @@ fn what_differs_is_masked_and_what_is_equal_stays_equal() {
     let expected = serde_json::json!({ "v": "meta.k8s.io/v1", "rv": "(list rv)", "start": "b\u{0}" });
     assert_eq!(list["metadata"]["continue"], expected);
     assert_eq!(list["metadata"]["resourceVersion"], "(list rv)");
+}
+
+#[test]
+fn the_revision_of_a_list_is_told_from_those_of_objects() {
+    let mut mask = Mask::default();
+    let object = |version: &str| serde_json::json!({ "metadata": { "resourceVersion": version } });
+    let mut list = |version: &str, items: &[&str]| {
+        let items: Vec<Value> = items.iter().map(|version| object(version)).collect();
+        let list = serde_json::json!({ "kind": "PodList", "metadata": { "resourceVersion": version }, "items": items });
+        mask.value(&list)["metadata"]["resourceVersion"].clone()
+    };
+    assert_eq!(list("5", &[]), "(list rv)");
+    // Whatever others write meanwhile, a list shows the newest change that was met, its own items' among them.
+    assert_eq!(list("17", &["10", "12"]), "(list rv from (rv 2))");
+    assert_eq!(list("12", &[]), "(list rv from (rv 2))");
+    // One of the past is seen to be one.
+    assert_eq!(list("11", &[]), "(list rv from (rv 1))");
 }

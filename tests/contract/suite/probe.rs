@@ -19,6 +19,8 @@ use super::transcript::{Exchange, Transcript};
 
 /// How long a server may take for anything. Nothing takes this long when all is well.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a controller may take that learns of new kinds every 30 s.
+const LONG_PATIENCE: Duration = Duration::from_secs(90);
 /// How often a condition is asked for.
 const POLL: Duration = Duration::from_millis(25);
 /// The headers that are compared.
@@ -137,13 +139,27 @@ impl Probe {
         self.until_request(|| self.get(path), condition).await
     }
 
+    /// As [`Probe::until`], of what a controller does only after it has looked around: with twice its period as patience.
+    pub(crate) async fn until_slowly(&self, path: &str, condition: impl Fn(&Answer) -> bool) -> Answer {
+        self.until_within(LONG_PATIENCE, || self.get(path), condition).await
+    }
+
     /// As [`Probe::until`], with any request.
     pub(crate) async fn until_request<'a>(
         &'a self,
         request: impl Fn() -> Request<'a>,
         condition: impl Fn(&Answer) -> bool,
     ) -> Answer {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        self.until_within(PATIENCE, request, condition).await
+    }
+
+    async fn until_within<'a>(
+        &'a self,
+        patience: Duration,
+        request: impl Fn() -> Request<'a>,
+        condition: impl Fn(&Answer) -> bool,
+    ) -> Answer {
+        let deadline = tokio::time::Instant::now() + patience;
         loop {
             let answer = request().unrecorded().send().await;
             if condition(&answer) {

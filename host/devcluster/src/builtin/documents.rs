@@ -1,8 +1,8 @@
 //! The dump of a real API server: its kinds, and their schemas, which are loaded when they are first used.
 
-use std::io::Read;
 use std::sync::{Arc, LazyLock};
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -19,6 +19,10 @@ struct Document {
     group: &'static str,
     version: &'static str,
     compressed: &'static [u8],
+    /// Unpacked when a client first asks for it, and then kept: clients ask again whenever they start.
+    json: LazyLock<Option<Bytes>>,
+    /// What it is known by in the index, which needs those of all documents, but none of the documents.
+    hash: LazyLock<Option<String>>,
     definitions: LazyLock<Definitions>,
 }
 
@@ -29,6 +33,8 @@ macro_rules! documents {
             group: $group,
             version: $version,
             compressed: include_bytes!(concat!("dump/openapi/", $file, ".json.gz")),
+            json: LazyLock::new(|| unpack($group, $version).map(Bytes::from)),
+            hash: LazyLock::new(|| unpack($group, $version).map(|json| crate::openapi::hash(&json))),
             definitions: LazyLock::new(|| load($group, $version)),
         }),*];
     };
@@ -57,15 +63,21 @@ fn document(group: &str, version: &str) -> Option<&'static Document> {
 
 /// The documents are part of the program and a test reads each, so one that cannot be read is as good as an empty one.
 fn load(group: &str, version: &str) -> Definitions {
-    openapi_json(group, version).and_then(|json| openapi::read(&json, types::complete).ok()).unwrap_or_default()
+    unpack(group, version).and_then(|json| openapi::read(&json, types::complete).ok()).unwrap_or_default()
 }
 
 /// The OpenAPI document of a group version, as the real server sent it.
-pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Vec<u8>> {
-    let compressed = document(group, version)?.compressed;
-    let mut json = Vec::new();
-    flate2::read::GzDecoder::new(compressed).read_to_end(&mut json).ok()?;
-    Some(json)
+pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Bytes> {
+    document(group, version)?.json.clone()
+}
+
+/// What [`crate::openapi::hash`] makes of the OpenAPI document of a group version.
+pub(crate) fn openapi_hash(group: &str, version: &str) -> Option<&'static str> {
+    document(group, version)?.hash.as_deref()
+}
+
+fn unpack(group: &str, version: &str) -> Option<Vec<u8>> {
+    crate::openapi::decompressed(document(group, version)?.compressed)
 }
 
 /// The schema of a definition, by the group version of its document and its name, e.g. `io.k8s.api.autoscaling.v1.Scale`.

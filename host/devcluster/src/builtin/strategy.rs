@@ -5,6 +5,7 @@ mod pod;
 mod service;
 
 pub(crate) use pod::admit_service_account;
+pub(crate) use service::allocate as allocate_for_service;
 
 use serde_json::{Map, Value, json};
 

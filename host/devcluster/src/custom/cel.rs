@@ -10,7 +10,7 @@ mod value;
 
 pub(crate) use check::{Expected, check};
 pub(crate) use program::{Program, escape};
-pub(crate) use rules::{Ratchet, has_rules, validate};
+pub(crate) use rules::{Ratchet, validate};
 pub(crate) use value::Root;
 
 use super::structural::Rule;

@@ -1,5 +1,7 @@
 //! Old values beside the new ones that took their place: what ratcheting and transition rules compare.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::structural::Node;
@@ -18,19 +20,16 @@ impl<'a> Correlated<'a> {
         Some(Self { new: self.new.get(name)?, old: self.old.get(name)?, schema: self.schema.field(name)? })
     }
 
-    /// An item of a list-map that both have; items of other lists have no predecessors.
-    pub(crate) fn index(self, index: usize) -> Option<Self> {
-        let new = self.new.as_array()?.get(index)?;
-        let old = matching_item(self.schema, self.old, new)?;
-        Some(Self { new, old, schema: self.schema.items.as_deref()? })
-    }
-
     /// Whether nothing changed. Items of a list-map may change places.
     pub(crate) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(_)) if new.is_empty() || !self.schema.is_list_map() => self.new == self.old,
             (Value::Array(new), Value::Array(old)) => {
-                new.len() == old.len() && (0..new.len()).all(|index| self.index(index).is_some_and(Self::is_unchanged))
+                if new.len() != old.len() {
+                    return false;
+                }
+                let old = OldItems::of(self.schema, self.old);
+                new.iter().all(|item| old.correlated(item).is_some_and(Self::is_unchanged))
             }
             (Value::Object(new), Value::Object(old)) => {
                 new.len() == old.len() && new.keys().all(|name| self.key(name).is_some_and(Self::is_unchanged))
@@ -40,13 +39,49 @@ impl<'a> Correlated<'a> {
     }
 }
 
-/// The item of the list-map `list` with the keys of `item`.
-pub(crate) fn matching_item<'a>(schema: &Node, list: &'a Value, item: &Value) -> Option<&'a Value> {
-    if !schema.is_list_map() || schema.list_map_keys.is_empty() || !item.is_object() {
-        return None;
+/// The items of a list that was there before, found by their keys. Items of other lists than list-maps have no successors.
+#[derive(Debug)]
+pub(crate) struct OldItems<'a> {
+    schema: &'a Node,
+    by_keys: HashMap<String, &'a Value>,
+}
+
+impl<'a> OldItems<'a> {
+    /// The items of `list`, whose schema is `schema`.
+    pub(crate) fn of(schema: &'a Node, list: &'a Value) -> Self {
+        let mut by_keys = HashMap::new();
+        for item in list.as_array().into_iter().flatten() {
+            if let Some(keys) = keys(schema, item) {
+                by_keys.entry(keys).or_insert(item);
+            }
+        }
+        Self { schema, by_keys }
     }
-    let same = |candidate: &&Value| {
-        candidate.is_object() && schema.list_map_keys.iter().all(|key| candidate.get(key) == item.get(key))
-    };
-    list.as_array()?.iter().find(same)
+
+    /// The first of them with the keys of `item`.
+    pub(crate) fn matching(&self, item: &Value) -> Option<&'a Value> {
+        self.by_keys.get(&keys(self.schema, item)?).copied()
+    }
+
+    /// An item with its predecessor.
+    pub(crate) fn correlated<'b>(&self, item: &'b Value) -> Option<Correlated<'b>>
+    where
+        'a: 'b,
+    {
+        Some(Correlated { new: item, old: self.matching(item)?, schema: self.schema.items.as_deref()? })
+    }
+}
+
+/// The keys of an item of a list-map as one text; none for what has no keys.
+fn keys(schema: &Node, item: &Value) -> Option<String> {
+    let item = item.as_object().filter(|_| schema.is_list_map() && !schema.list_map_keys.is_empty())?;
+    let mut text = String::new();
+    for key in &schema.list_map_keys {
+        // JSON has no line breaks, so that no two lists of keys are one text.
+        if let Some(value) = item.get(key) {
+            text.push_str(&value.to_string());
+        }
+        text.push('\n');
+    }
+    Some(text)
 }

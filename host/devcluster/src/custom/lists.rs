@@ -6,16 +6,32 @@ use serde_json::{Map, Value};
 
 use super::path::Path;
 use super::structural::{MAX_VALUE_DEPTH, Node};
-use crate::status::{Fault, FieldError};
+use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
 /// The items that occur again.
 pub(crate) fn validate(value: &Value, schema: &Node) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     walk(value, schema, &Path::root(), 0, &mut errors);
-    errors
+    errors.list
 }
 
-fn walk(value: &Value, schema: &Node, path: &Path, depth: usize, errors: &mut Vec<FieldError>) {
+#[derive(Default)]
+struct Errors {
+    list: Vec<FieldError>,
+    bytes: usize,
+}
+
+impl Errors {
+    fn push(&mut self, error: impl FnOnce() -> FieldError) {
+        if self.bytes < MAX_ERROR_BYTES {
+            let error = error();
+            self.bytes = self.bytes.saturating_add(error.footprint());
+            self.list.push(error);
+        }
+    }
+}
+
+fn walk(value: &Value, schema: &Node, path: &Path, depth: usize, errors: &mut Errors) {
     if depth > MAX_VALUE_DEPTH {
         return;
     }
@@ -36,11 +52,8 @@ fn walk(value: &Value, schema: &Node, path: &Path, depth: usize, errors: &mut Ve
                 Some("map") => match items.iter().position(|item| !item.is_object() && !item.is_null()) {
                     Some(index) => {
                         let item = items.get(index).cloned().unwrap_or_default();
-                        errors.push(FieldError::invalid(
-                            path.key(index),
-                            item,
-                            "must be an object for an array of list-type map",
-                        ));
+                        let why = "must be an object for an array of list-type map";
+                        errors.push(|| FieldError::invalid(path.key(index), item, why));
                     }
                     None => duplicates(&items.iter().map(|item| keys(item, schema)).collect::<Vec<_>>(), path, errors),
                 },
@@ -61,13 +74,13 @@ fn keys(item: &Value, schema: &Node) -> Value {
     Value::Object(given.collect::<Map<_, _>>())
 }
 
-fn duplicates(items: &[Value], path: &Path, errors: &mut Vec<FieldError>) {
+fn duplicates(items: &[Value], path: &Path, errors: &mut Errors) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (index, item) in items.iter().enumerate() {
         let times = seen.entry(item.to_string()).or_default();
         *times += 1;
         if *times == 2 {
-            errors.push(FieldError::new(Fault::Duplicate(item.clone()), path.key(index), ""));
+            errors.push(|| FieldError::new(Fault::Duplicate(item.clone()), path.key(index), ""));
         }
     }
 }

@@ -1,10 +1,18 @@
 //! Paths of fields as errors give them, like `field.Path`: `spec.items[0].name`.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// Where in an object something is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Path(String);
+/// Where in an object something is. A path is written only for what is wrong: a step costs as much as its own name, however long the
+/// names above it are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path(Option<Arc<Step>>);
+
+#[derive(Debug)]
+struct Step {
+    parent: Path,
+    text: String,
+}
 
 impl Path {
     /// The object itself.
@@ -14,23 +22,47 @@ impl Path {
 
     /// The path that is written so.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        if text.is_empty() { Self::root() } else { Self::root().step(text) }
     }
 
     /// A field.
     pub(crate) fn child(&self, name: &str) -> Self {
-        if self.0.is_empty() { Self(name.to_owned()) } else { Self(format!("{}.{name}", self.0)) }
+        self.step(if self.is_root() { name.to_owned() } else { format!(".{name}") })
     }
 
     /// A value of a map, or an item of a list.
     pub(crate) fn key(&self, key: impl fmt::Display) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        self.step(format!("[{key}]"))
+    }
+
+    fn step(&self, text: String) -> Self {
+        Self(Some(Arc::new(Step { parent: self.clone(), text })))
+    }
+
+    /// Whether it is the object itself.
+    pub(crate) fn is_root(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The path; nothing for the object itself.
+    pub(crate) fn text(&self) -> String {
+        let mut steps = Vec::new();
+        let mut path = self;
+        while let Some(step) = &path.0 {
+            steps.push(step.text.as_str());
+            path = &step.parent;
+        }
+        steps.into_iter().rev().collect()
     }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+        match self.is_root() {
+            true => f.write_str("<nil>"),
+            false => f.write_str(&self.text()),
+        }
     }
 }
 

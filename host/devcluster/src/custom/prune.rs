@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::path::Path;
 use super::structural::{Additional, MAX_VALUE_DEPTH, Node};
 use super::validate::is_whole;
+use crate::status::MAX_ERROR_BYTES;
 
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
@@ -18,20 +20,22 @@ pub(crate) enum Level {
 
 /// Drops unknown fields from `value`. Returns their paths, in order.
 pub(crate) fn prune(value: &mut Value, schema: &Node, level: Level) -> Vec<String> {
-    let mut pruning = Pruning { unknown: Vec::new() };
+    let mut pruning = Pruning { unknown: Vec::new(), bytes: 0 };
     let embedded = level == Level::Resource || schema.embedded_resource;
-    pruning.walk(value, Some(schema), embedded, schema.preserve_unknown_fields, "", 0);
+    pruning.walk(value, Some(schema), embedded, schema.preserve_unknown_fields, &Path::root(), 0);
     pruning.unknown.sort();
     pruning.unknown
 }
 
 struct Pruning {
     unknown: Vec<String>,
+    /// How many bytes these are.
+    bytes: usize,
 }
 
 impl Pruning {
     /// `schema` is none below a field of which nothing is said. `preserve` keeps what is not named here, and in the items of lists.
-    fn walk(&mut self, value: &mut Value, schema: Option<&Node>, embedded: bool, preserve: bool, path: &str, depth: usize) {
+    fn walk(&mut self, value: &mut Value, schema: Option<&Node>, embedded: bool, preserve: bool, path: &Path, depth: usize) {
         if depth > MAX_VALUE_DEPTH {
             *value = Value::Null;
             return;
@@ -41,7 +45,7 @@ impl Pruning {
                 if embedded && META_FIELDS.contains(&name.as_str()) {
                     return true;
                 }
-                let below = || if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let below = || path.child(name);
                 let known = match schema {
                     None => Known::No,
                     Some(schema) => known(schema, name),
@@ -60,8 +64,10 @@ impl Pruning {
                     Known::Whatever => self.walk(field, None, false, false, &below(), depth + 1),
                     Known::No if preserve => {}
                     Known::No => {
-                        if !path.is_empty() || !META_FIELDS.contains(&name.as_str()) {
-                            self.unknown.push(below());
+                        if (!path.is_root() || !META_FIELDS.contains(&name.as_str())) && self.bytes < MAX_ERROR_BYTES {
+                            let field = below().text();
+                            self.bytes = self.bytes.saturating_add(field.len());
+                            self.unknown.push(field);
                         }
                         return false;
                     }
@@ -76,7 +82,7 @@ impl Pruning {
                 for (index, item) in items.iter_mut().enumerate() {
                     let (embedded, own) =
                         schema.map_or((false, false), |schema| (schema.embedded_resource, schema.preserve_unknown_fields));
-                    self.walk(item, schema, embedded, preserve || own, &format!("{path}[{index}]"), depth + 1);
+                    self.walk(item, schema, embedded, preserve || own, &path.key(index), depth + 1);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -98,6 +104,53 @@ fn known<'a>(schema: &'a Node, name: &str) -> Known<'a> {
         (None, Additional::Anything | Additional::Forbidden) => Known::Whatever,
         (None, Additional::Unset) => Known::No,
     }
+}
+
+/// Whether [`prune`], [`drop_nulls`] and [`default`] would leave an object of the API as it is. It may say no where they would, too.
+pub(crate) fn is_settled(value: &Value, schema: &Node) -> bool {
+    is_settled_at(value, Some(schema), true, schema.preserve_unknown_fields, 0)
+}
+
+fn is_settled_at(value: &Value, schema: Option<&Node>, embedded: bool, preserve: bool, depth: usize) -> bool {
+    if depth > MAX_VALUE_DEPTH {
+        return false;
+    }
+    match value {
+        Value::Object(fields) => {
+            let lacks_default = |schema: &Node| {
+                let mut properties = schema.properties.iter();
+                properties.any(|(name, property)| property.default.is_some() && !fields.contains_key(name))
+            };
+            if schema.is_some_and(lacks_default) {
+                return false;
+            }
+            fields.iter().all(|(name, field)| {
+                if embedded && META_FIELDS.contains(&name.as_str()) {
+                    return schema.and_then(|schema| schema.field(name)).is_none_or(|schema| is_plain(schema, field));
+                }
+                match schema.map_or(Known::No, |schema| known(schema, name)) {
+                    Known::As(schema) => is_child_settled(field, schema, false, depth),
+                    Known::Whatever => is_settled_at(field, None, false, false, depth + 1),
+                    Known::No => preserve,
+                }
+            })
+        }
+        Value::Array(items) => match schema.and_then(|schema| schema.items.as_deref()) {
+            Some(each) => items.iter().all(|item| is_child_settled(item, each, preserve, depth)),
+            None => preserve || items.iter().all(|item| is_settled_at(item, None, false, false, depth + 1)),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+fn is_child_settled(value: &Value, schema: &Node, preserve: bool, depth: usize) -> bool {
+    let preserve = preserve || schema.preserve_unknown_fields;
+    (!value.is_null() || schema.nullable) && is_settled_at(value, Some(schema), schema.embedded_resource, preserve, depth + 1)
+}
+
+/// Whether a schema of the metadata, whose fields are not pruned, has nothing to say to its nulls and defaults.
+fn is_plain(schema: &Node, value: &Value) -> bool {
+    !value.is_null() && schema.default.is_none() && schema.properties.values().all(|property| property.default.is_none())
 }
 
 /// Drops fields that are null where the schema admits no null and has no default.

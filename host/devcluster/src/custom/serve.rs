@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::path::Path;
 use super::structural::{self, Node};
-use super::{cel, prune, schemas};
+use super::{prune, schemas};
 use crate::kinds::{Kind, Origin, Scope, Subresource};
 use crate::object;
 use crate::schema::RootSchema;
@@ -216,7 +216,7 @@ impl Version {
             has_status: subresource("status").is_some(),
             selectable_fields: selectable.map(|field| object::text(field, "jsonPath").to_owned()).collect(),
             open_api_schema: Arc::new(raw),
-            has_rules: cel::has_rules(&schema, 0),
+            has_rules: schema.has_rules,
             schema,
             api_version: api_version.to_owned(),
             kind: Arc::clone(kind),

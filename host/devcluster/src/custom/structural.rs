@@ -7,6 +7,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::cel::Compiled;
+use super::pattern;
 
 /// How deep schemas may nest. JSON documents nest no deeper than 128, and each level of a schema takes two of them; what is
 /// deeper is refused in a definition and not looked at in an object, so that no walk recurses without bound.
@@ -33,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
+    /// Whether there are rules here or below.
+    pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
 }
 
@@ -78,6 +81,7 @@ pub(crate) struct Checks {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
+    /// Go's error if it cannot be read.
     pub(crate) regex: Result<Regex, String>,
 }
 
@@ -114,7 +118,7 @@ impl Node {
             Some(each) => Additional::Each(Box::new(Self::parse_at(each, depth + 1))),
         };
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        Self {
+        let mut node = Self {
             kind: text(schema, "type").unwrap_or_default(),
             format: text(schema, "format").filter(|format| !format.is_empty()),
             nullable: flag(schema, "nullable"),
@@ -129,8 +133,14 @@ impl Node {
             list_map_keys: texts(schema, "x-kubernetes-list-map-keys"),
             map_type: text(schema, "x-kubernetes-map-type"),
             rules: list(schema, "x-kubernetes-validations").map(Rule::parse).collect(),
+            has_rules: false,
             checks: Checks::parse(schema, depth),
-        }
+        };
+        node.has_rules = !node.rules.is_empty()
+            || node.items.as_deref().is_some_and(|items| items.has_rules)
+            || node.each().is_some_and(|each| each.has_rules)
+            || node.properties.values().any(|property| property.has_rules);
+        node
     }
 
     /// The schema of the values of a map.
@@ -180,10 +190,8 @@ impl Checks {
 }
 
 impl Pattern {
-    /// The engine's syntax is that of Go's in all but corners; its size is bounded by default.
     pub(crate) fn new(text: String) -> Self {
-        let regex = Regex::new(&text).map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned());
-        Self { text, regex }
+        Self { regex: pattern::compile(&text), text }
     }
 }
 

@@ -1,42 +1,54 @@
 //! Validation of a value against a schema, with the order and the sentences of kube-openapi.
 
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
 use serde_json::{Number, Value};
 
-use super::correlate::Correlated;
+use super::correlate::{Correlated, OldItems};
 use super::format;
 use super::path::Path;
 use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
-use crate::status::{Fault, FieldError};
+use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
 /// What is wrong with `value`, which lies at `path`. What is as wrong as it was in `old` is no error.
 pub(crate) fn validate(value: &Value, schema: &Node, path: &Path, old: Option<&Value>) -> Vec<FieldError> {
     let correlated = old.map(|old| Correlated { new: value, old, schema });
-    let validation = Validation { base: path };
-    validation.node(value, schema, "", correlated, 0).errors.into_iter().map(|finding| finding.error).collect()
+    let validation = Validation { base: path, left: Cell::new(MAX_ERROR_BYTES) };
+    let outcome = validation.node(value, schema, &Path::root(), correlated, 0);
+    outcome.errors.into_iter().map(|finding| finding.error).collect()
 }
 
 /// The outcome for one value and one schema. How much of a schema matched decides whose errors are shown, of several alternatives.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<Finding>,
+    /// The sentences of the errors.
+    sentences: HashSet<Arc<str>>,
     matches: usize,
 }
 
 struct Finding {
     /// The sentence: of several errors that say the same, one is shown.
-    sentence: String,
+    sentence: Arc<str>,
     error: FieldError,
 }
 
 impl Outcome {
     fn add(&mut self, finding: Finding) {
-        if !self.errors.iter().any(|known| known.sentence == finding.sentence) {
+        if self.sentences.insert(Arc::clone(&finding.sentence)) {
             self.errors.push(finding);
         }
     }
 
     fn merge(&mut self, other: Self) {
         self.matches += other.matches;
+        if self.errors.is_empty() {
+            (self.errors, self.sentences) = (other.errors, other.sentences);
+            return;
+        }
         for finding in other.errors {
             self.add(finding);
         }
@@ -50,10 +62,12 @@ impl Outcome {
 struct Validation<'a> {
     /// Where the validated value lies; sentences name paths within it.
     base: &'a Path,
+    /// How many more bytes of errors are written.
+    left: Cell<usize>,
 }
 
 impl Validation<'_> {
-    fn node(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+    fn node(&self, value: &Value, schema: &Node, path: &Path, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
         let mut outcome = Outcome::default();
         if depth > MAX_VALUE_DEPTH {
             return outcome;
@@ -77,25 +91,27 @@ impl Validation<'_> {
     }
 
     /// A node with a predecessor of its own: unless it changed, its errors are forgiven.
-    fn ratcheted(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+    fn ratcheted(&self, value: &Value, schema: &Node, path: &Path, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
         let mut outcome = self.node(value, schema, path, old, depth);
         if !outcome.is_valid() && old.is_some_and(Correlated::is_unchanged) {
             outcome.errors.clear();
+            outcome.sentences.clear();
         }
         outcome
     }
 
-    fn kind(&self, value: &Value, schema: &Node, path: &str) -> Outcome {
+    fn kind(&self, value: &Value, schema: &Node, path: &Path) -> Outcome {
         let admitted: Vec<&str> = match (schema.int_or_string, schema.kind.as_str()) {
             (true, _) => vec!["integer", "string"],
             (false, "") => Vec::new(),
             (false, kind) => vec![kind],
         };
         let format = schema.format.as_deref().filter(|format| format::is_known(&schema.kind, schema.int_or_string, format));
-        let mut outcome = Outcome { errors: Vec::new(), matches: if admitted.is_empty() && format.is_none() { 0 } else { 2 } };
+        let matches = if admitted.is_empty() && format.is_none() { 0 } else { 2 };
+        let mut outcome = Outcome { matches, ..Outcome::default() };
         let mut wrong = |expected: &str, actual: &str| {
             outcome.matches = 1;
-            outcome.add(self.type_error(path, expected, Value::from(actual), actual));
+            outcome.add(self.type_error(path, expected, actual));
         };
         if value.is_null() {
             if !admitted.is_empty() && !schema.nullable {
@@ -117,9 +133,9 @@ impl Validation<'_> {
         outcome
     }
 
-    fn alternatives(&self, value: &Value, schema: &Node, path: &str, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
+    fn alternatives(&self, value: &Value, schema: &Node, path: &Path, old: Option<Correlated<'_>>, depth: usize) -> Outcome {
         let checks = &schema.checks;
-        let mut outcome = Outcome { errors: Vec::new(), matches: 1 };
+        let mut outcome = Outcome { matches: 1, ..Outcome::default() };
         let try_each = |schemas: &[Node]| -> Vec<Outcome> {
             schemas.iter().map(|schema| self.node(value, schema, path, old, depth + 1)).collect()
         };
@@ -127,7 +143,7 @@ impl Validation<'_> {
             let outcomes = try_each(&checks.any_of);
             let valid = outcomes.iter().any(Outcome::is_valid);
             if !valid {
-                outcome.add(composite(self.base, format!("{path:?} must validate at least one schema (anyOf)")));
+                outcome.add(self.composite(|| format!("{:?} must validate at least one schema (anyOf)", path.text())));
             }
             if let Some(chosen) = choose(outcomes, valid) {
                 outcome.merge(chosen);
@@ -137,9 +153,9 @@ impl Validation<'_> {
             let outcomes = try_each(&checks.one_of);
             let valid = outcomes.iter().filter(|outcome| outcome.is_valid()).count();
             match valid {
-                0 => outcome.add(composite(self.base, one_of(path, "Found none valid"))),
+                0 => outcome.add(self.composite(|| one_of(path, "Found none valid"))),
                 1 => {}
-                several => outcome.add(composite(self.base, one_of(path, &format!("Found {several} valid alternatives")))),
+                several => outcome.add(self.composite(|| one_of(path, &format!("Found {several} valid alternatives")))),
             }
             if valid <= 1
                 && let Some(chosen) = choose(outcomes, valid == 1)
@@ -154,34 +170,36 @@ impl Validation<'_> {
             outcomes.into_iter().for_each(|part| outcome.merge(part));
             if valid != total {
                 let none = if valid == 0 { ". None validated" } else { "" };
-                outcome.add(composite(self.base, format!("{path:?} must validate all the schemas (allOf){none}")));
+                outcome.add(self.composite(|| format!("{:?} must validate all the schemas (allOf){none}", path.text())));
             }
         }
         if let Some(not) = &checks.not
             && self.node(value, not, path, old, depth + 1).is_valid()
         {
-            outcome.add(composite(self.base, format!("{path:?} must not validate the schema (not)")));
+            outcome.add(self.composite(|| format!("{:?} must not validate the schema (not)", path.text())));
         }
         outcome
     }
 
-    fn text(&self, text: &str, schema: &Node, path: &str, outcome: &mut Outcome) {
+    fn text(&self, text: &str, schema: &Node, path: &Path, outcome: &mut Outcome) {
         let checks = &schema.checks;
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         outcome.matches += 1;
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
             let bytes = if most == 1 { "byte" } else { "bytes" };
-            let error = FieldError::new(Fault::TooLong, self.at(path), format!("may not be more than {most} {bytes}"));
-            outcome.add(Finding { sentence: format!("{path} in body should be at most {most} chars long"), error });
+            outcome.add(self.finding(|| {
+                let error = FieldError::new(Fault::TooLong, self.at(path), format!("may not be more than {most} {bytes}"));
+                (format!("{} in body should be at most {most} chars long", path.text()), error)
+            }));
         } else if let Some(least) = checks.min_length.filter(|least| length < *least) {
-            outcome.add(self.invalid(path, text.into(), format!("should be at least {least} chars long")));
+            outcome.add(self.invalid(path, || text.into(), format_args!("should be at least {least} chars long")));
         } else if let Some(pattern) = &checks.pattern {
             match &pattern.regex {
                 Ok(regex) if regex.is_match(text) => {}
-                Ok(_) => outcome.add(self.invalid(path, text.into(), format!("should match '{}'", pattern.text))),
+                Ok(_) => outcome.add(self.invalid(path, || text.into(), format_args!("should match '{}'", pattern.text))),
                 Err(error) => {
-                    let detail = format!("should match '{}, but pattern is invalid: {error}'", pattern.text);
-                    outcome.add(self.invalid(path, text.into(), detail));
+                    let detail = format_args!("should match '{}, but pattern is invalid: {error}'", pattern.text);
+                    outcome.add(self.invalid(path, || text.into(), detail));
                 }
             }
         }
@@ -190,13 +208,13 @@ impl Validation<'_> {
             && let Some(valid) = format::check(format, text)
         {
             if !valid {
-                outcome.add(self.type_error(path, format, text.into(), text));
+                outcome.add(self.type_error(path, format, text));
             }
             outcome.matches += 1;
         }
     }
 
-    fn number(&self, number: &Number, schema: &Node, path: &str, outcome: &mut Outcome) {
+    fn number(&self, number: &Number, schema: &Node, path: &Path, outcome: &mut Outcome) {
         let checks = &schema.checks;
         let of_type = if schema.int_or_string { "" } else { schema.kind.as_str() };
         let format = schema
@@ -207,7 +225,7 @@ impl Validation<'_> {
         outcome.matches += 2;
         let in_range = |number: &Number, what: &str| {
             let kind = out_of_range(number, of_type, format)?;
-            Some(composite(self.base, format!("{what} value must be of type {kind} in {path}")))
+            Some(self.composite(|| format!("{what} value must be of type {kind} in {}", path.text())))
         };
         let float = number.as_f64().unwrap_or(f64::NAN);
         if let Some(finding) = in_range(number, "Checked") {
@@ -222,11 +240,14 @@ impl Validation<'_> {
             }
             let factor = native_factor(number, limit, native);
             if what == "MultipleOf" && factor <= 0.0 {
-                let sentence = format!("factor MultipleOf declared for {path} must be positive: {}", shown(factor));
-                let error = FieldError::new(invalid_fault(&Value::from(factor)), self.at(path), &sentence);
-                outcome.add(Finding { error, sentence });
+                outcome.add(self.finding(|| {
+                    let sentence =
+                        format!("factor MultipleOf declared for {} must be positive: {}", path.text(), shown(factor));
+                    let error = FieldError::new(invalid_fault(&Value::from(factor)), self.at(path), &sentence);
+                    (sentence, error)
+                }));
             } else if let Some(detail) = test(limit, native) {
-                outcome.add(self.invalid(path, Value::Number(number.clone()), detail));
+                outcome.add(self.invalid(path, || Value::Number(number.clone()), detail));
             }
         };
         bound(checks.multiple_of, "MultipleOf", &|factor, native| multiple_of(number, factor, native));
@@ -250,22 +271,23 @@ impl Validation<'_> {
         &self,
         items: &[Value],
         schema: &Node,
-        path: &str,
+        path: &Path,
         old: Option<Correlated<'_>>,
         depth: usize,
         outcome: &mut Outcome,
     ) {
         outcome.matches += 2;
         if let Some(each) = &schema.items {
+            let before = old.map(|old| OldItems::of(old.schema, old.old));
             for (index, item) in items.iter().enumerate() {
-                let old = old.and_then(|old| old.index(index));
-                outcome.merge(self.ratcheted(item, each, &format!("{path}[{index}]"), old, depth + 1));
+                let old = before.as_ref().and_then(|before| before.correlated(item));
+                outcome.merge(self.ratcheted(item, each, &path.key(index), old, depth + 1));
             }
         }
         let checks = &schema.checks;
         let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(least) = checks.min_items.filter(|least| size < *least) {
-            outcome.add(self.invalid(path, size.into(), format!("should have at least {least} items")));
+            outcome.add(self.invalid(path, || size.into(), format_args!("should have at least {least} items")));
         }
         if let Some(most) = checks.max_items.filter(|most| size > *most) {
             outcome.add(self.too_many(path, items.len(), most, "items"));
@@ -274,7 +296,7 @@ impl Validation<'_> {
         let has_duplicates =
             || items.iter().take(1000).enumerate().any(|(index, item)| items.iter().take(index).any(|other| other == item));
         if checks.unique_items && has_duplicates() {
-            outcome.add(self.invalid(path, "".into(), "shouldn't contain duplicates".to_owned()));
+            outcome.add(self.invalid(path, || "".into(), "shouldn't contain duplicates".to_owned()));
         }
     }
 
@@ -282,7 +304,7 @@ impl Validation<'_> {
         &self,
         value: &Value,
         schema: &Node,
-        path: &str,
+        path: &Path,
         old: Option<Correlated<'_>>,
         depth: usize,
         outcome: &mut Outcome,
@@ -292,22 +314,23 @@ impl Validation<'_> {
         outcome.matches += 1;
         let size = i64::try_from(fields.len()).unwrap_or(i64::MAX);
         if let Some(least) = checks.min_properties.filter(|least| size < *least) {
-            outcome.add(self.invalid(path, size.into(), format!("should have at least {least} properties")));
+            outcome.add(self.invalid(path, || size.into(), format_args!("should have at least {least} properties")));
         }
         if let Some(most) = checks.max_properties.filter(|most| size > *most) {
             outcome.add(self.too_many(path, fields.len(), most, "properties"));
         }
         for (name, field) in fields {
             // The type of an object never goes back to what it was, so nothing wrong with it is forgiven.
-            let is_type = path.is_empty() && matches!(name.as_str(), "kind" | "apiVersion");
+            let is_type = path.is_root() && matches!(name.as_str(), "kind" | "apiVersion");
             let old = old.filter(|_| !is_type).and_then(|old| old.key(name));
             let (schema, below) = match (schema.properties.get(name), &schema.additional) {
-                (Some(property), _) if path.is_empty() => (property, name.clone()),
-                (Some(property), _) => (property, format!("{path}.{name}")),
-                (None, Additional::Each(each)) => (&**each, format!("{path}.{name}")),
+                (Some(property), _) => (property, path.child(name)),
+                (None, Additional::Each(each)) => (&**each, path.child(name)),
                 (None, Additional::Forbidden) => {
-                    let sentence = format!("{path}.{name} in body is a forbidden property");
-                    outcome.add(Finding { error: FieldError::invalid(self.at(path), name.as_str(), &sentence), sentence });
+                    outcome.add(self.finding(|| {
+                        let sentence = format!("{}.{name} in body is a forbidden property", path.text());
+                        (sentence.clone(), FieldError::invalid(self.at(path), name.as_str(), sentence))
+                    }));
                     continue;
                 }
                 (None, Additional::Anything | Additional::Unset) => continue,
@@ -317,15 +340,16 @@ impl Validation<'_> {
         self.required(value, checks, path, outcome);
     }
 
-    fn required(&self, value: &Value, checks: &Checks, path: &str, outcome: &mut Outcome) {
+    fn required(&self, value: &Value, checks: &Checks, path: &Path, outcome: &mut Outcome) {
         for name in checks.required.iter().filter(|name| value.get(name.as_str()).is_none()) {
-            let at = format!("{path}.{name}");
-            let error = FieldError::required(self.at(&at), "");
-            outcome.add(Finding { sentence: format!("{at} in body is required"), error });
+            outcome.add(self.finding(|| {
+                let sentence = format!("{}.{name} in body is required", path.text());
+                (sentence, FieldError::required(self.at(&path.child(name)), ""))
+            }));
         }
     }
 
-    fn choice(&self, value: &Value, schema: &Node, path: &str, outcome: &mut Outcome) {
+    fn choice(&self, value: &Value, schema: &Node, path: &Path, outcome: &mut Outcome) {
         let choices = &schema.checks.choices;
         let is = |choice: &Value| match (value, choice) {
             (Value::Number(value), Value::Number(choice)) => value == choice || value.as_f64() == choice.as_f64(),
@@ -336,42 +360,63 @@ impl Validation<'_> {
         if choices.is_empty() || choices.iter().any(is) {
             return;
         }
-        let supported: Vec<String> =
-            choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect();
-        let sentence = format!("{path} in body should be one of [{}]", supported.join(" "));
-        let fault = Fault::NotSupported { value: value.clone(), supported };
-        outcome.add(Finding { sentence, error: FieldError::new(fault, self.at(path), "") });
+        outcome.add(self.finding(|| {
+            let supported: Vec<String> =
+                choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)).collect();
+            let sentence = format!("{} in body should be one of [{}]", path.text(), supported.join(" "));
+            let fault = Fault::NotSupported { value: value.clone(), supported };
+            (sentence, FieldError::new(fault, self.at(path), ""))
+        }));
     }
 
-    fn at(&self, path: &str) -> Path {
-        let name = path.strip_prefix('.').unwrap_or(path);
-        if name.is_empty() { self.base.clone() } else { self.base.child(name) }
+    fn at(&self, path: &Path) -> Path {
+        if path.is_root() { self.base.clone() } else { self.base.child(&path.text()) }
     }
 
-    fn invalid(&self, path: &str, value: Value, detail: String) -> Finding {
-        let sentence = format!("{path} in body {detail}");
-        Finding { error: FieldError::new(invalid_fault(&value), self.at(path), &sentence), sentence }
+    /// A sentence with its error; once too many bytes of them were written, one that says so and nothing else.
+    fn finding(&self, make: impl FnOnce() -> (String, FieldError)) -> Finding {
+        let left = self.left.get();
+        if left == 0 {
+            let why = "there are more errors than are listed";
+            return Finding { sentence: why.into(), error: FieldError::new(Fault::Internal, self.base, why) };
+        }
+        let (sentence, error) = make();
+        self.left.set(left.saturating_sub(sentence.len() + error.footprint()));
+        Finding { sentence: sentence.into(), error }
     }
 
-    fn type_error(&self, path: &str, expected: &str, value: Value, actual: &str) -> Finding {
-        let sentence = format!("{path} in body must be of type {expected}: {actual:?}");
-        Finding { error: FieldError::new(Fault::TypeInvalid(value), self.at(path), &sentence), sentence }
+    /// An error about no field in particular.
+    fn composite(&self, sentence: impl FnOnce() -> String) -> Finding {
+        self.finding(|| {
+            let sentence = sentence();
+            (sentence.clone(), FieldError::invalid(self.base, "", sentence))
+        })
     }
 
-    fn too_many(&self, path: &str, actual: usize, most: i64, what: &str) -> Finding {
-        let fault = Fault::TooMany { actual, limit: usize::try_from(most).unwrap_or_default() };
-        let sentence = format!("{path} in body should have at most {most} {what}");
-        Finding { sentence, error: FieldError::new(fault, self.at(path), "") }
+    fn invalid(&self, path: &Path, value: impl FnOnce() -> Value, detail: impl fmt::Display) -> Finding {
+        self.finding(|| {
+            let sentence = format!("{} in body {detail}", path.text());
+            (sentence.clone(), FieldError::new(invalid_fault(&value()), self.at(path), sentence))
+        })
+    }
+
+    fn type_error(&self, path: &Path, expected: &str, actual: &str) -> Finding {
+        self.finding(|| {
+            let sentence = format!("{} in body must be of type {expected}: {actual:?}", path.text());
+            (sentence.clone(), FieldError::new(Fault::TypeInvalid(Value::from(actual)), self.at(path), sentence))
+        })
+    }
+
+    fn too_many(&self, path: &Path, actual: usize, most: i64, what: &str) -> Finding {
+        self.finding(|| {
+            let fault = Fault::TooMany { actual, limit: usize::try_from(most).unwrap_or_default() };
+            (format!("{} in body should have at most {most} {what}", path.text()), FieldError::new(fault, self.at(path), ""))
+        })
     }
 }
 
-fn one_of(path: &str, what: &str) -> String {
-    format!("{path:?} must validate one and only one schema (oneOf). {what}")
-}
-
-/// An error about no field in particular.
-fn composite(base: &Path, sentence: String) -> Finding {
-    Finding { error: FieldError::invalid(base, "", &sentence), sentence }
+fn one_of(path: &Path, what: &str) -> String {
+    format!("{:?} must validate one and only one schema (oneOf). {what}", path.text())
 }
 
 /// The first success, or the failure that got furthest.

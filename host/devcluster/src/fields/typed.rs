@@ -10,6 +10,7 @@ use super::set::{FieldNode, FieldSet};
 use super::shape::{Form, Items, Naming, Scalar, Shape};
 use super::text;
 use crate::go;
+use crate::status::MAX_ERROR_BYTES;
 
 /// Whether lists whose items are told apart may hold one of them twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl std::error::Error for Violations {}
 ///
 /// All that the schema does not admit.
 pub(super) fn validate(value: &Value, shape: Shape<'_>, duplicates: Duplicates) -> Result<(), Violations> {
-    let mut validation = Validation { duplicates, path: Vec::new(), violations: Vec::new() };
+    let mut validation = Validation { duplicates, path: Vec::new(), violations: Vec::new(), bytes: 0 };
     validation.value(value, shape);
     if validation.violations.is_empty() { Ok(()) } else { Err(Violations(validation.violations)) }
 }
@@ -66,12 +67,19 @@ struct Validation {
     duplicates: Duplicates,
     path: Vec<PathElement>,
     violations: Vec<Violation>,
+    /// How many bytes these are.
+    bytes: usize,
 }
 
 impl Validation {
     fn report(&mut self, message: impl Into<String>) {
-        let path = self.path.iter().map(ToString::to_string).collect();
-        self.violations.push(Violation { path, message: message.into() });
+        if self.bytes >= MAX_ERROR_BYTES {
+            return;
+        }
+        let path: String = self.path.iter().map(ToString::to_string).collect();
+        let message = message.into();
+        self.bytes = self.bytes.saturating_add(path.len() + message.len());
+        self.violations.push(Violation { path, message });
     }
 
     fn value(&mut self, value: &Value, shape: Shape<'_>) {

@@ -9,7 +9,7 @@ use crate::custom::definition::CLEANUP;
 use crate::kinds::Subresource;
 use crate::request::options::DeleteOptions;
 use crate::server::Server;
-use crate::store::{Key, Presence, Resource};
+use crate::store::{Key, Presence, Resource, Stored};
 use crate::verbs::Call;
 use crate::{custom, object};
 
@@ -32,7 +32,9 @@ impl Server {
                 if change.presence == Presence::Deleted || current.is_none() {
                     if change.before.as_ref().is_some_and(|before| custom::is_established(&before.value)) {
                         self.kinds.remove(&served);
+                        self.store.end(&served);
                     }
+                    self.definitions_served.remove(&change.key);
                     continue;
                 }
                 let Some(current) = current else { continue };
@@ -46,14 +48,32 @@ impl Server {
                     continue;
                 }
                 if custom::is_established(&current.value) {
-                    self.kinds.remove(&served);
-                    self.store.begin(&served);
-                    for kind in custom::kinds(&current.value) {
-                        self.kinds.insert(kind);
-                    }
+                    self.serve(&change.key, current, &served);
                 }
             }
         }
+    }
+
+    /// Serves the kinds of a definition. Where nothing that makes them has changed they stay the same, and so do their watches.
+    fn serve(&mut self, key: &Key, definition: Arc<Stored>, served: &Resource) {
+        let before = self.definitions_served.get(key);
+        let is_same = before.is_some_and(|before| custom::serves_the_same(&before.value, &definition.value));
+        let is_terminating = |definition: &Stored| custom::is_terminating(&definition.value);
+        if is_same && before.is_some_and(|before| is_terminating(before) == is_terminating(&definition)) {
+            return;
+        }
+        let mut kinds = custom::kinds(&definition.value);
+        if is_same {
+            for kind in &mut kinds {
+                if let Some(before) = self.kinds.get(kind.group(), &kind.version, &kind.resource.plural) {
+                    (kind.schema, kind.origin) = (before.schema.clone(), before.origin.clone());
+                }
+            }
+        }
+        self.kinds.remove(served);
+        self.store.begin(served);
+        kinds.into_iter().for_each(|kind| self.kinds.insert(kind));
+        self.definitions_served.insert(key.clone(), definition);
     }
 
     /// Writes the status of a definition as the API server's own controllers do.

@@ -1,5 +1,7 @@
 //! What the server says of itself: discovery, OpenAPI documents, paths.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use serde_json::{Value, json};
@@ -17,23 +19,57 @@ use crate::{builtin, openapi};
 /// The media type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
+/// What is made of the kinds, until they change.
+#[derive(Debug, Default)]
+pub(super) struct Documents {
+    /// The [`crate::kinds::Kinds::generation`] that they are of.
+    generation: u64,
+    aggregated: HashMap<Root, Bytes>,
+    openapi_index: Option<Bytes>,
+    /// Of custom group versions. Those of built-in ones never change.
+    openapi: HashMap<(String, String), Document>,
+}
+
+/// An OpenAPI document and its [`openapi::hash`].
+#[derive(Clone, Debug)]
+struct Document {
+    json: Bytes,
+    hash: String,
+}
+
 impl Server {
-    pub(super) fn core_versions(&self, request: &Request<Bytes>) -> Result<Answer, Status> {
+    pub(super) fn core_versions(&mut self, request: &Request<Bytes>) -> Result<Answer, Status> {
         let address = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        self.discovery(request, Root::Core, || discovery::api_versions(address))
+        self.discovery(request, Root::Core, |_| discovery::api_versions(address))
     }
 
-    pub(super) fn groups(&self, request: &Request<Bytes>) -> Result<Answer, Status> {
-        self.discovery(request, Root::Groups, || discovery::groups(&self.kinds))
+    pub(super) fn groups(&mut self, request: &Request<Bytes>) -> Result<Answer, Status> {
+        self.discovery(request, Root::Groups, |server| discovery::groups(&server.kinds))
     }
 
-    fn discovery(&self, request: &Request<Bytes>, root: Root, plain: impl FnOnce() -> Value) -> Result<Answer, Status> {
+    fn discovery(
+        &mut self,
+        request: &Request<Bytes>,
+        root: Root,
+        plain: impl FnOnce(&Self) -> Value,
+    ) -> Result<Answer, Status> {
         let accept = Accept::of(request.headers(), Offer::Discovery)?;
         if accept.form == Form::AggregatedDiscovery {
-            let body = discovery::aggregated(&self.kinds, root).to_string();
+            self.renew_documents();
+            let kinds = &self.kinds;
+            let make = || Bytes::from(discovery::aggregated(kinds, root).to_string());
+            let body = self.documents.aggregated.entry(root).or_insert_with(make).clone();
             return Ok(Answer::new(StatusCode::OK, AGGREGATED, body));
         }
-        Ok(plain_answer(accept, &plain()))
+        Ok(plain_answer(accept, &plain(self)))
+    }
+
+    /// Drops the documents if the kinds have changed since they were made.
+    fn renew_documents(&mut self) {
+        let generation = self.kinds.generation();
+        if self.documents.generation != generation {
+            self.documents = Documents { generation, ..Documents::default() };
+        }
     }
 
     pub(super) fn group(&self, group: &str, request: &Request<Bytes>) -> Result<Answer, Status> {
@@ -51,32 +87,41 @@ impl Server {
         })
     }
 
-    pub(super) fn openapi_index(&self) -> Answer {
-        let documents: Vec<(String, String)> = self
-            .kinds
-            .versions()
-            .filter_map(|(group, version)| {
-                let path = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
-                Some((path, openapi::hash(&self.document(group, version)?)))
-            })
-            .collect();
+    pub(super) fn openapi_index(&mut self) -> Answer {
+        self.renew_documents();
+        if let Some(index) = &self.documents.openapi_index {
+            return Answer::text(StatusCode::OK, index.clone());
+        }
+        let owned = |(group, version): (&str, &str)| (group.to_owned(), version.to_owned());
+        let versions: Vec<(String, String)> = self.kinds.versions().map(owned).collect();
+        let mut documents = Vec::new();
+        for (group, version) in versions {
+            let hash = match builtin::openapi_hash(&group, &version) {
+                Some(hash) => Some(hash.to_owned()),
+                None => self.document(&group, &version).map(|document| document.hash),
+            };
+            let path = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+            documents.extend(hash.map(|hash| (path, hash)));
+        }
         let index = openapi::index(documents.iter().map(|(path, hash)| (path.as_str(), hash.as_str())));
-        Answer::text(StatusCode::OK, index.to_string())
+        let index = Bytes::from(index.to_string());
+        self.documents.openapi_index = Some(index.clone());
+        Answer::text(StatusCode::OK, index)
     }
 
-    pub(super) fn openapi_document(&self, path: &str, request: &Request<Bytes>) -> Answer {
+    pub(super) fn openapi_document(&mut self, path: &str, request: &Request<Bytes>) -> Answer {
         let found = match path.split('/').collect::<Vec<_>>().as_slice() {
             ["api", version] => self.document("", version),
             ["apis", group, version] => self.document(group, version),
             _ => None,
         };
         let Some(document) = found else { return Answer::no_such_page() };
-        let tag = format!("{:?}", openapi::hash(&document));
+        let tag = format!("{:?}", document.hash);
         let is_known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
         let mut answer = if is_known {
             Answer::new(StatusCode::NOT_MODIFIED, "application/json", Bytes::new())
         } else {
-            Answer::new(StatusCode::OK, "application/json", document)
+            Answer::new(StatusCode::OK, "application/json", document.json)
         };
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             answer.headers.insert(header::ETAG, tag);
@@ -84,10 +129,22 @@ impl Server {
         answer
     }
 
-    fn document(&self, group: &str, version: &str) -> Option<Vec<u8>> {
-        if let Some(document) = builtin::openapi_json(group, version) {
-            return Some(document);
+    fn document(&mut self, group: &str, version: &str) -> Option<Document> {
+        if let (Some(json), Some(hash)) = (builtin::openapi_json(group, version), builtin::openapi_hash(group, version)) {
+            return Some(Document { json, hash: hash.to_owned() });
         }
+        self.renew_documents();
+        let key = (group.to_owned(), version.to_owned());
+        if let Some(known) = self.documents.openapi.get(&key) {
+            return Some(known.clone());
+        }
+        let json = self.custom_document(group, version)?;
+        let document = Document { hash: openapi::hash(&json), json: json.into() };
+        self.documents.openapi.insert(key, document.clone());
+        Some(document)
+    }
+
+    fn custom_document(&self, group: &str, version: &str) -> Option<Vec<u8>> {
         let kinds: Vec<(&Kind, &Value)> = self
             .kinds
             .of_version(group, version)

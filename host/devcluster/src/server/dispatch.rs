@@ -215,7 +215,10 @@ impl Server {
                 call.dry_run = options.dry_run;
                 let deleted = self.delete(&mut call, &options)?;
                 let answer = match self.deletion_body(&call, deleted) {
-                    Ok(value) => rendering.one(StatusCode::OK, &call.kind, &value, call.now),
+                    Ok(value) => {
+                        let served = crate::render::convert(&self.kinds, &call.kind, &value);
+                        rendering.one(StatusCode::OK, &call.kind, &served, call.now)
+                    }
                     Err(status) => rendering.answer(StatusCode::OK, &status),
                 };
                 Ok(answer.with_warnings(&call.warnings))

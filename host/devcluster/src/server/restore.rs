@@ -59,6 +59,8 @@ impl Server {
         if object::uid(&object).is_none() {
             object::set_metadata(&mut object, "uid", Value::from(self.random.uuid()));
             complete(&kind, &mut object);
+            let call = Call::internal(kind.clone(), &namespace, object::name(&object), "gyre-restore", now);
+            self.allocate(&call, &mut object, None)?;
         }
         let call = Call::internal(kind, &namespace, object::name(&object), "gyre-restore", now);
         let mut errors = Vec::new();

@@ -16,7 +16,7 @@ use crate::request::options::{ListOptions, VersionMatch};
 use crate::selection::Selection;
 use crate::server::Server;
 use crate::status::Status;
-use crate::store::{Forgotten, Key, Stored};
+use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;
 use crate::watch::{InitialEnd, Stage, Watch};
 
@@ -79,7 +79,10 @@ impl Server {
         let mut after = place.after.clone();
         loop {
             let size = limit.saturating_sub(objects.len()).saturating_add(1).max(SCAN.min(limit.saturating_add(1)));
-            let page = self.store.page_at(&resource, namespace, place.revision, after.as_ref(), size).map_err(expired)?;
+            let page = self
+                .store
+                .page_at(&resource, namespace, place.revision, after.as_ref(), Limit::objects(size))
+                .map_err(expired)?;
             for (key, object) in page.objects {
                 if selection.matches(&call.kind, &object.value) {
                     if objects.len() == limit {
@@ -97,7 +100,7 @@ impl Server {
 
     fn remaining(&self, call: &Call, place: &Place, after: &Key) -> Result<usize, Status> {
         let (resource, namespace) = (call.kind.storage(), namespace_of(call));
-        let rest = self.store.page_at(&resource, namespace, place.revision, Some(after), usize::MAX);
+        let rest = self.store.page_at(&resource, namespace, place.revision, Some(after), Limit::objects(usize::MAX));
         rest.map(|page| page.objects.len()).map_err(|forgotten| self.expired(call, place, forgotten))
     }
 

@@ -20,6 +20,8 @@ use crate::verbs::{Call, Written, seconds};
 const GENERATE_NAME_LIMIT: usize = 58;
 /// How many characters follow it.
 const SUFFIX: usize = 5;
+/// How many names are generated until one is free: `maxNameGenerationCreateAttempts` of the real server.
+const GENERATE_NAME_ATTEMPTS: usize = 8;
 /// The namespaces that cannot be deleted.
 const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -135,7 +137,7 @@ impl Server {
     /// Creates an object whose managedFields are there already.
     pub(crate) fn create_owned(&mut self, call: &mut Call, mut value: Value) -> Result<Written, Status> {
         let kind = Arc::clone(&call.kind);
-        let generated = self.generate_name(&mut value);
+        let generated = self.generate_name(&kind, &call.namespace, &mut value);
         if call.name.is_empty() {
             call.name = object::name(&value).to_owned();
         }
@@ -158,16 +160,34 @@ impl Server {
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
+        self.allocate(call, &mut value, None)?;
         let resource = kind.storage();
-        if self.store.get(&resource, &call.key()).is_some() {
-            return Err(if generated {
-                Status::generate_name_conflict(call.named())
-            } else {
-                Status::already_exists(call.named())
-            });
+        if let Some(live) = self.store.get(&resource, &call.key()) {
+            let mut status =
+                if generated { Status::generate_name_conflict(call.named()) } else { Status::already_exists(call.named()) };
+            if object::is_deleting(&live.value) {
+                status.message = format!("object is being deleted: {}", status.message);
+            }
+            return Err(status);
         }
         let key = call.key();
         Ok(self.commit(call, &resource, &key, value))
+    }
+
+    /// Gives a Service its addresses and ports, in the place of `old`.
+    ///
+    /// # Errors
+    ///
+    /// `Invalid` when it asks for what another has.
+    pub(crate) fn allocate(&self, call: &Call, value: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+        if !call.kind.is_service() {
+            return Ok(());
+        }
+        let (services, key) = (call.kind.storage(), call.key());
+        let others = self.store.list(&services, None).filter(|(other, _)| **other != key).map(|(_, other)| &other.value);
+        builtin::allocate_for_service(value, old, others).map_err(|error| Status::invalid(call.named_by_kind(), &[error]))?;
+        call.kind.default(value);
+        Ok(())
     }
 
     /// Writes an object, unless this is a dry run.
@@ -189,26 +209,36 @@ impl Server {
         }
     }
 
-    /// Whether what is stored would be the same, too: not if it is in another version, or has what the version of the request lacks.
+    /// Whether what is stored would be the same, too: not if it is in another version, has what the version of the request lacks, or
+    /// was pruned or given defaults when it was read.
     fn is_stored_so(&self, kind: &Kind, live: &Stored, value: &Value) -> bool {
         match self.kinds.storage_version(kind) {
             Some(storage) if matches!(kind.origin, Origin::Custom(_)) => {
-                let is_storage =
-                    storage.version == kind.version && object::text(&live.value, "apiVersion") == kind.api_version();
+                let is_storage = storage.version == kind.version
+                    && object::text(&live.value, "apiVersion") == kind.api_version()
+                    && kind.as_read(&live.value).is_none();
                 is_storage || fields::same_but_for_times(&live.value, &self.stored_form(kind, value.clone()))
             }
             _ => true,
         }
     }
 
-    fn generate_name(&mut self, value: &mut Value) -> bool {
+    /// Gives an object that has only a `generateName` a name that is free, if one is found in a few attempts. Returns whether it did.
+    fn generate_name(&mut self, kind: &Kind, namespace: &str, value: &mut Value) -> bool {
         let prefix = object::metadata(value, "generateName");
         if prefix.is_empty() || !object::name(value).is_empty() {
             return false;
         }
         let end = prefix.char_indices().map(|(index, character)| index + character.len_utf8());
         let end = end.take_while(|end| *end <= GENERATE_NAME_LIMIT).last().unwrap_or(0);
-        let name = format!("{}{}", prefix.get(..end).unwrap_or_default(), self.random.suffix(SUFFIX));
+        let prefix = prefix.get(..end).unwrap_or_default().to_owned();
+        let mut name = String::new();
+        for _ in 0..GENERATE_NAME_ATTEMPTS {
+            name = format!("{prefix}{}", self.random.suffix(SUFFIX));
+            if self.store.get(&kind.storage(), &Key::new(namespace, &name)).is_none() {
+                break;
+            }
+        }
         object::set_metadata(value, "name", Value::from(name));
         true
     }
@@ -246,6 +276,12 @@ impl Server {
         check_name(call, &value)?;
         let live = match call.live(&self.store) {
             Err(_) if call.kind.is_created_by_update() && call.subresource.is_none() => {
+                if let Some(asked) = object::uid(&value) {
+                    return Err(uid_mismatch(call, asked, ""));
+                }
+                parse_version(&value)?;
+                // The version that was read before somebody deleted it is no precondition.
+                object::remove_metadata(&mut value, "resourceVersion");
                 return self.create(call, value);
             }
             live => live?,
@@ -296,6 +332,9 @@ impl Server {
         }
         if !errors.is_empty() {
             return Err(Status::invalid(call.named_by_kind(), &errors));
+        }
+        if call.subresource.is_none() {
+            self.allocate(call, &mut value, Some(served))?;
         }
         if fields::same_but_for_times(served, &value) && self.is_stored_so(&kind, live, &value) {
             return Ok(Written::Stored(Arc::clone(live)));
@@ -357,12 +396,18 @@ pub(crate) fn uid_mismatch(call: &Call, asked: &str, real: &str) -> Status {
     Status::conflict(call.named(), &why)
 }
 
-fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), Status> {
+fn parse_version(value: &Value) -> Result<(), Status> {
     let asked = object::metadata(value, "resourceVersion");
-    if !asked.is_empty() && asked.parse::<u64>().is_err() {
-        let message = format!("strconv.ParseUint: parsing {asked:?}: invalid syntax");
-        return Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message));
+    if asked.is_empty() || asked.parse::<u64>().is_ok() {
+        return Ok(());
     }
+    let message = format!("strconv.ParseUint: parsing {asked:?}: invalid syntax");
+    Err(Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message))
+}
+
+fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), Status> {
+    parse_version(value)?;
+    let asked = object::metadata(value, "resourceVersion");
     if asked.is_empty() || asked == "0" {
         if !call.kind.may_be_updated_blindly() {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
@@ -420,4 +465,52 @@ pub(crate) fn strict_error(kind: &Kind, faults: &[String]) -> Status {
         ),
         Origin::Custom(_) => format!("strict decoding error: {listed}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::random::Random;
+    use crate::server::{Controllers, Options};
+
+    const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+    fn post(server: &mut Server, metadata: &Value) -> (u16, Value) {
+        let request = Request::post(MAPS).header("content-type", "application/json");
+        let body = Bytes::from(json!({ "metadata": metadata }).to_string());
+        let answer = server.handle(Timestamp::UNIX_EPOCH, &request.body(body).unwrap());
+        let crate::answer::Body::Full(body) = answer.body else { panic!("a body") };
+        (answer.status.as_u16(), serde_json::from_slice(&body).unwrap())
+    }
+
+    /// The names that `seed` generates one after the other.
+    fn names(seed: u64, count: usize) -> Vec<String> {
+        let mut random = Random::new(seed);
+        (0..count).map(|_| format!("a-{}", random.suffix(SUFFIX))).collect()
+    }
+
+    #[test]
+    fn a_generated_name_that_is_taken_is_generated_again() {
+        const SEED: u64 = 7;
+        let mut server =
+            Server::new(&Options { controllers: Controllers::Absent, ..Options::default() }, Timestamp::UNIX_EPOCH);
+        let names = names(SEED, GENERATE_NAME_ATTEMPTS + 1);
+        for name in &names[..GENERATE_NAME_ATTEMPTS - 1] {
+            assert_eq!(post(&mut server, &json!({ "name": name })).0, 201);
+        }
+        server.random = Random::new(SEED);
+        let (code, made) = post(&mut server, &json!({ "generateName": "a-" }));
+        assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some(names[GENERATE_NAME_ATTEMPTS - 1].as_str())));
+        // Now as many are taken as are tried.
+        server.random = Random::new(SEED);
+        let (code, status) = post(&mut server, &json!({ "generateName": "a-" }));
+        assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));
+        let message = status["message"].as_str().unwrap();
+        assert!(message.ends_with("the server was not able to generate a unique name for the object"), "{message}");
+    }
 }

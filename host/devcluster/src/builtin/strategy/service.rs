@@ -1,9 +1,13 @@
 //! Services: the strategy, and the allocation of addresses and ports.
 //!
-//! Addresses follow from the UID, so that the same seed gives the same cluster. Two Services may get the same one; nothing routes to
-//! them.
+//! Addresses and ports follow from the UID, so that the same seed gives the same cluster; where another Service has one already, the
+//! next that is free is taken.
+
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
+
+use crate::status::{Fault, FieldError};
 
 /// The first node port, and how many there are.
 const NODE_PORTS: (u64, u64) = (30000, 2768);
@@ -13,8 +17,15 @@ pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// `NormalizeClusterIPs`: who states one address states the list of it.
 pub(super) fn prepare_for_create(service: &mut Value) {
-    allocate(service);
+    let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let stated = spec.get("clusterIP").filter(|address| address.as_str().is_some_and(|address| !address.is_empty())).cloned();
+    if let Some(address) = stated
+        && spec.get("clusterIPs").is_none_or(Value::is_null)
+    {
+        spec.insert("clusterIPs".to_owned(), json!([address]));
+    }
 }
 
 /// Values that were allocated before are kept where the new object is silent about them.
@@ -52,7 +63,6 @@ pub(super) fn prepare_for_update(service: &mut Value, old: &Value) {
             port.remove("nodePort");
         }
     }
-    allocate(service);
 }
 
 fn needs_node_ports(kind: &str, spec: &Map<String, Value>) -> bool {
@@ -63,16 +73,91 @@ fn needs_node_ports(kind: &str, spec: &Map<String, Value>) -> bool {
     }
 }
 
-fn allocate(service: &mut Value) {
+/// What the Services of a cluster have been given.
+#[derive(Debug, Default)]
+struct Taken {
+    node_ports: HashSet<u64>,
+    addresses: HashSet<String>,
+}
+
+impl Taken {
+    fn by<'a>(services: impl Iterator<Item = &'a Value>) -> Self {
+        let mut taken = Self::default();
+        for spec in services.filter_map(|service| service.get("spec")) {
+            taken.node_ports.extend(node_ports(spec));
+            let addresses = spec.get("clusterIPs").and_then(Value::as_array).into_iter().flatten();
+            taken.addresses.extend(addresses.filter_map(Value::as_str).filter(|address| *address != "None").map(str::to_owned));
+        }
+        taken
+    }
+
+    /// Takes a port.
+    fn node_port(&mut self, number: u64, index: usize) -> Result<(), FieldError> {
+        let (first, count) = NODE_PORTS;
+        let why = if !(first..first + count).contains(&number) {
+            let last = first + count - 1;
+            format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
+        } else if !self.node_ports.insert(number) {
+            "provided port is already allocated".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(FieldError::invalid(format!("spec.ports[{index}].nodePort"), number, why))
+    }
+
+    /// Takes the first free port, beginning with that which `seed` gives.
+    fn any_node_port(&mut self, seed: u64, index: usize) -> Result<u64, FieldError> {
+        let (first, count) = NODE_PORTS;
+        let mut candidates = (0..count).map(|offset| first + seed.wrapping_add(offset) % count);
+        let free = candidates.find(|number| !self.node_ports.contains(number));
+        let Some(number) = free else {
+            return Err(FieldError::new(Fault::Internal, format!("spec.ports[{index}].nodePort"), "range is full"));
+        };
+        self.node_ports.insert(number);
+        Ok(number)
+    }
+
+    /// The first free address, beginning with that which `seed` gives.
+    fn any_address(&self, seed: u64) -> String {
+        let address = |number: u64| format!("10.0.{}.{}", number % 254 + 1, (number >> 8) % 254 + 1);
+        let mut candidates = (0..1 << 16).map(|offset: u64| address(seed.wrapping_add(offset)));
+        candidates.find(|address| !self.addresses.contains(address)).unwrap_or_else(|| address(seed))
+    }
+}
+
+fn node_ports(spec: &Value) -> impl Iterator<Item = u64> {
+    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+    ports.filter_map(|port| port.get("nodePort")?.as_u64()).filter(|number| *number != 0)
+}
+
+/// Gives a Service its addresses and ports. It takes the place of `old`, and is in one cluster with `others`.
+///
+/// # Errors
+///
+/// What it asks for and another has.
+pub(crate) fn allocate<'a>(
+    service: &mut Value,
+    old: Option<&Value>,
+    others: impl Iterator<Item = &'a Value>,
+) -> Result<(), FieldError> {
     let seed = hash(crate::object::metadata(service, "uid"));
-    let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
     let kind = spec.get("type").and_then(Value::as_str).unwrap_or("ClusterIP").to_owned();
     if kind == "ExternalName" {
-        return;
+        return Ok(());
     }
+    let mut taken = Taken::by(others);
+    let before = old.and_then(|old| old.get("spec")).unwrap_or(&Value::Null);
     let first = spec.get("clusterIPs").and_then(|ips| ips.get(0)).cloned();
-    let stated = spec.get("clusterIP").cloned().filter(|ip| ip.as_str() != Some(""));
-    let address = stated.or(first).unwrap_or_else(|| json!(format!("10.0.{}.{}", seed % 254 + 1, (seed >> 8) % 254 + 1)));
+    let stated = spec.get("clusterIP").cloned().filter(|ip| ip.as_str() != Some("")).or(first);
+    if let Some(Value::String(address)) = &stated
+        && before.get("clusterIP") != stated.as_ref()
+        && taken.addresses.contains(address)
+    {
+        let why = format!("failed to allocate IP {address}: provided IP is already allocated");
+        return Err(FieldError::invalid("spec.clusterIPs", json!([address]), why));
+    }
+    let address = stated.unwrap_or_else(|| Value::from(taken.any_address(seed)));
     spec.entry("clusterIPs").or_insert_with(|| json!([address]));
     let headless = address == "None";
     spec.insert("clusterIP".to_owned(), address);
@@ -80,14 +165,65 @@ fn allocate(service: &mut Value) {
     let dual = headless && !selects;
     spec.entry("ipFamilyPolicy").or_insert_with(|| json!(if dual { "RequireDualStack" } else { "SingleStack" }));
     spec.entry("ipFamilies").or_insert_with(|| if dual { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) });
-    if !needs_node_ports(&kind, spec) {
-        return;
+    if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        return Ok(());
     }
-    let ports = spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten();
-    for (index, port) in ports.enumerate() {
-        let Some(port) = port.as_object_mut() else { continue };
-        let (least, count) = NODE_PORTS;
-        let number = least + seed.wrapping_add(index as u64) % count;
-        port.entry("nodePort").or_insert_with(|| json!(number));
+    let gets_ports = needs_node_ports(&kind, spec);
+    let ports = spec.get_mut("ports").and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default();
+    match old {
+        None => allocate_first(ports, gets_ports, seed, &mut taken),
+        Some(_) => allocate_again(ports, gets_ports, seed, &node_ports(before).collect(), &mut taken),
     }
+}
+
+/// `initNodePorts`: one number serves a port of all protocols, unless they ask for others.
+fn allocate_first(ports: &mut [Value], gets_ports: bool, seed: u64, taken: &mut Taken) -> Result<(), FieldError> {
+    let number = |port: &Value, field: &str| port.get(field).and_then(Value::as_u64).unwrap_or_default();
+    let mut requested: HashMap<u64, u64> = HashMap::new();
+    for port in ports.iter().filter(|port| number(port, "nodePort") != 0) {
+        requested.entry(number(port, "port")).or_insert(number(port, "nodePort"));
+    }
+    let mut allocated: HashMap<u64, u64> = HashMap::new();
+    for (index, port) in ports.iter_mut().enumerate() {
+        let (own, asked) = (number(port, "port"), number(port, "nodePort"));
+        if asked == 0 && !gets_ports {
+            continue;
+        }
+        let given = match (allocated.get(&own), requested.get(&own)) {
+            (Some(given), _) if asked == 0 || asked == *given => *given,
+            (Some(_), _) => taken.node_port(asked, index).map(|()| asked)?,
+            (None, Some(wanted)) => taken.node_port(*wanted, index).map(|()| *wanted)?,
+            (None, None) => taken.any_node_port(seed.wrapping_add(index as u64), index)?,
+        };
+        allocated.entry(own).or_insert(given);
+        if let Some(port) = port.as_object_mut() {
+            port.insert("nodePort".to_owned(), json!(given));
+        }
+    }
+    Ok(())
+}
+
+/// `updateNodePorts`: what the Service had it keeps.
+fn allocate_again(
+    ports: &mut [Value],
+    gets_ports: bool,
+    seed: u64,
+    before: &HashSet<u64>,
+    taken: &mut Taken,
+) -> Result<(), FieldError> {
+    let mut own = before.clone();
+    for (index, port) in ports.iter_mut().enumerate() {
+        let asked = port.get("nodePort").and_then(Value::as_u64).unwrap_or_default();
+        if asked != 0 {
+            if own.insert(asked) {
+                taken.node_port(asked, index)?;
+            }
+            continue;
+        }
+        if gets_ports && let Some(port) = port.as_object_mut() {
+            let given = taken.any_node_port(seed.wrapping_add(index as u64), index)?;
+            port.insert("nodePort".to_owned(), json!(given));
+        }
+    }
+    Ok(())
 }

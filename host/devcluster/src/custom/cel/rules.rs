@@ -1,16 +1,19 @@
 //! Which rules apply to which values, and what they say when they fail.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
 use kube_cel::cel::{Value, objects::OptionalValue};
 use serde_json::Value as Json;
 
-use super::super::correlate::{Correlated, matching_item};
+use super::super::correlate::{Correlated, OldItems};
 use super::super::field_path;
 use super::super::path::Path;
 use super::super::structural::{MAX_VALUE_DEPTH, Node, Rule};
 use super::super::validate::invalid_fault;
 use super::program::{Failure, Library};
 use super::value::{Root, typed};
-use crate::status::{Fault, FieldError};
+use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
 /// The API server's limit of what all rules of an object may cost.
 const BUDGET: i64 = 10_000_000;
@@ -28,13 +31,14 @@ pub(crate) fn validate(
     ratchet: Ratchet,
     root: Root,
 ) -> Vec<FieldError> {
-    if !has_rules(schema, 0) {
+    if !schema.has_rules {
         return Vec::new();
     }
     let size = size(value, 0) + old.map_or(0, |old| self::size(old, 0));
-    let mut checking = Checking { library: Library::new(size), left: BUDGET, errors: Vec::new() };
-    let current = old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| Correlated { new: value, old, schema });
-    checking.node(value, schema, path, old, Correlation { current, nearest: None }, root, 0);
+    let mut checking = Checking { library: Library::new(size), left: BUDGET, bytes: 0, errors: Vec::new() };
+    let current =
+        old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| Remembered::new(Correlated { new: value, old, schema }));
+    checking.node(value, schema, path, old, &Correlation { current, nearest: None }, root, 0);
     checking.errors
 }
 
@@ -45,15 +49,6 @@ pub(crate) enum Ratchet {
     Unchanged,
     /// They are not.
     Never,
-}
-
-pub(crate) fn has_rules(schema: &Node, depth: usize) -> bool {
-    let below = |schema: &Node| has_rules(schema, depth + 1);
-    depth <= MAX_VALUE_DEPTH
-        && (!schema.rules.is_empty()
-            || schema.items.as_deref().is_some_and(below)
-            || schema.each().is_some_and(below)
-            || schema.properties.values().any(below))
 }
 
 /// About how many bytes a value takes.
@@ -67,26 +62,42 @@ fn size(value: &Json, depth: usize) -> usize {
     }
 }
 
-#[derive(Clone, Copy)]
+/// A value that has a predecessor, with what was found out when the two were compared: all items of a list ask whether it changed.
+struct Remembered<'a> {
+    values: Correlated<'a>,
+    is_unchanged: OnceCell<bool>,
+}
+
+impl<'a> Remembered<'a> {
+    fn new(values: Correlated<'a>) -> Rc<Self> {
+        Rc::new(Self { values, is_unchanged: OnceCell::new() })
+    }
+
+    fn is_unchanged(&self) -> bool {
+        *self.is_unchanged.get_or_init(|| self.values.is_unchanged())
+    }
+}
+
+#[derive(Clone)]
 struct Correlation<'a> {
-    current: Option<Correlated<'a>>,
+    current: Option<Rc<Remembered<'a>>>,
     /// What lies nearest above of what has a predecessor.
-    nearest: Option<Correlated<'a>>,
+    nearest: Option<Rc<Remembered<'a>>>,
 }
 
 impl<'a> Correlation<'a> {
-    fn forgives(self) -> bool {
-        self.current.or(self.nearest).is_some_and(Correlated::is_unchanged)
+    fn forgives(&self) -> bool {
+        self.current.as_ref().or(self.nearest.as_ref()).is_some_and(|values| values.is_unchanged())
     }
 
-    fn step(self, down: impl FnOnce(Correlated<'a>) -> Option<Correlated<'a>>) -> Self {
-        match self.current {
-            None => self,
-            Some(current) => Self { current: down(current), nearest: Some(current) },
+    fn step(&self, down: impl FnOnce(Correlated<'a>) -> Option<Correlated<'a>>) -> Self {
+        match &self.current {
+            None => self.clone(),
+            Some(current) => Self { current: down(current.values).map(Remembered::new), nearest: Some(Rc::clone(current)) },
         }
     }
 
-    fn key(self, name: &str) -> Self {
+    fn key(&self, name: &str) -> Self {
         if self.nearest.is_none() && matches!(name, "apiVersion" | "kind") {
             return Self { current: None, nearest: None };
         }
@@ -98,6 +109,8 @@ struct Checking {
     library: Library,
     /// Below 0: nothing is checked any more.
     left: i64,
+    /// How many bytes the errors are.
+    bytes: usize,
     errors: Vec<FieldError>,
 }
 
@@ -109,11 +122,11 @@ impl Checking {
         schema: &Node,
         path: &Path,
         old: Option<&Json>,
-        correlation: Correlation<'_>,
+        correlation: &Correlation<'_>,
         root: Root,
         depth: usize,
     ) {
-        if value.is_null() || self.left < 0 || depth > MAX_VALUE_DEPTH {
+        if value.is_null() || self.left < 0 || self.bytes >= MAX_ERROR_BYTES || depth > MAX_VALUE_DEPTH {
             return;
         }
         self.rules(value, schema, path, old.filter(|old| !old.is_null()), correlation, root);
@@ -122,16 +135,16 @@ impl Checking {
             Json::Object(fields) => {
                 for (name, field) in fields {
                     let old = old.and_then(|old| old.get(name));
-                    if let Some(each) = schema.each().filter(|each| has_rules(each, 0)) {
-                        self.node(field, each, &path.key(name), old, correlation.key(name), embedded(each), depth + 1);
+                    if let Some(each) = schema.each().filter(|each| each.has_rules) {
+                        self.node(field, each, &path.key(name), old, &correlation.key(name), embedded(each), depth + 1);
                     }
-                    if let Some(property) = schema.properties.get(name).filter(|property| has_rules(property, 0)) {
+                    if let Some(property) = schema.properties.get(name).filter(|property| property.has_rules) {
                         self.node(
                             field,
                             property,
                             &path.child(name),
                             old,
-                            correlation.key(name),
+                            &correlation.key(name),
                             embedded(property),
                             depth + 1,
                         );
@@ -139,11 +152,15 @@ impl Checking {
                 }
             }
             Json::Array(items) => {
-                let Some(each) = schema.items.as_deref().filter(|each| has_rules(each, 0)) else { return };
+                let Some(each) = schema.items.as_deref().filter(|each| each.has_rules) else { return };
+                let old = old.map(|old| OldItems::of(schema, old));
+                let before =
+                    correlation.current.as_ref().map(|current| OldItems::of(current.values.schema, current.values.old));
                 for (index, item) in items.iter().enumerate() {
-                    let old = old.and_then(|old| matching_item(schema, old, item));
-                    let correlation = correlation.step(|current| current.index(index));
-                    self.node(item, each, &path.key(index), old, correlation, embedded(each), depth + 1);
+                    let old = old.as_ref().and_then(|old| old.matching(item));
+                    let correlation =
+                        correlation.step(|current| before.as_ref()?.correlated(current.new.as_array()?.get(index)?));
+                    self.node(item, each, &path.key(index), old, &correlation, embedded(each), depth + 1);
                 }
             }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
@@ -156,7 +173,7 @@ impl Checking {
         schema: &Node,
         path: &Path,
         old: Option<&Json>,
-        correlation: Correlation<'_>,
+        correlation: &Correlation<'_>,
         root: Root,
     ) {
         if schema.rules.is_empty() {
@@ -164,6 +181,7 @@ impl Checking {
         }
         let this = typed(value, schema, root);
         let before = old.map(|old| typed(old, schema, root));
+        let known = self.errors.len();
         for rule in &schema.rules {
             if self.left <= 0 {
                 let why = "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -199,6 +217,8 @@ impl Checking {
                 return;
             }
         }
+        let new = self.errors.iter().skip(known).map(FieldError::footprint).sum::<usize>();
+        self.bytes = self.bytes.saturating_add(new);
     }
 
     fn broken(&mut self, rule: &Rule, schema: &Node, path: &Path, failure: Failure) {

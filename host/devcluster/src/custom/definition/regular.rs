@@ -165,10 +165,7 @@ impl Checking {
         if let Some(pattern) = text(schema, "pattern").filter(|pattern| !pattern.is_empty()) {
             let pattern = Pattern::new(pattern);
             if let Err(error) = &pattern.regex {
-                let why = format!(
-                    "must be a valid regular expression, but isn't: error parsing regexp: {}",
-                    as_go_says(error, &pattern.text)
-                );
+                let why = format!("must be a valid regular expression, but isn't: {error}");
                 self.invalid(path.child("pattern"), pattern.text.as_str(), &why);
             }
         }
@@ -257,31 +254,4 @@ fn is_int_or_string(schema: &Schema) -> bool {
 
 fn int_or_string_first(schema: &Schema) -> bool {
     list(schema, "allOf").next().and_then(Value::as_object).is_some_and(is_int_or_string)
-}
-
-/// Common errors in patterns, in the words of Go's parser.
-fn as_go_says(error: &str, pattern: &str) -> String {
-    let error = error.trim_start_matches("error: ");
-    let from = |start: &str| pattern.find(start).and_then(|at| pattern.get(at..at + start.len())).unwrap_or(pattern).to_owned();
-    match error {
-        "unclosed group" => format!("missing closing ): `{pattern}`"),
-        "unopened group" => format!("unexpected ): `{pattern}`"),
-        "unclosed character class" => {
-            format!("missing closing ]: `{}`", pattern.rfind('[').and_then(|at| pattern.get(at..)).unwrap_or(pattern))
-        }
-        _ if error.starts_with("repetition operator missing expression") => {
-            let operator = pattern.chars().find(|c| "*+?".contains(*c)).unwrap_or('*');
-            format!("missing argument to repetition operator: `{operator}`")
-        }
-        _ if error.starts_with("invalid repetition count range") => {
-            let range = pattern.find('{').and_then(|at| pattern.get(at..)?.split_inclusive('}').next()).unwrap_or(pattern);
-            format!("invalid repeat count: `{range}`")
-        }
-        _ if error.starts_with("look-around") => {
-            let start =
-                ["(?<!", "(?<=", "(?!", "(?="].into_iter().find(|start| pattern.contains(start)).map_or_else(String::new, from);
-            format!("invalid or unsupported Perl syntax: `{start}`")
-        }
-        other => other.to_owned(),
-    }
 }

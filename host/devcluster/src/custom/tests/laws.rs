@@ -58,6 +58,25 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
+proptest! {
+    #[test]
+    fn what_is_settled_is_read_as_it_is_stored(spec in object(), schema in schema()) {
+        let kind = kind_of(&schema);
+        let Origin::Custom(version) = &kind.origin else { panic!("a custom kind") };
+        let stored = json!({ "apiVersion": "x.io/v1", "kind": "Foo", "metadata": { "name": "a" }, "spec": spec });
+        let mut read = stored.clone();
+        prune::prune(&mut read, &version.schema, prune::Level::Resource);
+        prune::drop_nulls(&mut read, Some(&version.schema));
+        prune::default(&mut read, &version.schema);
+        if prune::is_settled(&stored, &version.schema) {
+            prop_assert_eq!(&stored, &read);
+        }
+        prop_assert_eq!(as_read(version, &stored).unwrap_or(stored), read.clone());
+        // What was read is read as it is.
+        prop_assert_eq!(as_read(version, &read), None);
+    }
+}
+
 fn definition(schema: &Value) -> Value {
     json!({
         "metadata": { "name": "foos.x.io" },
