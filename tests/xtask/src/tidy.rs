@@ -153,21 +153,92 @@ fn module_names_are_found() {
     }
 }
 
-/// `tests/README.md` says which test shows what: `file.rs::name`, by its path from that folder or from the root.
+/// Documents that say which test shows what, as `file.rs::name` with a path from `tests/` or from the root.
+const SHOWN: [(&str, usize); 2] = [("tests/README.md", 50), ("sdk/docs/security.md", 50)];
+
+/// The tests that a text names: file and name.
+fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect()
+}
+
+/// Whether a source file has a test of that name, and not only a function.
+fn has_test(source: &str, test: &str) -> bool {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    let declares = |line: &str| {
+        line.split_once("fn ").is_some_and(|(_, rest)| rest.strip_prefix(test).is_some_and(|rest| rest.starts_with('(')))
+    };
+    let is_marked = |end: usize| {
+        let mut above = lines[..end].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        above.any(|line| line.starts_with("#[") && (line.contains("test]") || line.contains("test(")))
+    };
+    lines.iter().enumerate().any(|(index, line)| declares(line) && is_marked(index))
+}
+
 #[test]
 fn the_tests_that_are_said_to_show_something_exist() {
-    let readme = fs::read_to_string(root().join("tests/README.md")).unwrap();
-    let spans = readme.split('`').skip(1).step_by(2);
-    let named: BTreeSet<(String, &str)> =
-        spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect();
-    let is_missing = |(file, test): &&(String, &str)| {
-        let text =
-            [root().join("tests"), root().to_path_buf()].iter().find_map(|from| fs::read_to_string(from.join(file)).ok());
-        !text.is_some_and(|text| text.contains(&format!("fn {test}(")))
-    };
-    let missing: Vec<String> = named.iter().filter(is_missing).map(|(file, test)| format!("{file}::{test}")).collect();
-    assert!(missing.is_empty(), "tests/README.md names tests that are not there: {missing:#?}");
-    assert!(named.len() > 50, "tests/README.md names {} tests", named.len());
+    for (document, least) in SHOWN {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let named = named_tests(&text);
+        let is_missing = |(file, test): &&(String, &str)| {
+            let source =
+                [root().join("tests"), root().to_path_buf()].iter().find_map(|from| fs::read_to_string(from.join(file)).ok());
+            !source.is_some_and(|source| has_test(&source, test))
+        };
+        let missing: Vec<String> = named.iter().filter(is_missing).map(|(file, test)| format!("{file}::{test}")).collect();
+        assert!(missing.is_empty(), "{document} names tests that are not there: {missing:#?}");
+        assert!(named.len() > least, "{document} names {} tests", named.len());
+    }
+}
+
+/// Rows of tables with a column "shown by" whose last cell names no test; and how many rows such tables have.
+fn promises_without_a_test(text: &str) -> (Vec<&str>, usize) {
+    let (mut is_of_promises, mut count, mut wrong) = (false, 0, Vec::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        match cells.last() {
+            _ if !line.starts_with('|') => is_of_promises = false,
+            Some(&"shown by") => {
+                is_of_promises = true;
+                // The line below the head.
+                lines.next();
+            }
+            last if is_of_promises => {
+                count += 1;
+                if cells.len() < 2 || last.is_none_or(|cell| named_tests(cell).is_empty()) {
+                    wrong.push(line);
+                }
+            }
+            _ => {}
+        }
+    }
+    (wrong, count)
+}
+
+#[test]
+fn every_promise_of_the_security_guide_names_a_test() {
+    let text = fs::read_to_string(root().join("sdk/docs/security.md")).unwrap();
+    let (wrong, count) = promises_without_a_test(&text);
+    assert!(wrong.is_empty(), "name the test that shows it, or move it to the known limits: {wrong:#?}");
+    assert!(count > 40, "{count} promises");
+    // A table of promises by another name would not be looked at.
+    let sections: Vec<&str> = text.split("\n# ").skip(1).collect();
+    for adversary in ["A plugin", "A tenant of the cluster", "Somebody in the network", "The host"] {
+        let section = sections.iter().find(|section| section.starts_with(&format!("{adversary}\n")));
+        assert!(section.is_some_and(|section| promises_without_a_test(section).1 > 0), "{adversary}: no promises");
+    }
+    assert!(sections.last().is_some_and(|section| section.starts_with("Known limits\n")));
+}
+
+#[test]
+fn promises_and_tests_are_found() {
+    let text = "| who | may |\n|---|---|\n| a | b |\n\n| promise | shown by |\n|---|---|\n| a | `b.rs::c` |\n| d | by `e` |\n| f | |\ng\n| h | i |\n";
+    assert_eq!(promises_without_a_test(text), (vec!["| d | by `e` |", "| f | |"], 3));
+    let source = "/// A.\n#[test]\nfn a() {\n}\nfn b() {}\n#[tokio::test(start_paused = true)]\nasync fn c() {}\n";
+    for (name, expected) in [("a", true), ("b", false), ("c", true), ("d", false)] {
+        assert_eq!(has_test(source, name), expected, "{name}");
+    }
 }
 
 /// A released folder of the plugin contract never changes: plugins that were built against it are out of our hands.
