@@ -314,8 +314,8 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
         let events = done.iter_mut().chain(&mut expected).filter(|step| step.verb == "event");
         events.for_each(|step| step.parent = None);
     }
-    // What a POST asked for is recorded with the API server's defaults.
-    for step in done.iter_mut().filter(|step| step.verb == "create") {
+    // What a POST asked for is recorded with the API server's defaults, also if it was refused.
+    for step in done.iter_mut().filter(|step| ["create", "refused"].contains(&step.verb.as_str())) {
         let foretold = expected.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.body.as_ref());
         if let (Some(body), Some(foretold)) = (&step.body, foretold)
             && includes(body, foretold)

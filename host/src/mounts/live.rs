@@ -314,6 +314,10 @@ impl Live {
         let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
         self.keep(view.subscribe(move |notice| {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
+            // As after the upgrade of managedFields, which the cache does not keep.
+            if notice.previous().is_some_and(|previous| previous.says_the_same_as(notice.object())) {
+                return;
+            }
             // An object that changed its owner concerns both.
             for object in [Some(notice.object()), notice.previous()].into_iter().flatten() {
                 match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {

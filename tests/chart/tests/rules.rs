@@ -71,7 +71,7 @@ fn rules_of(gyre: &Path, plugin: &Path, folder: &Path) -> anyhow::Result<Value> 
     };
     assert!(confined.iter().all(|object| object["kind"] != "ClusterRole"), "{}: a Role is enough", plugin.display());
     let reads = rules(&confined, "Role", "gyre", json!("a"));
-    let writes = rules(&confined, "Role", "gyre-writer", json!("a"));
+    let writes = rules(&confined, "Role", "gyre-writer.b", json!("a"));
     assert_eq!(writes, rules(&everywhere, "ClusterRole", "gyre-writer.b", Value::Null), "{}", plugin.display());
     let mut beside = rules(&everywhere, "ClusterRole", "gyre", Value::Null);
     for rule in &mut beside {
