@@ -275,7 +275,10 @@ fn what_a_plugin_holds_is_let_go_with_rules_that_stay() -> anyhow::Result<()> {
     installed.helm("upgrade", &json!({"namespaces": [NAMESPACE]}))?;
     until("the rules are gone", || Ok(!installed.may("patch", "pods")?))?;
     let host = installed.start()?;
-    until("the log says what to do", || Ok(host.log().contains("permit it, to the host or to the service account that the mount wrote as"))).with_context(|| host.log())?;
+    until("the log says what to do", || {
+        Ok(host.log().contains("permit it, to the host or to the service account that the mount wrote as"))
+    })
+    .with_context(|| host.log())?;
     assert!(is_held()?);
     assert!(host.log().contains(r#"cannot list resource "pods" in API group """#), "{}", host.log());
     let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]});
