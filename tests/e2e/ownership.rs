@@ -539,10 +539,10 @@ fn children_of_a_kind_that_a_later_version_does_not_declare_are_pruned() {
     let plugin = folder.put_plugin("narrowing.wasm", gyre_artifacts::probes::WIDENED);
     let run = || cluster.host_with(&[&plugin], &["narrowing"], &["--name", "narrowing", "--home-namespace", "narrowing-home"]);
     let host = run();
-    cluster.apply_all(&[guest("Narrowing", "narrowing", "a", json!({})), guest("Narrowing", "narrowing", "b", json!({}))]);
     // A Secret that is none of ours.
     let foreign = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "foreign", "namespace": "narrowing" } });
     cluster.apply(&foreign.to_string());
+    cluster.apply_all(&[guest("Narrowing", "narrowing", "a", json!({})), guest("Narrowing", "narrowing", "b", json!({}))]);
     cluster.all_ready("narrowing", "narrowing", 2);
     let secrets = || -> Vec<String> {
         let secrets = cluster.list("narrowing", "secrets");
