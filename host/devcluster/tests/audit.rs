@@ -44,7 +44,7 @@ async fn events_are_in_the_log_before_answers_are_complete() {
     let events = log.since(Mark::START).unwrap();
     let found: Vec<String> = events.iter().map(summary).collect();
     let mut expected = vec![
-        "gyre-host-x create configmaps/ default/ 201 ResponseComplete",
+        "gyre-host-x create configmaps/ default/a 201 ResponseComplete",
         "system:admin watch configmaps/ default/ 200 ResponseStarted",
         "system:admin get jobs/status x/j 404 ResponseComplete",
     ];
