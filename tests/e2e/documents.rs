@@ -47,7 +47,7 @@ const ASK_THE_LEADER: Shown =
 const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first whose words are all in a command line counts.
-const COMMANDS: [(&[&str], Shown); 23] = [
+const COMMANDS: [(&[&str], Shown); 25] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
