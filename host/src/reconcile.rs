@@ -25,7 +25,7 @@ use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
 use gyre_core::pace;
 use gyre_core::plan::{
-    self, ChildList, Input, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
+    self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
 use gyre_core::queue;
 use gyre_core::response::{Event, Response, Severity, Teardown};
@@ -91,7 +91,8 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
     let sight = Sight::of(&live, parent);
     let progress = Progress::new(failures);
-    let (cause, reads, written) = (Cause::Change, ReadPrints::default(), BTreeSet::new());
+    let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
+    let (cause, written) = (Cause::Change, BTreeSet::new());
     let run = Run { context, mount, live: &live, sight, memory, progress, cause, reads, written };
     let outcome = match (is_selected, is_leaving, is_held) {
         (true, false, _) => run.living().await,
@@ -103,8 +104,9 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
-    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more.
-    if mount.leads() != Lead::Yes {
+    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
+    // meanwhile, and forgotten parents that this one saw.
+    if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
         mount.forget_if_gone(&context.queue, key);
     }
     outcome
@@ -218,7 +220,7 @@ impl Run<'_> {
             Ok(claimed) => claimed,
             Err(problem) => return self.progress.fail(problem),
         };
-        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
+        if creates(&plan)
             && let Err(problem) = self.check_that_parent_lives().await
         {
             return self.progress.fail(problem);
@@ -229,7 +231,8 @@ impl Run<'_> {
         }
         if !needs_finalizer {
             self.let_go_if_it_need_not_be_held().await;
-        } else if self.progress.changed == Changed::No {
+        } else if self.progress.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
+            // A long list is shortened although something changed: there may be no reconcile in which nothing does.
             self.shorten_list(&parent.children, &list).await;
         }
     }
@@ -361,6 +364,12 @@ impl Run<'_> {
             Ok(claimed) => claimed,
             Err(problem) => return self.progress.fail(problem),
         };
+        // Another host may have ended the teardown, and let the parent go.
+        if creates(&plan)
+            && let Err(problem) = self.check_that_parent_lives().await
+        {
+            return self.progress.fail(problem);
+        }
         self.execute(plan, basis, &parent).await;
         let end = if self.progress.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
             // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
@@ -480,12 +489,14 @@ impl Run<'_> {
         if finalizers::is_held(&self.sight.parent, plugin) && is_listed {
             return Ok(());
         }
-        // One whose mount nobody knew of would never be removed.
-        let Context { inventory, inventory_claim, .. } = self.context;
-        inventory.tried(&self.mount.name, inventory_claim).await;
-        if let Err(why) = inventory.knows(&self.mount.name) {
-            let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.sight.parent));
-            return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
+        // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
+        if !finalizers::is_held(&self.sight.parent, plugin) {
+            let Context { inventory, inventory_claim, .. } = self.context;
+            inventory.tried(&self.mount.name, inventory_claim).await;
+            if let Err(why) = inventory.knows(&self.mount.name) {
+                let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.sight.parent));
+                return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
+            }
         }
         self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent, &list.union(children)).await?;
         self.progress.changed = Changed::Yes;
@@ -666,6 +677,11 @@ impl Run<'_> {
 
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
+
+/// Whether a plan makes something that did not exist.
+fn creates(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
+}
 
 /// It says the same each time, so it is published once for as long as it holds.
 fn slowed_down() -> Event {

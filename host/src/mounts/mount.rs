@@ -236,6 +236,10 @@ impl Mount {
         if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
             self.forget(parent);
             queue.remove(&self.name, parent);
+            // Another parent of its name may have come meanwhile, and then it is its key that was removed.
+            if self.live().is_some_and(|live| live.parents.get(parent).is_some()) {
+                queue.add(&self.name, parent.clone(), Priority::Normal);
+            }
         }
     }
 

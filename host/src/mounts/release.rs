@@ -190,7 +190,9 @@ pub(crate) async fn unreachable<'a>(
         let children = list(client, resource, namespaces, Some(&selector)).await?;
         let is_out_of_reach = |child: &SharedObject| ownership(parent.namespace(), child.namespace()) != Ownership::Reference;
         let kind = resource.kind();
-        let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_listed(&kind, child));
+        // What something else controls is not the parent's, as in the plan.
+        let is_its = |child: &SharedObject| child.owner_uid() == Some(parent.uid());
+        let children = children.into_iter().filter(|child| is_out_of_reach(child) && is_its(child) && is_listed(&kind, child));
         found.extend(children.map(|child| (resource, child)));
     }
     Ok(found)

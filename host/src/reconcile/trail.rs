@@ -20,7 +20,8 @@ pub(crate) struct Trail {
     parent: u64,
     /// Hashes of UIDs, and resource versions, in order.
     children: Box<[(u64, u64)]>,
-    reads: ReadPrints,
+    /// Of what its call read, or the last one before it.
+    pub(crate) reads: ReadPrints,
     /// When a reconcile of the parent last wrote.
     pub(crate) wrote: Time,
 }

@@ -35,9 +35,9 @@ pub(crate) enum At {
 pub(crate) enum Found {
     /// It is as the cache has it.
     Same,
-    /// It lives, and the cache was behind.
+    /// It is there, and the cache was behind.
     Changed,
-    /// It is not there any more, or on its way out.
+    /// It is not there any more, or on its way out, which the cache did not show.
     Gone,
 }
 
@@ -99,7 +99,9 @@ impl ParentWriter<'_> {
         let api: Api<Received> = parents.resource.api(&self.live.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
-        Ok(match found.filter(|found| found.uid() == parent.uid() && !found.is_deleting()) {
+        // One that was going already is expected to be.
+        let goes_on = |found: &SharedObject| found.uid() == parent.uid() && (parent.is_deleting() || !found.is_deleting());
+        Ok(match found.filter(goes_on) {
             None => Found::Gone,
             Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
             Some(found) => {

@@ -54,12 +54,8 @@ impl Wanted {
     /// Checks each child in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         let mut wanted = Self::default();
-        // What is there stays on the list, whether or not it is wanted.
-        for object in input.observed {
-            if is_out_of_reach(input, object.key) && input.parent.children.contains(object.kind, object.key) {
-                wanted.listed.insert(object.kind, object.key);
-            }
-        }
+        // What is on the list stays on it until the API server says that it is gone.
+        wanted.listed = input.parent.children.clone();
         let mut seen = BTreeMap::new();
         for child in children {
             match child {
