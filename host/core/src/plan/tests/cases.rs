@@ -391,7 +391,7 @@ fn a_grant_of_namespaces_is_no_wider_than_the_mount() {
 #[test]
 fn what_is_owned_outside_of_the_granted_namespaces_stays_as_long_as_it_is_wanted_and_is_then_deleted() {
     let base = world();
-    let mut world = base.clone().sees([created(&base, elsewhere(config_map("a", "x")))]);
+    let mut world = base.clone().sees([created(&base, elsewhere(config_map("a", "x")))]).lists_all();
     world.grants = Grants::new(&manifest(), Namespaces::All);
     let changed = world.clone().wants([elsewhere(config_map("a", "y"))]).plan();
     assert_eq!(refusals(&changed), [(RefusalReason::NamespaceNotGranted, Some("ConfigMap.v1 other/a".to_owned()))]);
