@@ -119,6 +119,7 @@ struct Loaded {
     files: Files,
     /// As it is if the result comes into force.
     directory: Directory,
+    /// What is to be reported of the plugin directory. Nothing is given up by a configuration that is refused.
     looked: Looked,
     result: Result<Arc<[Program]>, Problems>,
 }
@@ -288,12 +289,13 @@ impl Source {
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
             // Compiling would hold up everything else that this thread has to do.
             let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
+            // Also after a panic: a grace period that has ended would otherwise be due at once, again and again.
+            last = now;
             let Ok(Loaded { files, directory, looked, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
                 self.files = self.files.look_again();
                 continue;
             };
-            last = now;
             self.files = files;
             self.directory = directory;
             tell(&looked, self.directory.grace());
@@ -362,12 +364,13 @@ impl Shared {
             None => "--plugin and --plugin-dir".to_owned(),
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or put a finished one in its place");
-        Loaded { directory: directory.clone(), result: Err(problems), ..loaded }
+        // The look does not count: the next one reports what it finds.
+        Loaded { files: loaded.files, directory: directory.clone(), looked: Looked::default(), result: Err(problems) }
     }
 
     fn load_once(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
-        let (configuration, looked) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
+        let (configuration, mut looked) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let cache = self.arguments.code.cache();
         let loaded = Loader::new(&self.sandbox, cache.as_deref(), current, &mut files, &mut problems).load(configuration);
@@ -375,6 +378,10 @@ impl Shared {
             directory.mount(of_directory);
             programs.into()
         });
+        if result.is_err() {
+            // What runs goes on, and so do these.
+            looked.given_up.clear();
+        }
         Loaded { files, directory, looked, result }
     }
 }
@@ -419,8 +426,16 @@ fn read(
     if let Some(directory) = configuration.directory.clone() {
         match files.list(&directory.value) {
             Ok(mut plugins) => {
-                // A link that leads nowhere is what is left of a plugin, and of one that never was there an error when it is read.
-                plugins.retain(|plugin| plugin.exists() || !known.has_mounted(plugin));
+                known.forget_all_but(&plugins.iter().cloned().collect());
+                plugins.retain(|plugin| {
+                    // A link that leads nowhere and was never mounted is an error when it is read.
+                    if !known.has_mounted(plugin) {
+                        return true;
+                    }
+                    // One that was mounted has vanished. It is noted first, because it may come back without a change of the directory.
+                    files.note(plugin);
+                    plugin.exists()
+                });
                 let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
                 looked = known.look(&directory.value, &there, now);
                 add_directory(&mut configuration, plugins, &looked);

@@ -201,7 +201,7 @@ struct Table {
 }
 
 /// How many tables of kinds that are no longer served are kept without objects: their watches have yet to be told of the last
-/// deletions, which they are as soon as they are polled.
+/// deletions, which they are as soon as they are polled and, on a server that lags, its cache has them.
 const ENDED_TABLES: usize = 8;
 
 /// See the module's documentation.
@@ -482,6 +482,11 @@ impl Store {
                 self.tables.remove(&oldest);
             }
         }
+    }
+
+    /// Whether a kind was served and no longer is, and its history is still kept.
+    pub(crate) fn has_ended(&self, resource: &Resource) -> bool {
+        self.tables.get(resource).is_some_and(|table| table.is_ended)
     }
 
     /// How many kinds have a table.

@@ -93,6 +93,8 @@ impl Watch {
         };
         match step {
             Ok(frame) if !frame.is_empty() => Next::Send(frame.into()),
+            // The last deletions are sent before the watch ends.
+            Ok(_) if self.awaits_last_changes(store) => self.bookmark_or_wait(cached, now),
             // What a definition serves ends with it, and when it changes, as the real server then makes it anew.
             Ok(_) | Err(_) if !kinds.still_has(&self.kind) => {
                 self.stage = Stage::Over;
@@ -105,6 +107,13 @@ impl Watch {
                 Next::Send(event("ERROR", status.to_json().to_string().as_bytes()).into())
             }
         }
+    }
+
+    /// Whether its kind is no longer served, but the cache of a server that lags has not come to the kind's last change yet.
+    fn awaits_last_changes(&self, store: &Store) -> bool {
+        let Stage::Changes { revision } = self.stage else { return false };
+        let has_changes = || store.changes_since(&self.resource, revision).is_ok_and(|mut changes| changes.next().is_some());
+        store.has_ended(&self.resource) && has_changes()
     }
 
     fn initial(&mut self, store: &Store, kinds: &Kinds, now: Timestamp, cached: u64) -> Result<Vec<u8>, Forgotten> {
@@ -235,4 +244,55 @@ fn event(kind: &str, object: &[u8]) -> Vec<u8> {
     frame.extend_from_slice(object);
     frame.extend_from_slice(b"}\n");
     frame
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+    use crate::answer::Body;
+    use crate::server::{Controllers, Options, Server};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const WIDGETS: &str = "/apis/x.test/v1/namespaces/default/widgets";
+
+    fn send(server: &mut Server, method: &str, path: &str, body: &str) -> Body {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let answer = server.handle(NOW, &request.body(Bytes::from(body.to_owned())).unwrap());
+        assert!(answer.status.is_success(), "{method} {path}: {:?}", answer.body);
+        answer.body
+    }
+
+    /// What to do for a watch whose server has a cache that has come to this revision.
+    fn next(server: &mut Server, watch: &mut Watch, cached: u64) -> Next {
+        server.behind(cached, |server| server.watch(NOW, watch))
+    }
+
+    #[test]
+    fn a_watch_of_a_lagging_server_sends_the_last_deletions_before_it_ends_with_its_definition() {
+        let mut server = Server::new(&Options { controllers: Controllers::Absent, ..Options::default() }, NOW);
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "widgets.x.test" },
+            "spec": {
+                "group": "x.test", "scope": "Namespaced", "names": { "plural": "widgets", "kind": "Widget" },
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } },
+                }],
+            },
+        });
+        send(&mut server, "POST", DEFINITIONS, &definition.to_string());
+        let widget = json!({ "apiVersion": "x.test/v1", "kind": "Widget", "metadata": { "name": "a" } });
+        send(&mut server, "POST", WIDGETS, &widget.to_string());
+        let before = server.revision();
+        let path = format!("{WIDGETS}?watch=true&resourceVersion={before}");
+        let Body::Watch(mut watch) = send(&mut server, "GET", &path, "") else { panic!("a watch") };
+        send(&mut server, "DELETE", &format!("{DEFINITIONS}/widgets.x.test"), "");
+        let after = server.revision();
+        assert!(matches!(next(&mut server, &mut watch, before), Next::Wait(_)), "the cache does not have the deletion yet");
+        let Next::Send(frame) = next(&mut server, &mut watch, after) else { panic!("an event") };
+        assert!(frame.starts_with(br#"{"type":"DELETED""#), "{frame:?}");
+        assert_eq!(next(&mut server, &mut watch, after), Next::End);
+    }
 }

@@ -27,6 +27,8 @@ pub(super) struct Directory {
     grace: Duration,
     /// What the configuration in force mounts from the directory.
     mounted: BTreeMap<PathBuf, Digest>,
+    /// What this or an earlier configuration has mounted from the directory, for as long as it is mounted or listed in the directory.
+    remembered: BTreeSet<PathBuf>,
     /// Since when each of these has been missing.
     missing: BTreeMap<PathBuf, Time>,
 }
@@ -49,9 +51,15 @@ impl Directory {
         Self { grace, ..self }
     }
 
-    /// Whether the configuration in force mounts that plugin from the directory.
+    /// Whether the configuration in force mounts that plugin from the directory, or an earlier one did.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
-        self.mounted.contains_key(plugin)
+        self.remembered.contains(plugin)
+    }
+
+    /// Forgets plugins that are neither mounted nor listed in the directory any more. A link that leads nowhere is listed.
+    pub(super) fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
+        let Self { mounted, remembered, .. } = self;
+        remembered.retain(|path| mounted.contains_key(path) || listed.contains(path));
     }
 
     /// How long what vanishes stays mounted.
@@ -83,6 +91,7 @@ impl Directory {
     /// A configuration comes into force that mounts this from the directory.
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
+        self.remembered.extend(mounted.keys().cloned());
         self.mounted = mounted;
     }
 
@@ -165,6 +174,18 @@ mod tests {
         let looked = look(&mut directory, &BTreeSet::new(), at(1));
         assert_eq!(looked, Looked { given_up: vec![path(1)], ..Looked::default() });
         assert_eq!(directory.next_end(at(1)), None);
+    }
+
+    #[test]
+    fn a_plugin_that_was_given_up_is_remembered_while_it_is_listed() {
+        let mut directory = Directory::default();
+        look(&mut directory, &BTreeSet::from([1, 2]), at(0));
+        look(&mut directory, &BTreeSet::from([2]), at(1));
+        directory.forget_all_but(&BTreeSet::from([path(1)]));
+        assert!(directory.has_mounted(&path(1)) && directory.has_mounted(&path(2)));
+        directory.forget_all_but(&BTreeSet::new());
+        assert!(!directory.has_mounted(&path(1)));
+        assert!(directory.has_mounted(&path(2)), "it is mounted");
     }
 
     #[test]

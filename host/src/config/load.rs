@@ -111,13 +111,22 @@ impl<'a> Loader<'a> {
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
     }
 
-    /// A plugin that vanished from the directory, as it was loaded before; none if it is mounted from elsewhere by now, as when its file
-    /// has been renamed.
+    /// A plugin that vanished from the directory, as it was loaded before. None if another mount has its name, as when its file has been
+    /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
+    /// for other namespaces meanwhile.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
         self.files.note(&spec.plugin.value);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
-        let is_elsewhere = loaded.iter().any(|other| other.program.manifest().name == *name || *other.program.name == **name);
+        let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
+            (Some(namespaces), Some(others)) => overlap(namespaces, others),
+            // They could not be read, so the configuration is refused.
+            _ => true,
+        };
+        // A mount from the directory always has its plugin's own name.
+        let is_elsewhere = loaded
+            .iter()
+            .any(|other| *other.program.name == **name || (other.program.manifest().name == *name && does_overlap(other)));
         (!is_elsewhere).then_some(plugin)
     }
 
@@ -354,11 +363,7 @@ fn claim(mount: &Loaded) -> Claim<'_> {
 impl Claim<'_> {
     /// What two mounts would undo of each other's; none: they go together. Selectors do not count: an object's labels change.
     fn clash(&self, other: &Self) -> Option<&'static str> {
-        let overlap = match (self.namespaces?, other.namespaces?) {
-            (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),
-            _ => true,
-        };
-        if !overlap || !is_same_kind(self.parent, other.parent) {
+        if !overlap(self.namespaces?, other.namespaces?) || !is_same_kind(self.parent, other.parent) {
             None
         } else if self.plugin == other.plugin {
             // Children belong to a plugin's name and a parent.
@@ -368,6 +373,14 @@ impl Claim<'_> {
         } else {
             Some("status")
         }
+    }
+}
+
+/// Whether there may be a namespace that is among both.
+fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
+    match (one, other) {
+        (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),
+        _ => true,
     }
 }
 

@@ -457,6 +457,76 @@ async fn what_the_file_says_is_not_waited_with_and_a_file_that_is_renamed_is_no_
     assert!(before.elapsed() < Duration::from_secs(10), "{:?}", before.elapsed());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_vanished_plugin_stays_mounted_beside_the_same_plugin_for_other_namespaces() {
+    let configuration = |namespaces: &str| {
+        let head = "pluginDirectory: plugins\ndefaults: {namespaces: [b]}\nmounts:\n";
+        format!("{head}- {{name: echo-team-a, plugin: echo.wasm, namespaces: [{namespaces}]}}\n")
+    };
+    let mut followed = Followed::with_grace(GRACE);
+    let (plugin, content) = ("plugins/echo.wasm", fs::read(gyre_artifacts::ECHO).unwrap());
+    followed.write("gyre.yaml", configuration("a"));
+    assert_eq!(followed.report().await, "taken");
+    followed.write(plugin, &content);
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["echo-team-a", "echo"]);
+
+    let removed = tokio::time::Instant::now();
+    fs::remove_file(followed.directory.path().join(plugin)).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["echo-team-a"]);
+    assert!(removed.elapsed() >= GRACE, "{:?}", removed.elapsed());
+
+    // A mount whose namespaces overlap takes its place at once.
+    followed.write(plugin, &content);
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["echo-team-a", "echo"]);
+    fs::remove_file(followed.directory.path().join(plugin)).unwrap();
+    tokio::time::sleep(GRACE / 2).await;
+    followed.write("gyre.yaml", configuration("a, b"));
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["echo-team-a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_that_leads_nowhere_is_left_out_after_its_plugin_was_unmounted() {
+    let mut followed = Followed::with_grace(GRACE);
+    let folder = followed.directory.path().to_owned();
+    let content = fs::read(gyre_artifacts::SCHEDULED_ECHO).unwrap();
+    followed.write("target", &content);
+    symlink("../target", folder.join("plugins/scheduled.wasm")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
+    fs::remove_file(folder.join("target")).unwrap();
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two"]);
+
+    followed.write("gyre.yaml", CONFIGURATION.replace("[two]", "[three]"));
+    assert_eq!(followed.report().await, "taken");
+    followed.write("target", &content);
+    assert_eq!(followed.report().await, "taken");
+    assert_eq!(followed.names(), ["one", "two", "scheduled-echo"]);
+}
+
+#[test]
+fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, plugins) = (directory.path().join("gyre.yaml"), directory.path().join("plugins"));
+    fs::create_dir(&plugins).unwrap();
+    fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
+    let right = "pluginDirectory: plugins\nmounts: []\n";
+    fs::write(&file, right).unwrap();
+    let source = Source::open(&arguments(&["--config", file.to_str().unwrap()])).unwrap();
+    fs::remove_file(plugins.join("echo.wasm")).unwrap();
+    let load = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let loaded = source.shared.load(&source.programs, &source.directory, Time::default());
+        (loaded.result.is_ok(), loaded.looked.given_up)
+    };
+    assert_eq!(load("pluginDirectory: plugins\nmounts: [{plugin: none.wasm}]\n"), (false, Vec::new()));
+    assert_eq!(load(right), (true, vec![plugins.join("echo.wasm")]));
+}
+
 /// Brings a version of files into a folder as the kubelet does for a ConfigMap: a folder for the version, and a link that is turned.
 fn turn(folder: &Path, version: u32, files: &[&str]) {
     let content = folder.join(format!("..{version}"));
