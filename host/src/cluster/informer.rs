@@ -14,7 +14,7 @@ use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch_resource};
 use kube::{Api, Client};
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
@@ -120,7 +120,8 @@ pub struct Informer {
 struct Shared {
     target: Target,
     store: Store,
-    synced: watch::Sender<bool>,
+    /// Those who wait for it go on in the order in which they came, which those of a `watch` channel do not.
+    synced: SetOnce<()>,
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
     health: Arc<Health>,
     lists: Arc<Lists>,
@@ -152,7 +153,7 @@ impl Informer {
 
     /// Whether the first list is whole.
     pub fn is_synced(&self) -> bool {
-        *self.shared.synced.borrow()
+        self.shared.synced.initialized()
     }
 
     /// What is watched.
@@ -167,8 +168,7 @@ impl Informer {
 
     /// Waits for the first list to be whole.
     pub async fn synced(&self) {
-        // The sender lives as long as this handle, so waiting cannot fail.
-        let _ = self.shared.synced.subscribe().wait_for(|synced| *synced).await;
+        self.shared.synced.wait().await;
     }
 
     /// Tells `subscriber` of everything that is there, and then of each change.
@@ -221,7 +221,7 @@ impl Informers {
         let shared = Arc::new(Shared {
             target: target.clone(),
             store: Store::default(),
-            synced: watch::Sender::new(false),
+            synced: SetOnce::new(),
             subscribers: Mutex::default(),
             health: Arc::default(),
             lists: Arc::default(),
@@ -363,7 +363,8 @@ impl Shared {
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
-                self.synced.send_replace(true);
+                // Each further list ends with this, too.
+                let _ = self.synced.set(());
             }
         }
         metrics.cached(&self.target, self.store.len());
