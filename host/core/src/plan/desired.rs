@@ -53,9 +53,8 @@ struct Unnamed {
 impl Wanted {
     /// Checks each child in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
-        let mut wanted = Self::default();
         // What is on the list stays on it until the API server says that it is gone.
-        wanted.listed = input.parent.children.clone();
+        let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
         let mut seen = BTreeMap::new();
         for child in children {
             match child {
