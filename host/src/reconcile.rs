@@ -226,11 +226,14 @@ impl Run<'_> {
             return self.progress.fail(problem);
         }
         self.execute(plan, basis, &parent).await;
-        if !names_children || self.progress.problem.is_some() {
+        if !names_children {
             return;
         }
+        // A problem may stay, as when a child is wanted in a namespace that does not exist. What is gone is taken off the list all the same.
         if !needs_finalizer {
-            self.let_go_if_it_need_not_be_held().await;
+            if self.progress.problem.is_none() {
+                self.let_go_if_it_need_not_be_held().await;
+            }
         } else if self.progress.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
             // A long list is shortened although something changed: there may be no reconcile in which nothing does.
             self.shorten_list(&parent.children, &list).await;
