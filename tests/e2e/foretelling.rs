@@ -28,9 +28,10 @@ use crate::harness::{Cluster, GYRE};
 use crate::plane::Plane;
 
 /// Tests that nothing is foretold in, and why.
-const UNFORETOLD: [(&str, &str); 3] = [
+const UNFORETOLD: [(&str, &str); 4] = [
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("restless", "a plan is told at its end, and there is none"),
+    ("sayings", "its calls fail, and are tried again and again while objects are added"),
     ("unwritable", "a host that cannot write its inventory adds no finalizers, and render has no inventory to write"),
 ];
 
