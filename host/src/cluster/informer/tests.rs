@@ -89,7 +89,7 @@ async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[St
     let api = ApiResource::from_gvk_with_plural(&kind, "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
     let informer = informers.get(&resource, Interest::default());
-    let (told, mut last) = watch::channel(false);
+    let (told, mut last) = tokio::sync::watch::channel(false);
     let subscription = informer.subscribe(move |notice| {
         if notice.object().name() == "last" {
             told.send_replace(true);
