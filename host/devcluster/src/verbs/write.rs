@@ -280,9 +280,15 @@ impl Server {
                     return Err(uid_mismatch(call, asked, ""));
                 }
                 parse_version(&value)?;
-                // The version that was read before somebody deleted it is no precondition.
-                object::remove_metadata(&mut value, "resourceVersion");
-                return self.create(call, value);
+                // The version that was read before somebody deleted it is no precondition. A dry run answers with it.
+                let version = object::remove_metadata(&mut value, "resourceVersion");
+                return Ok(match (self.create(call, value)?, version) {
+                    (Written::Tried(mut value), Some(version)) => {
+                        object::set_metadata(&mut value, "resourceVersion", version);
+                        Written::Tried(value)
+                    }
+                    (written, _) => written,
+                });
             }
             live => live?,
         };
