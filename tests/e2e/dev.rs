@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 
 use gyre_controlplane::{Guarded, tools_or_skip};
 
-use crate::harness::GYRE;
-
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::harness::{GYRE, PATIENCE};
 
 /// Waits for what a `gyre dev` prints.
 fn printed(log: &Path, text: &str) -> String {

@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::harness::GYRE;
+use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
-
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The documents that show commands, from the root.
 const DOCUMENTS: [&str; 9] = [

@@ -24,7 +24,7 @@ use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
 use crate::foretold::{Step, plural};
-use crate::harness::{Cluster, GYRE};
+use crate::harness::{Cluster, GYRE, PATIENCE};
 use crate::plane::Plane;
 
 /// Tests that nothing is foretold in, and why.
@@ -59,9 +59,6 @@ const HOST: &str = "gyre/";
 
 /// What is tried and not done; see [`Step`].
 const REFUSED: &str = "refused";
-
-/// How long a host may take until nothing is left to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An object: its resource, namespace and name.
 type Object = (String, String, String);

@@ -12,10 +12,7 @@ use gyre_controlplane::{
     tools_or_skip,
 };
 
-use crate::harness::GYRE;
-
-/// How long the devcluster may take to start on a busy machine, and the audit log to be written.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::harness::{GYRE, PATIENCE};
 
 /// Which cluster a test target runs against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,9 @@
 //! How a host ends.
 
-use std::time::Duration;
-
 use gyre_controlplane::Signal;
 use serde_json::json;
 
-use crate::harness::{Cluster, guest, guest_crds};
-
-/// A host that has been told to end has no more than this to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::harness::{Cluster, PATIENCE, guest, guest_crds};
 
 #[test]
 fn a_host_that_has_nothing_to_do_ends_at_the_first_signal() {

@@ -8,7 +8,7 @@ use std::thread;
 use gyre_controlplane::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::Cluster;
+use crate::harness::{Cluster, PATIENCE};
 
 /// A collector of OpenTelemetry, as far as the tests need one: it keeps what it is sent.
 struct Collector {
@@ -84,7 +84,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
     cluster.ready("traces", "gateway.app.example.com", "hello");
     // What is still in a batch is sent before the host ends.
     host.process.signal(Signal::Terminate).unwrap();
-    let status = host.process.wait(std::time::Duration::from_secs(60)).unwrap().expect("it ends");
+    let status = host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", host.log());
 
     let (heads, spans) = collector.got();
@@ -123,5 +123,5 @@ fn a_collector_that_is_gone_holds_nobody_up() {
     cluster.ready("no-collector", "echo", "it");
     cluster.eventually("that it is told of", || host.log().contains("traces cannot be sent, and are dropped").then_some(()));
     host.process.signal(Signal::Terminate).unwrap();
-    assert_eq!(host.process.wait(std::time::Duration::from_secs(60)).unwrap().expect("it ends").code(), Some(0));
+    assert_eq!(host.process.wait(PATIENCE).unwrap().expect("it ends").code(), Some(0));
 }
