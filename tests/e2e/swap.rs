@@ -1,18 +1,17 @@
-//! A plugin that is replaced every second while its objects change: no change is lost, and no reconcile is of two versions.
+//! A plugin that is replaced again and again while its objects change: no change is lost, and no reconcile is of two versions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use gyre_controlplane::AuditEvent;
 use gyre_sandbox::Digest;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, guest};
+use crate::harness::{Cluster, Folder, Host, UNHURRIED, guest};
 
 const NAMESPACE: &str = "swap";
 const PARENTS: usize = 500;
 const SWAPS: u64 = 30;
-const EVERY: Duration = Duration::from_secs(1);
 const WORKERS: usize = 4;
 const PLUGIN: &str = "versioned.wasm";
 
@@ -48,13 +47,15 @@ fn takeovers(log: &str, versions: &Versions) -> Vec<(SystemTime, u64)> {
     lines.map(|line| takeover(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-/// Replaces the plugin by each next version, one after the other.
-fn swap_all(folder: &Folder, plugins: &[Vec<u8>]) {
-    let start = Instant::now();
-    for (plugin, number) in plugins.iter().zip(0..) {
-        // The pace is what is tested.
-        std::thread::sleep((EVERY * number).saturating_sub(start.elapsed()));
+/// Replaces the plugin by each next version, as soon as the one before it has been called. All parents change meanwhile.
+fn swap_all(cluster: &Cluster, host: &Host, folder: &Folder, plugins: &[Vec<u8>]) {
+    for plugin in plugins {
         folder.put(PLUGIN, plugin);
+        let digest = Digest::of(plugin).to_string();
+        cluster.eventually("the next version to take over", || (host.state_of("versioned")["digest"] == *digest).then_some(()));
+        // Of the calls that end from here, only those that are running now may be of an earlier version.
+        let calls = host.calls("versioned");
+        cluster.eventually("a call of this version", || (host.calls("versioned") > calls + WORKERS as f64).then_some(()));
     }
 }
 
@@ -67,14 +68,16 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     let path = folder.put(PLUGIN, &plugins[0]);
     let Some(start) = cluster.audit_mark() else { return };
     let code = Folder::new();
-    let host = cluster.host_with(&[&path], &[NAMESPACE], &["--code-cache", &code.path(), "--workers", &WORKERS.to_string()]);
+    let (code, workers) = (code.path(), WORKERS.to_string());
+    let arguments = [&["--code-cache", &code, "--workers", &workers], &UNHURRIED[..]].concat();
+    let host = cluster.host_with(&[&path], &[NAMESPACE], &arguments);
     cluster.apply_all(&parents("first"));
     cluster.all_ready(NAMESPACE, "versioned", PARENTS);
 
     // All parents change, over and over, while the plugin is replaced under them; and once more when that has ended.
     let began = Instant::now();
     let rounds = std::thread::scope(|scope| {
-        let swapping = scope.spawn(|| swap_all(&folder, &plugins[1..]));
+        let swapping = scope.spawn(|| swap_all(&cluster, &host, &folder, &plugins[1..]));
         let mut rounds = 0;
         while !swapping.is_finished() {
             rounds += 1;
@@ -149,6 +152,6 @@ fn a_plugin_that_is_replaced_again_and_again_loses_no_change_and_mixes_no_versio
     }
     eprintln!("{finished_late} reconciles ended in a version that was replaced meanwhile");
     eprintln!("{reloads} reloads; reconciles that wrote, by version: {seen:?}");
-    // Swaps that come faster than a version is compiled are skipped, not those that the host has time for.
-    assert!(seen.len() as u64 > SWAPS / 3, "{seen:?}");
+    // Each version was waited for until it had been called, about a parent whose children another version had written.
+    assert_eq!(seen.len() as u64, SWAPS + 1, "{seen:?}");
 }
