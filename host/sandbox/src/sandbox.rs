@@ -152,3 +152,99 @@ fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
+
+#[cfg(test)]
+mod tests {
+    use gyre_artifacts::guests;
+    use gyre_core::object::GroupVersionKind;
+
+    use super::*;
+    use crate::call::{Error, Input};
+    use crate::world::{Bytes, LogLine, ReadError, World};
+
+    /// A world in which time passes as the plugin reads: each read takes one tick.
+    struct Ticking {
+        engine: Engine,
+        reads: u32,
+    }
+
+    impl World for Ticking {
+        fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+            Ok(Vec::new())
+        }
+
+        fn get(&mut self, _kind: &GroupVersionKind, _namespace: Option<&str>, _name: &str) -> Result<Option<Bytes>, ReadError> {
+            self.engine.increment_epoch();
+            self.reads += 1;
+            Ok(None)
+        }
+
+        fn list(
+            &mut self,
+            _kind: &GroupVersionKind,
+            _namespace: Option<&str>,
+            _label_selector: Option<&str>,
+        ) -> Result<Vec<Bytes>, ReadError> {
+            Ok(Vec::new())
+        }
+
+        fn log(&mut self, _line: LogLine) {}
+    }
+
+    fn sandbox() -> Sandbox {
+        Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap()
+    }
+
+    fn load(sandbox: &Sandbox, path: &str) -> Plugin {
+        sandbox.load(&std::fs::read(path).unwrap()).unwrap()
+    }
+
+    fn input() -> Input<'static> {
+        let parent = br#"{"apiVersion":"v1","kind":"Any","metadata":{"name":"it","namespace":"default","uid":"1"},"spec":{}}"#;
+        Input { parent, settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn a_call_ends_at_the_first_tick_after_its_deadline() {
+        let mut sandbox = sandbox();
+        let shared = Arc::get_mut(&mut sandbox.shared).unwrap();
+        // The thread that ticks for this engine ends, so time passes only as the plugin reads.
+        shared._ticker = Ticker::start(Arc::new(Gate::new(1)), Engine::default()).unwrap();
+        let plugin = load(&sandbox, guests::ENDLESS_READS);
+        for ticks in [1, 20, 300] {
+            let limits = Limits { deadline: TICK * ticks, reads: 1_000, ..Limits::default() };
+            let world = Ticking { engine: sandbox.shared.engine.clone(), reads: 0 };
+            let call = plugin.reconcile(&input(), &limits, Box::new(world));
+            assert_eq!(call.result, Err(Error::DeadlineExceeded { deadline: limits.deadline }));
+            // The tick during which the call began does not count.
+            assert_eq!(call.world.downcast::<Ticking>().unwrap_or_else(|_| panic!("another world")).reads, ticks + 1);
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_in_an_error_gives_its_place_in_the_pool_back() {
+        let sandbox = sandbox();
+        let metrics = sandbox.shared.engine.pooling_allocator_metrics().unwrap();
+        for (guest, reason) in [
+            (guests::TRAP, "Trapped"),
+            (guests::PANICS, "Trapped"),
+            (guests::ENDLESS_LOOP, "DeadlineExceeded"),
+            (guests::HUGE_MEMORY, "OutOfMemory"),
+            (guests::DEEP_RECURSION, "StackOverflow"),
+            (guests::ENDLESS_OUTPUT, "OutputTooLarge"),
+            (guests::MALFORMED_OUTPUT, "InvalidOutput"),
+            (guests::MANY_CHILDREN, "TooManyChildren"),
+            (guests::LOG_FLOOD, "LogFlood"),
+        ] {
+            // Only the endless loop reaches its deadline, whatever else the machine does.
+            let deadline = Duration::from_millis(if guest == guests::ENDLESS_LOOP { 50 } else { 600_000 });
+            let plugin = load(&sandbox, guest);
+            let world = Box::new(crate::world::Nothing);
+            let call = plugin.reconcile(&input(), &Limits { deadline, ..Limits::default() }, world);
+            assert_eq!(call.result.map_err(|error| error.reason()).err(), Some(reason), "{guest}");
+            let held = (metrics.component_instances(), metrics.core_instances(), metrics.memories(), metrics.tables());
+            assert_eq!(held, (0, 0, 0, 0), "{guest}");
+            assert_eq!(metrics.unused_memory_bytes_resident(), 0, "{guest}");
+        }
+    }
+}

@@ -1,13 +1,15 @@
 //! Limits on answers, and calls that get none.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, SystemTime};
 
+use gyre_core::object::GroupVersionKind;
 use gyre_core::text::cut;
 use gyre_sandbox::call::Error;
-use gyre_sandbox::{Fault, Input, Limits, Options, Plugin, Sandbox, settings};
+use gyre_sandbox::{Bytes, Fault, Input, Limits, LogLine, Options, Plugin, ReadError, Sandbox, World, settings};
 
 use crate::probe::{MIRROR, Probe};
-use crate::stage::{Small, limits, load, reconcile, sandbox};
+use crate::stage::{Small, limits, reconcile, reconcile_in, sandbox};
 
 fn mirror(plugin: &Plugin, status: &str, limits: &Limits) -> Result<gyre_core::response::Response, Error> {
     let input = Input { parent: status.as_bytes(), settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
@@ -54,19 +56,54 @@ fn settings_are_accepted_or_rejected_in_the_plugins_words() {
     assert_eq!(plugin.validate_settings(br#"{"a":1}"#, &limits()), Err(rejected));
 }
 
+/// A world that keeps its call running: it says that the call has begun, and returns once the other end of `release` is dropped.
+struct Held {
+    begun: Sender<()>,
+    release: Receiver<()>,
+}
+
+impl World for Held {
+    fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn get(&mut self, _kind: &GroupVersionKind, _namespace: Option<&str>, _name: &str) -> Result<Option<Bytes>, ReadError> {
+        Ok(None)
+    }
+
+    fn list(
+        &mut self,
+        _kind: &GroupVersionKind,
+        _namespace: Option<&str>,
+        _selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn log(&mut self, _line: LogLine) {}
+
+    fn answered(&mut self, _texts: &[&[u8]]) {
+        self.begun.send(()).unwrap();
+        self.release.recv().unwrap_err();
+    }
+}
+
 #[test]
 fn a_call_that_finds_no_room_in_time_is_the_hosts_fault() {
     let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-    let endless = load(&sandbox, gyre_artifacts::guests::ENDLESS_LOOP);
     let plugin = sandbox.load(&MIRROR.component()).unwrap();
+    let ((begun, has_begun), (held, release)) = (channel(), channel::<()>());
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| reconcile(&endless, &Limits { deadline: Duration::from_secs(1), ..limits() }));
-        std::thread::sleep(Duration::from_millis(100));
+        let running = scope.spawn(|| reconcile_in(&plugin, &limits(), Box::new(Held { begun, release })));
+        has_begun.recv().unwrap();
+        // The only place is taken from here until `held` is dropped, so no wait for it is long enough.
         let call = reconcile(&plugin, &Limits { deadline: Duration::from_millis(50), ..limits() });
         let error = call.result.unwrap_err();
         assert_eq!((error.reason(), error.fault()), ("PoolSaturated", Fault::Host));
+        assert!(call.usage.waited >= Duration::from_millis(50), "{:?}", call.usage);
         assert!(call.world.downcast::<Small>().is_ok());
-        assert!(running.join().unwrap().result.is_err());
+        drop(held);
+        assert!(running.join().unwrap().result.is_ok());
     });
     assert!(reconcile(&plugin, &limits()).result.is_ok());
 }
