@@ -65,13 +65,22 @@ fn processor_time(act: impl FnOnce()) -> Duration {
     now() - before
 }
 
-/// Asserts that the time for `many` is in proportion to that for an eighth of them.
+/// Asserts that the time for `many` is in proportion to that for an eighth of them, in one of a few attempts: a neighbour that takes the
+/// caches of the processor can spoil an attempt, while what is quadratic fails in each.
 fn assert_linear(many: usize, mut time_for: impl FnMut(usize) -> Duration) {
+    const ATTEMPTS: usize = 3;
     let few = many / 8;
     // Once for what is loaded when it is first used. Two items, because one cannot be a duplicate.
     time_for(2);
-    let (least, most) = (time_for(few), time_for(many));
-    assert!(most < least.max(Duration::from_millis(5)) * MOST, "{few} take {least:?}, and {many} {most:?}");
+    let mut attempts = Vec::new();
+    loop {
+        let (least, most) = (time_for(few), time_for(many));
+        if most < least.max(Duration::from_millis(5)) * MOST {
+            return;
+        }
+        attempts.push((least, most));
+        assert!(attempts.len() < ATTEMPTS, "what {few} and {many} take in each attempt: {attempts:?}");
+    }
 }
 
 /// As [`assert_linear`], of creating a widget that is refused.
@@ -194,6 +203,5 @@ fn initial_events(count: usize, size: usize) -> Duration {
 #[test]
 fn the_initial_objects_of_a_watch() {
     // Each frame has few of these; a page of a thousand must not be made for each.
-    let (few, many) = (initial_events(250, 40_000), initial_events(2_000, 40_000));
-    assert!(many < few.max(Duration::from_millis(5)) * MOST, "250 take {few:?}, and 2000 {many:?}");
+    assert_linear(2_000, |count| initial_events(count, 40_000));
 }
