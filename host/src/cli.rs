@@ -5,6 +5,7 @@ mod connect;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -195,9 +196,10 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-/// Runs the command that the arguments name. Exit codes: 0 all went well, 1 it failed, 2 the arguments are wrong.
-pub fn main() -> ExitCode {
-    let command = match parse() {
+/// Runs the command that the arguments name, the first of which is the name of the program. Exit codes: 0 all went well, 1 it failed, 2 the
+/// arguments are wrong.
+pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
+    let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
         Err(error) => arguments::named_by_variable(error).exit(),
     };
@@ -227,8 +229,8 @@ pub fn main() -> ExitCode {
 }
 
 /// The command line, with what a configuration file says of the host as defaults.
-fn parse() -> Result<Gyre, clap::Error> {
-    let parsed = Gyre::try_parse()?;
+fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
+    let parsed = Gyre::try_parse_from(&arguments)?;
     let (name, source) = match &parsed.command {
         Command::Run(arguments) => ("run", &arguments.mount.source),
         Command::Rbac(arguments) => ("rbac", &arguments.mount.source),
@@ -236,7 +238,7 @@ fn parse() -> Result<Gyre, clap::Error> {
     };
     let Some(file) = &source.config else { return Ok(parsed) };
     let commands = Gyre::command().mut_subcommand(name, |command| config::with_defaults(command, file));
-    Gyre::from_arg_matches(&commands.try_get_matches()?)
+    Gyre::from_arg_matches(&commands.try_get_matches_from(arguments)?)
 }
 
 /// As of `diff`: 1 says that something differs, and 2 that nothing was compared.

@@ -12,6 +12,7 @@
 )]
 
 mod composed;
+mod counted;
 mod creation;
 mod diff;
 mod echo;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::{Value, json};
 
+use crate::counted::Counted;
 use crate::foretelling::Foretelling;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
@@ -124,6 +125,23 @@ impl Cluster {
 
     /// As [`Cluster::host_with`], with a kubeconfig of its own.
     pub(crate) fn host_as(&self, kubeconfig: &Path, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
+        self.start(kubeconfig, plugins, namespaces, arguments, |command| command)
+    }
+
+    /// As [`Cluster::host_with`], of a host that counts what it allocates.
+    pub(crate) fn counted_host(&self, counted: &Counted, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Host {
+        self.start(&self.kubeconfig, plugins, namespaces, arguments, |command| counted.command(&command))
+    }
+
+    /// Starts a host by another command that does the same.
+    fn start(
+        &self,
+        kubeconfig: &Path,
+        plugins: &[&str],
+        namespaces: &[&str],
+        arguments: &[&str],
+        by: impl FnOnce(Command) -> Command,
+    ) -> Host {
         static HOSTS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = HOSTS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut command = Command::new(GYRE);
@@ -144,7 +162,7 @@ impl Cluster {
         }
         let foretelling = self.foretelling(plugins, namespaces, arguments);
         let log = self.plane.folder().join(format!("host-{}-{number}.log", self.test));
-        let process = Guarded::spawn("gyre", &command, &log, Duration::from_secs(40)).expect("gyre starts");
+        let process = Guarded::spawn("gyre", &by(command), &log, Duration::from_secs(40)).expect("gyre starts");
         let alive = Arc::clone(&self.hosts);
         let mut host = Host { process, log, address: String::new(), foretelling, _alive: alive };
         host.address = self.eventually("the host's address", || {
@@ -517,14 +535,6 @@ impl Host {
     /// All metrics, as they are at one moment.
     fn metrics(&self) -> Metrics {
         Metrics(self.http("/metrics").1)
-    }
-
-    /// The resident set of the process, in bytes.
-    pub(crate) fn resident_bytes(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("the host runs");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
-        let kibibytes: usize = line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number");
-        kibibytes * 1024
     }
 }
 

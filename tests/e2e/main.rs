@@ -15,6 +15,7 @@ mod author;
 mod check;
 mod command_line;
 mod composed;
+mod counted;
 mod creation;
 mod dev;
 mod diff;

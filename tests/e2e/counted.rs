@@ -1,0 +1,77 @@
+//! A host that counts what it allocates: the test program, started again to run as `gyre`, because its allocator is one that counts.
+//!
+//! What the system gives a process depends on the allocator, on the threads and on the machine; what a program has allocated and not
+//! given back does not. Linear memories of plugins are not on the heap: gyre-sandbox tests that calls give them back.
+
+use std::alloc::System;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+use crate::harness::Cluster;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The arguments of `gyre`, as JSON.
+const ARGUMENTS: &str = "GYRE_TEST_COUNTED_ARGUMENTS";
+/// The file to which the host writes how much it has allocated, whenever that file is absent.
+const COUNT: &str = "GYRE_TEST_COUNTED_FILE";
+
+/// Runs as `gyre` if this process was started by [`Counted::command`], and returns whether it was. The test that starts a counted host
+/// begins with it.
+pub(crate) fn is_host() -> bool {
+    let (Ok(arguments), Some(count)) = (std::env::var(ARGUMENTS), std::env::var_os(COUNT)) else { return false };
+    let arguments: Vec<String> = serde_json::from_str(&arguments).expect("arguments");
+    std::thread::spawn(move || write_counts(&PathBuf::from(count)));
+    assert_eq!(gyre::cli::main(arguments), ExitCode::SUCCESS);
+    true
+}
+
+fn write_counts(path: &Path) {
+    let new = path.with_extension("new");
+    loop {
+        if !path.exists() {
+            let stats = ALLOCATOR.stats();
+            std::fs::write(&new, (stats.bytes_allocated - stats.bytes_deallocated).to_string()).expect("written");
+            std::fs::rename(&new, path).expect("put in its place");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// How a counted host is started and asked.
+pub(crate) struct Counted {
+    /// The path of the test that starts it.
+    test: &'static str,
+    count: PathBuf,
+}
+
+impl Counted {
+    /// For the test with this path, which calls [`is_host`].
+    pub(crate) fn new(cluster: &Cluster, test: &'static str) -> Self {
+        Self { test, count: cluster.plane.folder().join(format!("allocated-{}", cluster.test)) }
+    }
+
+    /// The command that does what this one of `gyre` does, and counts.
+    pub(crate) fn command(&self, gyre: &Command) -> Command {
+        let text = |text: &std::ffi::OsStr| text.to_str().expect("UTF-8").to_owned();
+        let arguments: Vec<String> = std::iter::once(gyre.get_program()).chain(gyre.get_args()).map(text).collect();
+        let mut command = Command::new(std::env::current_exe().expect("the test program"));
+        command.args(["--exact", self.test, "--nocapture"]);
+        command.envs(gyre.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.env(ARGUMENTS, serde_json::to_string(&arguments).expect("JSON")).env(COUNT, &self.count);
+        // Tests run on threads with less stack than the main thread of `gyre` has.
+        command.env("RUST_MIN_STACK", (8 << 20).to_string());
+        command
+    }
+
+    /// How many bytes the host has allocated and not given back, counted after this is called.
+    pub(crate) fn bytes(&self, cluster: &Cluster) -> usize {
+        // Until the first count there is none to remove.
+        drop(std::fs::remove_file(&self.count));
+        cluster.eventually("the host to count", || std::fs::read_to_string(&self.count).ok()?.parse().ok())
+    }
+}
