@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use gyre_controlplane::{AuditEvent, Mark, Signal};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, guest, guest_crds};
+use crate::harness::{Cluster, Folder, PATIENCE, guest, guest_crds};
 use crate::network::{Passage, Way};
 use crate::replicas::{Changes, Deployment, Gaps, Leases, RETRY, Replica, Term, fills_a_cache, is_fenced, one_writer, terms};
 
@@ -14,8 +14,6 @@ const GROUPS: [&str; 4] = ["election-a", "election-b", "election-c", "election-d
 const REPLICAS: usize = 3;
 const PARENTS: usize = 6;
 const PACE: Duration = Duration::from_millis(200);
-/// How long a process that is to end may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What becomes of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +81,11 @@ impl<'a> Group<'a> {
         let cluster = self.deployment.cluster;
         let leader = cluster.eventually("a leader", || self.leader());
         self.changes.go_on(cluster);
+        // How long a start takes is no part of how long a takeover takes.
+        cluster.eventually("a replica that can take over", || {
+            let mut others = self.replicas.iter().enumerate().filter(|(number, _)| *number != leader);
+            others.any(|(_, replica)| replica.host.http("/readyz").0.contains(" 200 ")).then_some(())
+        });
         let replica = &mut self.replicas[leader];
         self.faults.push((fault, replica.user.clone(), SystemTime::now()));
         match fault {
@@ -169,7 +172,7 @@ fn one_writes_at_a_time_whatever_becomes_of_leaders_and_nothing_is_lost() {
         warm_takeovers += warm(&requests, &terms, &cut_off);
         let writers: BTreeSet<&str> = terms.iter().map(|term| &*term.user).collect();
         led_again += terms.len() - writers.len();
-        gaps.add(&terms);
+        gaps.add(&requests, &terms);
     }
     println!("{rounds:?}, {warm_takeovers} leaders wrote out of warm caches, {led_again} lost the lease and led again");
     gaps.check();
@@ -350,7 +353,7 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     leader.host.process.signal(Signal::Terminate).unwrap();
     let status = leader.host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(0), "{}", leader.host.log());
-    assert!(told.elapsed().unwrap() < gyre::host::GRACE_PERIOD);
+    assert!(!leader.host.log().contains("some reconciles did not end in time"), "{}", leader.host.log());
     changes.go_on(&cluster);
 
     // Who is told twice does not end what it does.
@@ -378,6 +381,6 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
         [] as [&AuditEvent; 0]
     );
     let mut gaps = Gaps::default();
-    gaps.add(&terms);
+    gaps.add(&requests, &terms);
     gaps.check();
 }

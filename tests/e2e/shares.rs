@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use gyre_controlplane::{AuditEvent, Signal};
 
-use crate::harness::{Cluster, Folder};
+use crate::harness::{Cluster, Folder, PATIENCE};
 use crate::replicas::{Changes, Deployment, Gaps, Leases, Replica, is_fenced, one_writer, terms};
 
 const NAMESPACE: &str = "shares";
 /// The tenants of these numbers are mounted.
 const TENANTS: std::ops::Range<u64> = 30..42;
 const PACE: Duration = Duration::from_millis(100);
-/// How long a process that is to end may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn lease(number: u64) -> String {
     format!("{NAMESPACE}.tenant-{number}")
@@ -71,7 +69,7 @@ fn replicas_share_the_mounts_and_take_over_and_give_back() {
         let terms = terms(&requests, &lease(number));
         let is_its = |event: &&AuditEvent| is_fenced(event) && event.user_agent.contains(&format!("(tenant-{number}/"));
         assert_eq!(one_writer(&terms, &requests.iter().filter(is_its).collect::<Vec<_>>()), [] as [&AuditEvent; 0]);
-        gaps.add(&terms);
+        gaps.add(&requests, &terms);
     }
     gaps.check();
 }
