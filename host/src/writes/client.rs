@@ -130,11 +130,11 @@ impl Outgoing {
             request.extensions_mut().insert(self.claim.clone());
         }
         let is_watch = is_watch(&request);
-        if let Some((_, lists)) = &self.watch {
-            if begins_list(&request) {
-                lists.ask();
-                request = consistent(request);
-            }
+        if let Some((_, lists)) = &self.watch
+            && begins_list(&request)
+        {
+            lists.ask();
+            request = consistent(request);
         }
         let sent = self.inner.send(request);
         let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
