@@ -1,5 +1,6 @@
 //! The kinds that a simulation has to do with.
 
+use gyre_devcluster::store::Resource;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, Client};
 
@@ -73,6 +74,11 @@ impl Kind {
     /// `GROUP/VERSION`, or the version of the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Where the cluster in memory keeps its objects.
+    pub(crate) fn resource(&self) -> Resource {
+        Resource::new(self.group, self.plural)
     }
 
     /// The objects of a namespace; of all, or those that have none, without one.

@@ -76,7 +76,7 @@ fn come_and_go(plugins: &Plugins, seed: u64, hosts: Hosts) -> Tried {
         wrongs.extend(world.record.wrongs());
         wrongs.extend(runs.wrongs());
         let looks = world.record.look(|sent| sent.iter().filter(|sent| sent.is_look_at("echos")).count() as u64);
-        Tried { wrongs, counts: vec![("Jobs", u64::from(runs.jobs())), ("looks at an Echo", looks)] }
+        Tried { wrongs, counts: vec![("Jobs", u64::from(runs.children())), ("looks at an Echo", looks)] }
     })
 }
 
@@ -90,6 +90,42 @@ fn no_job_runs_twice_when_a_host_starts_behind_an_api_server_that_lags() {
 fn no_job_runs_twice_when_a_host_takes_over_behind_an_api_server_that_lags() {
     let plugins = Plugins::one(gyre_artifacts::ECHO);
     try_seeds("takes over behind a lagging server", 15, |seed| come_and_go(&plugins, seed, Hosts::InTurns));
+}
+
+/// Parents are torn down by two hosts in turns. Whoever takes over behind a lagging server may still see a parent that the other host let go.
+#[test]
+fn a_teardown_creates_nothing_for_a_parent_that_is_gone() {
+    let plugins = Plugins::one(gyre_artifacts::probes::FINALIZING);
+    try_seeds("teardowns behind a lagging server", 15, |seed| {
+        simulate(async {
+            let mut random = Random::new(seed ^ 0x7ea2);
+            let world = World::new(&plugins, seed, late_caches()).await.with_lag(Duration::from_secs(1 + random.below(LAG)));
+            let mut children = Runs::of(world.cluster().clone(), kinds::CONFIG_MAP, kinds::FINALIZING);
+            take_turns(&world, &plugins, 2, seed);
+            let began = tokio::time::Instant::now();
+            while began.elapsed() < UNREST {
+                let name = Name::new(kinds::FINALIZING, "default", &format!("final-{}", random.below(ECHOS)));
+                let action = match random.below(3) {
+                    0 => Action::Put(name, json!({ "spec": { "finalize": "" } })),
+                    1 => Action::Delete(name, Cascade::Background),
+                    // The teardown wants it again.
+                    _ => {
+                        let child = format!("{}-b", name.name);
+                        Action::DeleteChild(Name::new(kinds::CONFIG_MAP, "default", &child))
+                    }
+                };
+                world.people.act(&action).await;
+                tokio::time::sleep(Duration::from_millis(random.below(8_000))).await;
+                children.look();
+            }
+            let mut wrongs = settle(&world, None).await.wrongs;
+            children.look();
+            if children.after_the_end() > 0 {
+                wrongs.push(format!("{} children were created for parents that were gone", children.after_the_end()));
+            }
+            Tried { wrongs, counts: vec![("children", u64::from(children.children()))] }
+        })
+    });
 }
 
 /// What one host, which holds the claim, sends about Echos that come while it is there, and about those that were there before.
