@@ -299,7 +299,8 @@ pub(crate) fn is_fenced(event: &AuditEvent) -> bool {
     event.is_write() && event.resource != "leases"
 }
 
-/// Whether the request begins to fill a cache, or to follow what changes in it.
+/// Whether the request begins to fill a cache, or to follow what changes in it. A list of one object asks for the version of a kind.
 pub(crate) fn fills_a_cache(event: &AuditEvent) -> bool {
-    event.verb == "list" && event.resource != "leases" || event.verb == "watch" && event.stage == Stage::ResponseStarted
+    let is_list = event.verb == "list" && event.resource != "leases" && !event.uri.ends_with("&limit=1");
+    is_list || event.verb == "watch" && event.stage == Stage::ResponseStarted
 }

@@ -532,7 +532,7 @@ fn turn(folder: &Path, version: u32, files: &[&str]) {
     let content = folder.join(format!("..{version}"));
     fs::create_dir(&content).unwrap();
     for name in files {
-        fs::write(content.join(name), format!("restricted: {}", version % 2 == 0)).unwrap();
+        fs::write(content.join(name), format!("restricted: {}", version.is_multiple_of(2))).unwrap();
     }
     symlink(format!("..{version}"), folder.join("..new")).unwrap();
     fs::rename(folder.join("..new"), folder.join("..data")).unwrap();
