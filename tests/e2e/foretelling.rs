@@ -28,10 +28,11 @@ use crate::harness::{Cluster, GYRE, PATIENCE};
 use crate::plane::Plane;
 
 /// Tests that nothing is foretold in, and why.
-const UNFORETOLD: [(&str, &str); 4] = [
+const UNFORETOLD: [(&str, &str); 5] = [
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
+    ("unlisted", "a host writes lists of children that are missing, and render does not tell of lists"),
     ("unwritable", "a host that cannot write its inventory adds no finalizers, and render has no inventory to write"),
 ];
 
