@@ -3,7 +3,7 @@
 //!
 //! No DOM and no typed struct is built. From a watch event to the memory of a plugin is: find the metadata, copy the bytes.
 //!
-//! Whatever an object holds that an API server accepts can be read, because all objects of a kind come by one watch. See [`raw`].
+//! Whatever an object holds that an API server accepts can be read, because all objects of a kind come by one watch. See `cluster::raw`.
 
 use std::borrow::Cow;
 use std::ops::Range;
