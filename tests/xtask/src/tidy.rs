@@ -172,7 +172,10 @@ fn has_test(source: &str, test: &str) -> bool {
         let mut above = lines[..end].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
         above.any(|line| line.starts_with("#[") && (line.contains("test]") || line.contains("test(")))
     };
-    lines.iter().enumerate().any(|(index, line)| declares(line) && is_marked(index))
+    // Each name in a list of contract checks is a test, which a macro makes.
+    let mut checks = lines.iter().skip_while(|line| !line.starts_with("checks! {")).skip(1).take_while(|line| **line != "}");
+    let is_check = checks.any(|line| line.strip_suffix(',') == Some(test));
+    is_check || lines.iter().enumerate().any(|(index, line)| declares(line) && is_marked(index))
 }
 
 #[test]
@@ -235,8 +238,9 @@ fn every_promise_of_the_security_guide_names_a_test() {
 fn promises_and_tests_are_found() {
     let text = "| who | may |\n|---|---|\n| a | b |\n\n| promise | shown by |\n|---|---|\n| a | `b.rs::c` |\n| d | by `e` |\n| f | |\ng\n| h | i |\n";
     assert_eq!(promises_without_a_test(text), (vec!["| d | by `e` |", "| f | |"], 3));
-    let source = "/// A.\n#[test]\nfn a() {\n}\nfn b() {}\n#[tokio::test(start_paused = true)]\nasync fn c() {}\n";
-    for (name, expected) in [("a", true), ("b", false), ("c", true), ("d", false)] {
+    let source = "/// A.\n#[test]\nfn a() {\n}\nfn b() {}\n#[tokio::test(start_paused = true)]\nasync fn c() {}\n\
+        checks! { Objects:\n    d,\n}\nconst LIST: [&str; 1] = [\n    e,\n];\n";
+    for (name, expected) in [("a", true), ("b", false), ("c", true), ("d", true), ("e", false), ("f", false)] {
         assert_eq!(has_test(source, name), expected, "{name}");
     }
 }
