@@ -367,7 +367,7 @@ const TAKEN: [Taken; 7] = [
         verbs: &["create", "get", "update"],
         asked: ("get", "configmaps/gyre-inventory"),
         said: r#"cannot get resource "configmaps" in API group "" in the namespace "installed""#,
-        readiness: None,
+        readiness: Some("inventory"),
         condition: false,
     },
 ];
