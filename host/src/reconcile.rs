@@ -215,17 +215,10 @@ impl Run<'_> {
     /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
     async fn carry_out_living(&mut self, basis: &Basis, living: Living, names_children: bool) {
         let Living { plan, needs_finalizer, list } = living;
-        let claimed = self.claim_children(plan, basis, names_children.then_some(&list), needs_finalizer).await;
-        let (plan, parent) = match claimed {
-            Ok(claimed) => claimed,
+        let parent = match self.claim_and_execute(plan, basis, names_children.then_some(&list), needs_finalizer).await {
+            Ok(parent) => parent,
             Err(problem) => return self.progress.fail(problem),
         };
-        if creates(&plan)
-            && let Err(problem) = self.check_that_parent_lives().await
-        {
-            return self.progress.fail(problem);
-        }
-        self.execute(plan, basis, &parent).await;
         if !names_children {
             return;
         }
@@ -238,6 +231,23 @@ impl Run<'_> {
             // A long list is shortened although something changed: there may be no reconcile in which nothing does.
             self.shorten_list(&parent.children, &list).await;
         }
+    }
+
+    /// Lists the children on the parent as [`Self::claim_children`] does, and then carries the plan out; returns the parent as it was
+    /// listed. Nothing is created for a parent that is gone: it may have been deleted, or another host may have ended its teardown.
+    async fn claim_and_execute(
+        &mut self,
+        plan: Plan,
+        basis: &Basis,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<Parent, Problem> {
+        let (plan, parent) = self.claim_children(plan, basis, list, is_needed).await?;
+        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. })) {
+            self.check_that_parent_lives().await?;
+        }
+        self.execute(plan, basis, &parent).await;
+        Ok(parent)
     }
 
     /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
@@ -363,17 +373,10 @@ impl Run<'_> {
             Ok(departing) => departing,
             Err(problem) => return self.progress.fail(problem),
         };
-        let (plan, parent) = match self.claim_children(plan, basis, list.as_ref(), true).await {
-            Ok(claimed) => claimed,
+        let parent = match self.claim_and_execute(plan, basis, list.as_ref(), true).await {
+            Ok(parent) => parent,
             Err(problem) => return self.progress.fail(problem),
         };
-        // Another host may have ended the teardown, and let the parent go.
-        if creates(&plan)
-            && let Err(problem) = self.check_that_parent_lives().await
-        {
-            return self.progress.fail(problem);
-        }
-        self.execute(plan, basis, &parent).await;
         let end = if self.progress.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
             // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
             self.progress.warn(
@@ -680,11 +683,6 @@ impl Run<'_> {
 
 /// The reason of the Event about an object that is slowed down, and the label of its metric.
 pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
-
-/// Whether a plan makes something that did not exist.
-fn creates(plan: &Plan) -> bool {
-    plan.steps.iter().any(|step| matches!(step, Step::Create { .. }))
-}
 
 /// It says the same each time, so it is published once for as long as it holds.
 fn slowed_down() -> Event {

@@ -1,6 +1,8 @@
 //! How often a plugin is called and has something written while nothing but time passes.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
+mod toy;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use gyre_sdk::{
@@ -10,7 +12,8 @@ use gyre_test::{Plugin, World, object};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const TOY: Kind = Kind::new("toys.gyre.dev/v1", "Toy");
+use self::toy::TOY;
+
 const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 
 #[derive(Deserialize)]
@@ -28,24 +31,7 @@ impl Reconciler for Restless {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        let crd = json!({
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": "toys.toys.gyre.dev"},
-            "spec": {
-                "group": "toys.gyre.dev",
-                "scope": "Namespaced",
-                "names": {"kind": "Toy", "plural": "toys", "singular": "toy", "listKind": "ToyList"},
-                "versions": [{
-                    "name": "v1",
-                    "served": true,
-                    "storage": true,
-                    "subresources": {"status": {}},
-                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-                }],
-            },
-        });
-        Manifest::new("restless", "0.1.0", TOY).crd(crd.to_string()).child(CONFIG_MAP, Strategy::Apply)
+        Manifest::new("restless", "0.1.0", TOY).crd(toy::definition()).child(CONFIG_MAP, Strategy::Apply)
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {

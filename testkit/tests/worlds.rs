@@ -1,6 +1,8 @@
 //! What can happen to a world, with plugins that are made for it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail, and a plugin too")]
 
+mod toy;
+
 use std::time::Duration;
 
 use gyre_sdk::{
@@ -11,7 +13,8 @@ use gyre_test::{Plugin, Result, World, assert_yaml_eq, assert_yaml_includes, obj
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const TOY: Kind = Kind::new("toys.gyre.dev/v1", "Toy");
+use self::toy::TOY;
+
 const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
 const SECRET: Kind = Kind::new("v1", "Secret");
 
@@ -31,25 +34,8 @@ struct Settings {
 type Parent = Object<Spec, NoStatus>;
 
 fn manifest(version: &str) -> Manifest {
-    let crd = json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "toys.toys.gyre.dev"},
-        "spec": {
-            "group": "toys.gyre.dev",
-            "scope": "Namespaced",
-            "names": {"kind": "Toy", "plural": "toys", "singular": "toy", "listKind": "ToyList"},
-            "versions": [{
-                "name": "v1",
-                "served": true,
-                "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-            }],
-        },
-    });
     let settings = json!({"type": "object", "additionalProperties": false, "properties": {"text": {"type": "string"}}});
-    Manifest::new("toys", version, TOY).crd(crd.to_string()).settings_schema(settings.to_string())
+    Manifest::new("toys", version, TOY).crd(toy::definition()).settings_schema(settings.to_string())
 }
 
 fn config_map(name: &str, text: &str) -> Value {

@@ -1,4 +1,4 @@
-//! What a mount may write and read: what the plugin's manifest asks for, within what the operator's configuration allows.
+//! Grants: the kinds and namespaces that a mount may write and read. The manifest declares them, and the configuration limits them.
 
 use std::collections::BTreeSet;
 
@@ -82,10 +82,10 @@ impl Default for ReadGrants {
 /// namespaces are not concerned: for them the grant of the kind is the grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WriteNamespaces {
-    /// That of the parent. A parent that lives outside of namespaces has none, and its children may be in all.
+    /// The namespace of the parent. A cluster-scoped parent has none, and its children may be in every namespace.
     #[default]
     OfParent,
-    /// That of the parent, and these. Children of a parent that lives outside of namespaces may be in these alone.
+    /// The namespace of the parent, and these. Children of a cluster-scoped parent may be in these alone.
     Named(BTreeSet<String>),
     /// All.
     All,

@@ -225,17 +225,7 @@ mod tests {
     fn a_call_that_ends_in_an_error_gives_its_place_in_the_pool_back() {
         let sandbox = sandbox();
         let metrics = sandbox.shared.engine.pooling_allocator_metrics().unwrap();
-        for (guest, reason) in [
-            (guests::TRAP, "Trapped"),
-            (guests::PANICS, "Trapped"),
-            (guests::ENDLESS_LOOP, "DeadlineExceeded"),
-            (guests::HUGE_MEMORY, "OutOfMemory"),
-            (guests::DEEP_RECURSION, "StackOverflow"),
-            (guests::ENDLESS_OUTPUT, "OutputTooLarge"),
-            (guests::MALFORMED_OUTPUT, "InvalidOutput"),
-            (guests::MANY_CHILDREN, "TooManyChildren"),
-            (guests::LOG_FLOOD, "LogFlood"),
-        ] {
+        for (guest, reason) in gyre_artifacts::CALLS_THAT_FAIL {
             // Only the endless loop reaches its deadline, whatever else the machine does.
             let deadline = Duration::from_millis(if guest == guests::ENDLESS_LOOP { 50 } else { 600_000 });
             let plugin = load(&sandbox, guest);

@@ -8,7 +8,6 @@ mod stage;
 use std::alloc::System;
 use std::time::Duration;
 
-use gyre_artifacts::guests;
 use gyre_sandbox::{Limits, Plugin};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -33,18 +32,7 @@ fn allocated_bytes() -> usize {
 #[test]
 fn memory_returns_after_every_misbehaviour() {
     let sandbox = sandbox();
-    let guests = [
-        (guests::TRAP, "Trapped"),
-        (guests::PANICS, "Trapped"),
-        (guests::ENDLESS_LOOP, "DeadlineExceeded"),
-        (guests::HUGE_MEMORY, "OutOfMemory"),
-        (guests::DEEP_RECURSION, "StackOverflow"),
-        (guests::ENDLESS_OUTPUT, "OutputTooLarge"),
-        (guests::MALFORMED_OUTPUT, "InvalidOutput"),
-        (guests::MANY_CHILDREN, "TooManyChildren"),
-        (guests::LOG_FLOOD, "LogFlood"),
-    ];
-    let guests: Vec<(Plugin, Limits, &str)> = guests
+    let guests: Vec<(Plugin, Limits, &str)> = gyre_artifacts::CALLS_THAT_FAIL
         .into_iter()
         .map(|(path, reason)| {
             // The others end in their own way, however busy the machine is.

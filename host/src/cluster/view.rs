@@ -82,14 +82,9 @@ impl View {
         self.informer_of(namespace)?.lists().asked()
     }
 
-    /// The same, of all caches.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = Option<Moment>> {
-        self.informers.iter().map(|informer| informer.lists().asked())
-    }
-
     /// When each of the caches was listed.
-    pub(crate) fn lists_of_all(&self) -> Vec<Arc<Lists>> {
-        self.informers.iter().map(|informer| Arc::clone(informer.lists())).collect()
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &Arc<Lists>> {
+        self.informers.iter().map(|informer| informer.lists())
     }
 
     fn informer_of(&self, namespace: Option<&str>) -> Option<&Arc<Informer>> {

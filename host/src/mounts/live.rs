@@ -122,7 +122,7 @@ impl Live {
             for view in &children {
                 view.synced().await;
             }
-            fresh.follow_children(children.iter().flat_map(|view| view.lists()));
+            fresh.follow_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
         }
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
@@ -287,7 +287,7 @@ impl Live {
             Namespaces::Only(names) => names.first().cloned(),
             Namespaces::All => None,
         };
-        let lists: Vec<Arc<Lists>> = self.parents.lists_of_all();
+        let lists: Vec<Arc<Lists>> = self.parents.lists().map(Arc::clone).collect();
         let finding = tokio::spawn(async move {
             loop {
                 claim.held().await;

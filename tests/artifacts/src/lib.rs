@@ -23,6 +23,19 @@ include!(concat!(env!("OUT_DIR"), "/artifacts.rs"));
 
 use std::{fs, io};
 
+/// Guests whose calls end in an error, each with the reason that the sandbox gives. Only the endless loop reaches its deadline.
+pub const CALLS_THAT_FAIL: [(&str, &str); 9] = [
+    (guests::TRAP, "Trapped"),
+    (guests::PANICS, "Trapped"),
+    (guests::ENDLESS_LOOP, "DeadlineExceeded"),
+    (guests::HUGE_MEMORY, "OutOfMemory"),
+    (guests::DEEP_RECURSION, "StackOverflow"),
+    (guests::ENDLESS_OUTPUT, "OutputTooLarge"),
+    (guests::MALFORMED_OUTPUT, "InvalidOutput"),
+    (guests::MANY_CHILDREN, "TooManyChildren"),
+    (guests::LOG_FLOOD, "LogFlood"),
+];
+
 /// What stands around the digits in the component [`probes::VERSIONED`].
 const VERSION: [&str; 2] = ["gyre-version:", "v"];
 

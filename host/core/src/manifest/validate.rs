@@ -10,9 +10,9 @@ use crate::names::{is_dns_label, is_dns_label_with_letter, is_dns_subdomain, is_
 use crate::object::GroupVersionKind;
 use crate::text::displayed;
 
-/// So many problems are told of.
+/// The most problems that an error lists.
 const TOLD: usize = 32;
-/// How much is told of one, in bytes: names in it are the plugin's own, and may be long.
+/// The most bytes of one problem. It quotes names that the plugin chose, which may be long.
 const PROBLEM_TEXT: usize = 1_024;
 
 /// A manifest that cannot be mounted.

@@ -36,7 +36,7 @@ pub(super) struct Wanted {
     pub(super) refusals: Vec<Refusal>,
     retained: BTreeSet<Identity>,
     unnamed: Unnamed,
-    /// What the parent has to list, as far as it is known: refused is what it has no room for.
+    /// The children on the parent's list, and those that will be added to it. A child is refused when the list has no room for it.
     listed: ChildList,
 }
 
@@ -53,7 +53,7 @@ struct Unnamed {
 impl Wanted {
     /// Checks each child in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
-        // What is on the list stays on it until the API server says that it is gone.
+        // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
         let mut seen = BTreeMap::new();
         for child in children {

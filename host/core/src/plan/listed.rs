@@ -8,9 +8,8 @@
 //!                                                              └──▶ ConfigMap shared/a
 //! ```
 //!
-//! Whoever may create objects in a namespace may give them the labels, so these alone own nothing. Whoever may change a parent may list
-//! what they like, but cannot label the objects of others. Together they can only be written by the host, or by somebody who may change
-//! both sides.
+//! Labels alone prove no ownership, because anyone who may create an object may set its labels. The list alone proves none, because anyone
+//! who may change the parent may write the list. Only the host, and users who may change both objects, can write both.
 //!
 //! The list is written together with the finalizer, before a child that is not on it is created. What is listed and does not exist does
 //! no harm, so an entry is removed later: once the API server says that the child is gone.
@@ -25,7 +24,7 @@ use crate::object::{GroupVersionKind, ObjectKey};
 /// among them the one in which `kubectl apply` keeps the whole object.
 pub const LARGEST_LIST: usize = 128 * 1024;
 
-/// What precedes the plugin's name in the name of the annotation.
+/// The prefix of the annotation's name. The plugin's name follows it.
 pub const LIST_ANNOTATION_PREFIX: &str = "children.gyre.dev/";
 
 /// The bytes around a name in the list: quotes, colon, brackets and comma.
@@ -112,7 +111,7 @@ impl ChildList {
         union
     }
 
-    /// What is on this list and not on the other one.
+    /// The entries of this list that the other one does not have.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         let mut rest = Self::default();

@@ -6,7 +6,8 @@ use super::{Refusal, RefusalReason};
 use crate::object::ObjectRef;
 use crate::text::cut_owned;
 
-/// So many refusals for one reason are told one by one. Of more, one is told, with their number: each that is told is an Event.
+/// Up to this many refusals for one reason are reported one by one, each as an Event. If there are more, a single one is reported, with
+/// their number.
 pub const TOLD_ONE_BY_ONE: usize = 5;
 
 /// The longest message that is kept of a refusal, in bytes: what the API server takes as the note of an Event.
@@ -14,8 +15,7 @@ const MESSAGE: usize = 1_024;
 /// The longest texts that name a child, in bytes. None that exists has longer ones.
 const NAME: usize = 1_024;
 
-/// What is kept of the refusals of one reconcile: the first ones for each reason, and how many there are. It is small, whatever a plugin
-/// returns.
+/// The refusals of one reconcile: the first ones for each reason, and the number of all. The size is bounded, whatever a plugin returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
     /// At most [`TOLD_ONE_BY_ONE`] for each reason, in the order in which they came.
@@ -51,8 +51,7 @@ impl Refusals {
         self.counts.iter().map(|(reason, count)| (*reason, *count))
     }
 
-    /// What is told of them, in the order in which they came: each one for a reason that few have, and one with a number for a reason that
-    /// many have.
+    /// The refusals to report, in the order in which they came: each of a few for one reason, or one that gives the number of many.
     pub fn told(&self) -> Vec<Refusal> {
         let mut summed = BTreeSet::new();
         let told = |refusal: &Refusal| {

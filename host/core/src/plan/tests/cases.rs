@@ -497,7 +497,7 @@ fn a_job_has_no_controller_and_is_its_parents_all_the_same() {
     assert_eq!(decide(&|metadata| metadata["ownerReferences"] = controlled.clone()), Existing::Nothing);
     let of_the_last = reference(&|reference| reference["uid"] = json!("old"));
     assert!(matches!(decide(&|metadata| metadata["ownerReferences"] = of_the_last.clone()), Existing::Wait(_)));
-    // Whoever wants the garbage collector to delete what is theirs adds such a reference.
+    // A user adds such a reference so that the garbage collector deletes their object with the parent.
     assert!(is_refused(decide(&|metadata| {
         metadata["labels"] = json!({});
         metadata["annotations"] = json!({});

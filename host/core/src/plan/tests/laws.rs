@@ -97,7 +97,7 @@ fn objects() -> impl Strategy<Value = Value> {
     )
 }
 
-/// What is owned may also be deleted where nothing may be written.
+/// Owned objects may also be deleted in namespaces that are not granted for writing.
 pub(super) fn is_in_granted_namespace(world: &World, step: &Step) -> bool {
     let namespace = step.child().key.namespace.as_deref();
     match step {
