@@ -150,8 +150,8 @@ fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
     let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
     // Which limit it is, it says for programmers.
     match what.split_once(": limits breached") {
-        Some((what, _)) => Problem { place, what: what.to_owned(), remedy: "split it up, or nest it less".to_owned() },
-        None => Problem { place, what, remedy: "correct the YAML".to_owned() },
+        Some((what, _)) => Problem::new(place, what, "split it up, or nest it less"),
+        None => Problem::new(place, &what, "correct the YAML"),
     }
 }
 

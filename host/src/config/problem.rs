@@ -3,6 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use gyre_core::text::cut;
+
+use crate::telemetry::log::without_control;
+
+/// How much is said of one thing that is wrong, in bytes: messages quote what a file holds, of whatever length.
+const LONGEST: usize = 1_024;
+/// The longest path to a value that is told, in bytes: the keys of settings are anybody's.
+const LONGEST_PATH: usize = 256;
+
 /// Where something was said: in a file, or by a flag; and what it is a part of there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -32,7 +41,7 @@ impl Place {
     /// With the path to the value, e.g. `mounts[0].workers`.
     #[must_use]
     pub(crate) fn with_path(self, path: impl Into<String>) -> Self {
-        Self { path: path.into(), ..self }
+        Self { path: on_one_line(&path.into(), LONGEST_PATH), ..self }
     }
 
     /// Without the path: to be named within a sentence.
@@ -62,13 +71,24 @@ pub struct Problem {
     pub remedy: String,
 }
 
+impl Problem {
+    /// What it says is one line of bounded length.
+    pub(crate) fn new(place: Place, what: &str, remedy: &str) -> Self {
+        Self { place, what: on_one_line(what, LONGEST), remedy: on_one_line(remedy, LONGEST) }
+    }
+}
+
+fn on_one_line(text: &str, limit: usize) -> String {
+    cut(&without_control(text), limit)
+}
+
 /// All that is wrong with a configuration: at least one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
     pub(crate) fn add(&mut self, place: Place, what: impl Into<String>, remedy: impl Into<String>) {
-        self.0.push(Problem { place, what: what.into(), remedy: remedy.into() });
+        self.0.push(Problem::new(place, &what.into(), &remedy.into()));
     }
 
     /// The value, if nothing is wrong. Otherwise all that is, file by file in the order of the lines.
@@ -118,5 +138,22 @@ pub(crate) fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String
         (None, _) => "none".to_owned(),
         (Some(last), true) => last,
         (Some(last), false) => format!("{} and {last}", words.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_one_line_of_bounded_length_whatever_it_quotes() {
+        let place = |path: String| Place::whole(&"gyre.yaml".into()).with_path(path);
+        let (long, broken) = ("x".repeat(1 << 20), "a\n\u{1b}[31mb".to_owned());
+        let mut problems = Problems::default();
+        problems.add(place(long.clone()), long.clone(), long);
+        problems.add(place(broken.clone()), broken.clone(), broken);
+        let [long, broken] = &problems.0[..] else { panic!("two were added") };
+        assert!(long.to_string().len() < 2 * LONGEST + LONGEST_PATH + 20);
+        assert_eq!(broken.to_string(), r"gyre.yaml: a\n\u{1b}[31mb: a\n\u{1b}[31mb; a\n\u{1b}[31mb");
     }
 }
