@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read as _};
 use std::sync::Arc;
 
+use gyre_core::text::displayed;
+
 use super::format::{CallLine, End, FORMAT, Head, Line, ProgramLine};
+use crate::telemetry::log::without_control;
 
 /// The longest line that is read. An object has at most a few megabytes, and a call sees some thousands of them at the very most.
 const LONGEST_LINE: u64 = 1 << 30;
+/// How much is said of what is wrong with a line, in bytes: serde quotes what the line holds, of whatever length.
+const PROBLEM: usize = 1_024;
 
 /// Why a file cannot be read as a recording.
 #[derive(Debug, thiserror::Error)]
@@ -145,11 +150,11 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// What is wrong within a line, which serde takes for the first of many.
+/// What is wrong within a line, which serde takes for the first of many. It is one line too, whatever it quotes.
 fn in_line(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let (what, _) = text.split_once(" at line ").unwrap_or((&text, ""));
-    format!("{what} (column {})", error.column())
+    let text = displayed(error, PROBLEM);
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    format!("{} (column {})", displayed(&*without_control(what), PROBLEM), error.column())
 }
 
 fn read_line(input: &mut impl BufRead, line: u64) -> Result<Read, Error> {
@@ -160,4 +165,36 @@ fn read_line(input: &mut impl BufRead, line: u64) -> Result<Read, Error> {
         return Err(Error::TooLong { line });
     }
     Ok(Read { bytes, is_whole })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#"{"recording":{"format":1,"gyre":"0.1.0","time":"2026-01-01T00:00:00Z","secrets":"redacted"}}"#;
+
+    fn wrong(line: &str) -> String {
+        let text = format!("{HEAD}\n{line}\n");
+        Reader::open(text.as_bytes()).unwrap().call().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_said_of_a_line_is_one_short_line_whatever_it_quotes() {
+        for line in [
+            r#"{"\u001b[31m\n at line 7":1}"#.to_owned(),
+            format!("{{\"{}\":1}}", "x".repeat(100_000)),
+            format!("\"{}\"", "x\\n".repeat(100_000)),
+        ] {
+            let message = wrong(&line);
+            assert!(message.len() <= 2 * PROBLEM && !message.contains(char::is_control), "{message}");
+            assert!(
+                message.starts_with("line 2 is no part of a recording: unknown variant") || message.contains("invalid type"),
+                "{message}"
+            );
+        }
+        assert!(
+            wrong(r#"{"\u001b[31m\n at line 7":1}"#).contains(r"`\u{1b}[31m\n at line 7`"),
+            "nothing of a short message is left out"
+        );
+    }
 }
