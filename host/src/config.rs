@@ -407,6 +407,21 @@ async fn until(time: Option<Instant>) {
     }
 }
 
+/// The programs that a configuration file means, with the plugins of `known` where the file names one with the same digest. Public because
+/// fuzzing, which lives outside of this crate, reads files as [`Source`] does, without its process and its arguments.
+///
+/// # Errors
+///
+/// All that is wrong with the file.
+#[doc(hidden)]
+pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Vec<Program>, Problems> {
+    let arguments = MountArguments::of_file(path.to_owned());
+    let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), Directory::default());
+    let (configuration, _) = read(&arguments, &mut files, &mut directory, Time::default(), &mut problems);
+    let loaded = Loader::new(sandbox, None, known, &mut files, &mut problems).load(configuration);
+    problems.or(loaded.programs)
+}
+
 /// What the arguments name or are, and how the plugin directory is.
 fn read(
     arguments: &MountArguments,

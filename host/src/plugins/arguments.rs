@@ -274,6 +274,11 @@ impl FromStr for Faults {
 }
 
 impl MountArguments {
+    /// A configuration file, without any flag.
+    pub(crate) fn of_file(config: PathBuf) -> Self {
+        Self { config: Some(config), ..Self::default() }
+    }
+
     /// Whether they name nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
