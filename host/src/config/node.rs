@@ -9,6 +9,10 @@ use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFlo
 
 use super::problem::{Place, Position, Problem};
 
+/// How deep a document may nest. Each level takes from the stack of a thread, up to 40 KiB in a build that is not optimised, and a thread has
+/// 2 MiB.
+const DEEPEST: usize = 32;
+
 /// A value, and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -73,6 +77,7 @@ impl Document {
     /// What keeps it from being YAML: the first thing, as what follows cannot be read.
     pub(crate) fn parse(source: Source, text: &str) -> Result<Self, Problem> {
         let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! { max_depth: DEEPEST },
             merge_keys: MergeKeyPolicy::Merge,
             strict_booleans: true,
             non_finite_float_policy: NonFiniteFloatPolicy::Reject,
@@ -238,5 +243,27 @@ impl<'de> Visitor<'de> for ValueVisitor {
             entries.push(entry);
         }
         Ok(Value::Map(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Document, Problem> {
+        Document::parse(Source::File("gyre.yaml".into()), text)
+    }
+
+    #[test]
+    fn a_document_that_nests_too_deep_for_the_stack_is_refused() {
+        for (opening, closing) in [("[", "]"), ("{\"a\": ", "}")] {
+            let nested = |depth| format!("{}null{}", opening.repeat(depth), closing.repeat(depth));
+            assert!(parse(&nested(DEEPEST)).is_ok());
+            let problem = parse(&nested(DEEPEST + 1)).unwrap_err().to_string();
+            assert!(problem.ends_with("split it up, or nest it less"), "{problem}");
+            for depth in [64, 100_000] {
+                assert!(parse(&nested(depth)).is_err());
+            }
+        }
     }
 }
