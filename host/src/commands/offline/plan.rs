@@ -55,8 +55,12 @@ impl Action {
             let message = sent.answer.get("message").and_then(Value::as_str);
             message.map_or_else(|| sent.code.to_string(), str::to_owned)
         });
-        // What an answer is about is an object, unless it is a refusal or says that something is gone.
-        let answered = if is_done { &sent.answer } else { &sent.body };
+        // What an answer is about is an object, unless it is a refusal or says that something is gone. A patch need not say what it is of.
+        let answered = match (is_done, &sent.before) {
+            (true, _) => &sent.answer,
+            (false, Value::Null) => &sent.body,
+            (false, before) => before,
+        };
         let is_event = sent.path.ends_with("/events");
         let (verb, subject, object) = match sent.method {
             Method::DELETE => (Verb::Delete, Subject::of(&sent.before), sent.before.clone()),
@@ -114,5 +118,35 @@ impl fmt::Display for Action {
             write!(formatter, " (refused: {refusal})")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_patch_is_about_the_object_that_is_there() {
+        let before = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "one", "namespace": "default" } });
+        for (path, body, verb) in [
+            ("/api/v1/namespaces/default/pods/one/status", json!({ "status": {} }), Verb::Status),
+            ("/api/v1/namespaces/default/pods/one", json!({ "metadata": { "finalizers": ["a/b"] } }), Verb::Finalizers),
+            ("/api/v1/namespaces/default/pods/one", json!({ "metadata": { "labels": {} } }), Verb::Update),
+        ] {
+            let sent = Sent {
+                method: Method::PATCH,
+                path: path.to_owned(),
+                query: String::new(),
+                content_type: "application/merge-patch+json".to_owned(),
+                body,
+                before: before.clone(),
+                code: StatusCode::UNPROCESSABLE_ENTITY,
+                answer: json!({ "kind": "Status", "message": "no" }),
+            };
+            let action = Action::of(&sent).unwrap();
+            assert_eq!((action.verb, &action.subject), (verb, &Subject::of(&before)), "{action}");
+        }
     }
 }
