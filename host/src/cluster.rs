@@ -9,6 +9,6 @@ pub mod kinds;
 pub(crate) mod lists;
 pub(crate) mod lookup;
 pub mod object;
-mod raw;
+pub(crate) mod raw;
 pub mod store;
 pub(crate) mod view;

@@ -23,7 +23,7 @@ pub(super) fn members<'a>(json: &'a str, visit: impl FnMut(Cow<'a, str>, &'a str
 }
 
 /// The text of the value of a member; none if there is no such member, or if the text is not a JSON object.
-pub(super) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     let mut found = None;
     let read = members(json, |key, value| {
         if key == name {
@@ -40,7 +40,7 @@ pub(super) fn elements(json: &str) -> Vec<&str> {
 }
 
 /// A JSON string, unescaped; none if the text is of something else. Borrowed if nothing in it is escaped.
-pub(super) fn text(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0)
 }
 

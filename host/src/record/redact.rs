@@ -21,10 +21,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Digest};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::cluster::raw;
 use crate::program::Program;
 
 use super::format::{AnswerLine, ChildLine, ResultLine};
@@ -434,21 +434,15 @@ fn is_name(path: &Path<'_>) -> bool {
     }
 }
 
+/// Whether it is one, or a list of them, however it is spelled.
 fn is_secret(json: &str) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Head {
-        #[serde(default)]
-        api_version: String,
-        #[serde(default)]
-        kind: String,
-    }
     // Most texts are none, and to read one takes longer than to look.
-    json.contains("Secret")
-        && serde_json::from_str::<Head>(json).is_ok_and(|head| {
-            let GroupVersionKind { group, kind, .. } = GroupVersionKind::from_api_version(&head.api_version, &head.kind);
-            group.is_empty() && (kind == "Secret" || kind == "SecretList")
-        })
+    if !json.contains("Secret") && !json.contains(r"\u") {
+        return false;
+    }
+    let text = |name| raw::member(json, name).and_then(raw::text).unwrap_or_default();
+    let GroupVersionKind { group, kind, .. } = GroupVersionKind::from_api_version(&text("apiVersion"), &text("kind"));
+    group.is_empty() && (kind == "Secret" || kind == "SecretList")
 }
 
 #[cfg(test)]

@@ -74,6 +74,21 @@ fn a_value_is_found_wherever_it_was_copied_to() {
 }
 
 #[test]
+fn a_secret_is_known_however_it_is_spelled() {
+    for head in [
+        r#""apiVersion":"v1","kind":"Secret""#,
+        r#""apiVersion":[],"apiVersion":"v1","kind":"Pod","kind":"Secret""#,
+        r#""apiVersion":null,"kind":"Secr\u0065t""#,
+        r#""kind":"Secret""#,
+    ] {
+        let text = format!(r#"{{{head},"data":{{"a":"{}"}}}}"#, STANDARD.encode("password"));
+        let mut redactor = Redactor::new(KEY);
+        redactor.learn(text.as_bytes()).unwrap();
+        assert!(redactor.known.contains_key("password"), "{head}");
+    }
+}
+
+#[test]
 fn short_values_are_found_as_words_and_the_shortest_in_their_secret_alone() {
     let parent = json!({ "spec": { "a": "root", "b": "me:root@db", "c": "rootless", "d": "x" } });
     let left = redacted(&parent, &[secret(&[("user", "root"), ("mode", "x")])]).unwrap();
