@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
+use clap::ValueEnum as _;
 
 use crate::Arguments;
-use crate::case::Tally;
+use crate::target::{Tally, Target};
 use crate::worker;
 
 /// How long a step may take. The slowest that is right takes a tenth of a second.
@@ -47,28 +48,43 @@ struct Broken {
 #[derive(Default)]
 struct Totals {
     cases: u64,
-    statuses: Tally,
+    outcomes: Tally,
 }
 
-/// Runs the workers, and tells what they found.
+/// Fuzzes each target that is wanted, and tells what was found. A finding in one does not keep the others from their turn.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let targets = arguments.target.map_or_else(|| Target::value_variants().to_vec(), |target| vec![target]);
+    let seconds = (arguments.seconds / targets.len() as u64).max(1);
+    let mut exit = ExitCode::SUCCESS;
+    for target in targets {
+        let arguments = Arguments { target: Some(target), seconds, ..arguments.clone() };
+        if fuzz(&arguments, target)?.is_some() {
+            exit = ExitCode::FAILURE;
+        }
+    }
+    Ok(exit)
+}
+
+/// Runs the workers of one target, and returns the seed of the case that failed.
+fn fuzz(arguments: &Arguments, target: Target) -> anyhow::Result<Option<u64>> {
     let seed = arguments.seed.unwrap_or_else(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         since.as_secs().wrapping_mul(1_000_000)
     });
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let workers = arguments.cases.map_or(cores, |cases| cases.clamp(1, cores));
-    eprintln!("seed {seed}, {workers} processes");
+    eprintln!("{}: seed {seed}, {workers} processes", target.name());
     let start = Instant::now();
     let mut totals = Totals::default();
     let is_told = arguments.cases == Some(1);
     let mut broken = Fleet::start(arguments, seed, workers, is_told)?.watch(&mut totals)?;
     let seconds = start.elapsed().as_secs_f64();
-    println!("{} cases in {seconds:.0} s, {:.0} per second", totals.cases, totals.cases as f64 / seconds);
-    for (status, count) in &totals.statuses {
-        println!("  {:<5} {count}", if *status == 0 { "none".to_owned() } else { status.to_string() });
+    let (name, cases) = (target.name(), totals.cases);
+    println!("{name}: {cases} cases in {seconds:.0} s, {:.0} per second", cases as f64 / seconds);
+    for (outcome, count) in &totals.outcomes {
+        println!("  {outcome:<24} {count}");
     }
-    let Some(found) = &mut broken else { return Ok(ExitCode::SUCCESS) };
+    let Some(found) = &mut broken else { return Ok(None) };
     if !is_told {
         // Once more, with every step told: the last of them is the one.
         let alone = Arguments { cases: Some(1), ..arguments.clone() };
@@ -76,12 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             found.steps = again.steps;
         }
     }
-    println!("FAILED, case {}: {}", found.case, found.why.replace('\u{2028}', "\n"));
+    println!("FAILED, target {name}, case {}: {}", found.case, found.why.replace('\u{2028}', "\n"));
     for step in &found.steps {
         println!("  step: {}", step.replace('\u{2028}', "\n"));
     }
-    println!("Again: cargo xtask fuzz --seed {} --cases 1", found.case);
-    Ok(ExitCode::FAILURE)
+    println!("Again: cargo xtask fuzz --target {name} --seed {} --cases 1", found.case);
+    Ok(Some(found.case))
 }
 
 struct Fleet {
@@ -107,6 +123,9 @@ impl Fleet {
             let mut command = Command::new(&program);
             command.args(["--stride", &count.to_string(), "--seed", &seed.wrapping_add(number).to_string()]);
             command.args(["--seconds", &arguments.seconds.to_string()]);
+            if let Some(target) = arguments.target {
+                command.args(["--target", target.name()]);
+            }
             if let Some(cases) = arguments.cases {
                 // As many as are left for it when they are dealt out in turns.
                 command.args(["--cases", &(cases.saturating_sub(number)).div_ceil(count).to_string()]);
@@ -185,8 +204,8 @@ impl Worker {
             }
         } else if let Some(counts) = line.strip_prefix(worker::DONE) {
             totals.cases += 1;
-            for (code, count) in counts.split_whitespace().filter_map(|count| count.split_once(':')) {
-                *totals.statuses.entry(code.parse()?).or_default() += count.parse::<u64>()?;
+            for (outcome, count) in counts.split_whitespace().filter_map(|count| count.rsplit_once(':')) {
+                *totals.outcomes.entry(outcome.to_owned()).or_default() += count.parse::<u64>()?;
             }
         } else if let Some(failure) = line.strip_prefix(worker::FAILURE) {
             self.failure = Some(failure.to_owned());
@@ -218,8 +237,8 @@ fn resident(process: u32) -> Option<u64> {
 fn progress(totals: &Totals, start: Instant) {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
-        let requests: u64 = totals.statuses.values().sum();
-        drop(write!(stderr, "\r{:>4} s  {} cases  {requests} requests ", start.elapsed().as_secs(), totals.cases));
+        let outcomes: u64 = totals.outcomes.values().sum();
+        drop(write!(stderr, "\r{:>4} s  {} cases  {outcomes} outcomes ", start.elapsed().as_secs(), totals.cases));
         drop(stderr.flush());
     }
 }

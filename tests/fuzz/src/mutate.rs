@@ -279,6 +279,123 @@ fn list(random: &mut Random, items: &mut Vec<Value>) {
     }
 }
 
+/// Values that a JSON text may hold and few readers take.
+const ODD: &[&str] = &[
+    "1e999",
+    "-99999999999999999999999999",
+    "18446744073709551616",
+    "-0.0",
+    "0.1e-400",
+    r#""\ud800""#,
+    r#""\udfff\ud83d""#,
+    r#"{"":[{}],"":null}"#,
+    r#"{"a":1,"a":2}"#,
+];
+
+/// The key of what [`spelled`] adds.
+pub(crate) const ODD_KEY: &str = "odd";
+
+/// The value as JSON text that means the same, as other writers may write it: with escapes, with white space, and with keys that occur
+/// more than once, of which the last one counts. With `odd`, maps have one more key, with a value that few readers take.
+pub(crate) fn spelled(random: &mut Random, value: &Value, odd: bool) -> String {
+    let chance = |random: &mut Random, probability: f64| if random.chance(0.5) { probability } else { 0.0 };
+    let style = Style {
+        escape: chance(random, 0.3),
+        space: chance(random, 0.1),
+        repeat: chance(random, 0.05),
+        odd: if odd { 0.3 } else { 0.0 },
+    };
+    let mut text = String::new();
+    style.write(random, value, 0, &mut text);
+    text
+}
+
+/// What nests deeper than this is written in the plainest way.
+const DEEP: usize = 100;
+
+/// How likely each of the ways to write is.
+struct Style {
+    escape: f64,
+    space: f64,
+    repeat: f64,
+    odd: f64,
+}
+
+impl Style {
+    fn write(&self, random: &mut Random, value: &Value, depth: usize, text: &mut String) {
+        self.space(random, text);
+        match value {
+            // Each level takes from the stack.
+            deep if depth > DEEP => text.push_str(&deep.to_string()),
+            Value::String(string) => self.string(random, string, text),
+            Value::Array(items) => {
+                text.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    text.push_str(if index > 0 { "," } else { "" });
+                    self.write(random, item, depth + 1, text);
+                }
+                text.push(']');
+            }
+            Value::Object(map) => self.map(random, map, depth, text),
+            scalar => text.push_str(&scalar.to_string()),
+        }
+        self.space(random, text);
+    }
+
+    fn map(&self, random: &mut Random, map: &Map<String, Value>, depth: usize, text: &mut String) {
+        text.push('{');
+        let mut separator = "";
+        let mut key = |name: &str, text: &mut String| {
+            text.push_str(separator);
+            separator = ",";
+            // No writer escapes more of a key than it has to.
+            text.push_str(&Value::from(name).to_string().replace('<', "\\u003c").replace('&', "\\u0026"));
+            text.push(':');
+        };
+        if random.chance(self.odd) {
+            key(ODD_KEY, text);
+            let lists = if random.chance(0.05) { random.size(20_000) } else { 0 };
+            text.push_str(&"[".repeat(lists));
+            text.push_str(random.pick::<&str>(ODD));
+            text.push_str(&"]".repeat(lists));
+        }
+        for (name, inner) in map {
+            if random.chance(self.repeat) {
+                key(name, text);
+                text.push_str(&value(random).to_string());
+            }
+            key(name, text);
+            self.write(random, inner, depth + 1, text);
+        }
+        self.space(random, text);
+        text.push('}');
+    }
+
+    fn string(&self, random: &mut Random, string: &str, text: &mut String) {
+        text.push('"');
+        for letter in string.chars() {
+            match letter {
+                '"' | '\\' => text.extend(['\\', letter]),
+                '/' if random.chance(self.escape) => text.push_str("\\/"),
+                _ if letter.is_control() || random.chance(self.escape) => {
+                    let mut units = [0; 2];
+                    for unit in letter.encode_utf16(&mut units) {
+                        text.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
+                _ => text.push(letter),
+            }
+        }
+        text.push('"');
+    }
+
+    fn space(&self, random: &mut Random, text: &mut String) {
+        if random.chance(self.space) {
+            text.push_str(random.pick::<&str>(&[" ", "\t", "   "]));
+        }
+    }
+}
+
 /// Changes bytes.
 pub(crate) fn bytes(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {

@@ -1,6 +1,6 @@
-//! Some cases in every test run.
+//! Some cases of each target in every test run.
 
-use crate::case::{self, Log, Tally};
+use crate::target::{Log, Tally, Target};
 
 struct Silent;
 
@@ -8,25 +8,53 @@ impl Log for Silent {
     fn step(&mut self, _describe: &dyn Fn() -> String) {}
 }
 
-#[test]
-fn no_case_finds_anything() {
+/// Runs the cases of so many seeds. Each of these outcomes has to occur some times, or the cases have nothing to find.
+fn check(target: Target, cases: u64, outcomes: &[&str]) {
     let mut total = Tally::new();
-    for seed in 0..200 {
-        let tally = case::run(seed, &mut Silent).unwrap_or_else(|failure| panic!("case {seed}: {failure}"));
-        for (status, count) in tally {
-            *total.entry(status).or_default() += count;
+    for seed in 0..cases {
+        let tally = target.run(seed, &mut Silent).unwrap_or_else(|failure| panic!("{}, case {seed}: {failure}", target.name()));
+        for (outcome, count) in tally {
+            *total.entry(outcome).or_default() += count;
         }
     }
-    // Both what is right and what is wrong come by, or the cases have nothing to find.
-    for status in [200, 201, 400, 404, 409, 415, 422] {
-        assert!(total.get(&status).is_some_and(|count| *count > 10), "{status} in {total:?}");
+    for outcome in outcomes {
+        assert!(total.get(*outcome).is_some_and(|count| *count > 5), "{outcome} in {total:?}");
     }
 }
 
 #[test]
+fn the_embedded_api_server_answers_whatever_it_is_sent() {
+    check(Target::Server, 200, &["200", "201", "400", "404", "409", "415", "422"]);
+}
+
+#[test]
+fn the_watch_goes_on_whatever_an_api_server_sends() {
+    check(Target::Watch, 60, &["undisturbed", "recovered", "left-out", "same", "odd"]);
+}
+
+#[test]
+fn plans_and_statuses_keep_their_laws_whatever_a_plugin_answers() {
+    let outcomes =
+        ["Success", "InvalidOutput", "create", "apply", "delete", "status", "InvalidChild", "host-event", "host-create"];
+    check(Target::Answers, 450, &outcomes);
+}
+
+#[test]
+fn a_configuration_file_loads_or_names_what_is_wrong_with_it() {
+    check(Target::Configuration, 80, &["loaded", "refused"]);
+}
+
+#[test]
+fn a_recording_reads_back_and_a_damaged_one_names_the_line() {
+    check(Target::Recordings, 50, &["replayed", "wrong-line", "no-recording", "read"]);
+}
+
+#[test]
 fn a_seed_decides_everything() {
-    for seed in [7, 8] {
-        let tally = || case::run(seed, &mut Silent).map_err(|failure| failure.to_string());
-        assert_eq!(tally(), tally());
+    for target in [Target::Server, Target::Watch, Target::Answers, Target::Configuration, Target::Recordings] {
+        for seed in [7, 8] {
+            let tally = || target.run(seed, &mut Silent).map_err(|failure| failure.to_string());
+            assert_eq!(tally(), tally(), "{}", target.name());
+        }
     }
 }

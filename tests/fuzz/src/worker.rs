@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::Arguments;
-use crate::case::{self, Log};
+use crate::target::{Log, Target};
 
 /// What a worker writes.
 pub(crate) const CASE: &str = "case ";
@@ -33,7 +33,7 @@ impl Log for Pipe {
 }
 
 /// Runs cases until the time is over, or as many as there shall be. A panic ends the process, which the parent sees.
-pub(crate) fn run(arguments: &Arguments, stride: u64) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments, target: Target, stride: u64) -> ExitCode {
     let (start, limit) = (Instant::now(), Duration::from_secs(arguments.seconds));
     let mut seed = arguments.seed.unwrap_or_default();
     let mut left = arguments.cases;
@@ -41,10 +41,10 @@ pub(crate) fn run(arguments: &Arguments, stride: u64) -> ExitCode {
         Pipe::line(CASE, &seed.to_string());
         // On a thread, whose stack is no larger than those on which servers run.
         let is_tracing = arguments.trace;
-        let outcome = std::thread::spawn(move || case::run(seed, &mut Pipe { is_tracing })).join();
+        let outcome = std::thread::spawn(move || target.run(seed, &mut Pipe { is_tracing })).join();
         match outcome {
             Ok(Ok(tally)) => {
-                let counts: Vec<String> = tally.iter().map(|(code, count)| format!("{code}:{count}")).collect();
+                let counts: Vec<String> = tally.iter().map(|(outcome, count)| format!("{outcome}:{count}")).collect();
                 Pipe::line(DONE, &counts.join(" "));
             }
             Ok(Err(failure)) => {

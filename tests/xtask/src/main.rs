@@ -60,7 +60,7 @@ enum Task {
     Dev(dev::Arguments),
     /// Runs the benchmarks, optimised.
     Bench(BenchArguments),
-    /// Sends the embedded API server requests that nobody meant, and says how to repeat what it took badly.
+    /// Fuzzes the embedded API server and what the host reads, and says how to repeat what failed.
     Fuzz(fuzz::Arguments),
     /// Asks a real API server what the embedded one must know of the built-in kinds, and writes it into the source tree.
     ///

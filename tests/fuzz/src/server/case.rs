@@ -1,8 +1,5 @@
 //! One case: a server, and what is done to it. All of it follows from the case's seed.
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 use bytes::Bytes;
 use gyre_devcluster::answer::{Answer, Body};
 use gyre_devcluster::random::Random;
@@ -12,9 +9,11 @@ use http::{Method, Request, StatusCode, header};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::request::Memory;
+use super::{apply, check, request, wire};
 use crate::mutate::Draw as _;
-use crate::request::Memory;
-use crate::{apply, check, corpus, mutate, request, wire};
+use crate::target::{Failure, Log, Tally};
+use crate::{corpus, mutate};
 
 /// How much is done in one case: enough for objects to meet, and few enough to look through.
 const STEPS: usize = 80;
@@ -22,25 +21,7 @@ const STEPS: usize = 80;
 const FRAMES: usize = 10_000;
 const WATCHES: usize = 8;
 
-/// What is wrong.
-#[derive(Debug)]
-pub(crate) struct Failure(pub(crate) String);
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// How many answers there were of each status.
-pub(crate) type Tally = BTreeMap<u16, u64>;
-
-/// Is told of each step before it is taken: one that does not return can be named then.
-pub(crate) trait Log {
-    fn step(&mut self, describe: &dyn Fn() -> String);
-}
-
-/// Does everything that follows from `seed`.
+/// Does everything that follows from `seed`, and counts the answers by their status.
 pub(crate) fn run(seed: u64, log: &mut dyn Log) -> Result<Tally, Failure> {
     let mut random = Random::new(seed);
     if random.chance(0.1) {
@@ -109,7 +90,7 @@ impl Session<'_> {
         let now = self.now;
         self.log.step(&|| format!("{now} {}", describe(request)));
         let answer = self.server.handle(self.now, request);
-        *self.tally.entry(answer.status.as_u16()).or_default() += 1;
+        *self.tally.entry(answer.status.as_str().to_owned()).or_default() += 1;
         let about = |failure: Failure| Failure(format!("{failure}\n  {}", describe(request)));
         let checked = check::answer(&answer).map_err(about)?;
         self.keep_watch(answer);

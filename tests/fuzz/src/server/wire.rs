@@ -10,9 +10,9 @@ use http::Request;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::case::{Failure, Log, Tally};
+use super::request::{self, Memory};
 use crate::mutate::{self, Draw as _};
-use crate::request::{self, Memory};
+use crate::target::{Failure, Log, Tally};
 
 /// How long a connection may take, in its own time, which passes as fast as nothing happens: more than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
@@ -34,8 +34,8 @@ pub(crate) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
             if answer.windows(PANIC.len()).any(|window| window == PANIC) {
                 return Err(Failure(format!("a panic\n  connection {:?}", String::from_utf8_lossy(&bytes))));
             }
-            let code = answer.get(9..12).and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
-            *tally.entry(code.unwrap_or(0)).or_default() += 1;
+            let code = answer.get(9..12).and_then(|code| std::str::from_utf8(code).ok());
+            *tally.entry(code.unwrap_or("none").to_owned()).or_default() += 1;
         }
         Ok(tally)
     })

@@ -4,10 +4,11 @@ use gyre_devcluster::random::Random;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::case::{Failure, Session, describe, write};
+use super::case::{Session, describe, write};
+use super::request;
 use crate::corpus;
 use crate::mutate::Draw as _;
-use crate::request;
+use crate::target::Failure;
 
 pub(crate) const MEDIA_TYPE: &str = "application/apply-patch+yaml";
 

@@ -1,0 +1,14 @@
+//! The embedded API server: requests that nobody meant, in sequences.
+//!
+//! ```text
+//! case ─┬─ request ─ mutate ◀── corpus
+//!       ├─ apply   (laws of server-side apply)
+//!       ├─ wire    (bytes of connections)
+//!       └─ check   (what holds of every answer)
+//! ```
+
+mod apply;
+pub(crate) mod case;
+mod check;
+mod request;
+mod wire;
