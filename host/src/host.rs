@@ -318,7 +318,11 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
         Outcome::Failed(problem)
             if matches!(
                 problem.kind,
-                ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Quarantined | ProblemKind::InventoryNotWritten
+                ProblemKind::Stale
+                    | ProblemKind::NoClaim
+                    | ProblemKind::Quarantined
+                    | ProblemKind::Deferred
+                    | ProblemKind::InventoryNotWritten
             ) =>
         {
             debug!(reason = problem.reason(), "not done: {problem}");

@@ -82,7 +82,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let _in_flight = mount.enter_flight().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
-        mount.forget(key);
+        mount.forget(key, context.queue.now());
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
@@ -100,7 +100,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         (false, _, true) => run.no_longer_ours().await,
         // The garbage collector takes the children; nothing new is made for a parent that goes.
         (true, true, false) | (false, _, false) => {
-            mount.forget(key);
+            mount.forget(key, context.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
@@ -476,7 +476,7 @@ impl Run<'_> {
     /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
     async fn no_longer_ours(mut self) -> Outcome {
         self.let_go(List::Keep).await;
-        self.mount.forget(&self.sight.parent.key());
+        self.mount.forget(&self.sight.parent.key(), self.context.queue.now());
         self.progress.outcome(None)
     }
 

@@ -28,10 +28,9 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::outcome::Problem;
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
-use gyre_core::quarantine::{Admission, Change, End};
-use gyre_core::queue::Options;
+use gyre_core::quarantine::{Change, End, Extent};
+use gyre_core::queue::{Options, Time};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -48,12 +47,15 @@ use crate::mounts::mount::{Lead, Mount};
 use crate::program::Program;
 use crate::reconcile::basis::Sight;
 use crate::reconcile::call::Ask;
+use crate::reconcile::probation::Admitted;
 use crate::reconcile::threads::Priority;
 use crate::telemetry::metrics::Shadowed;
 use crate::writes::finalizers;
 
 /// What the machine was too busy for is tried again so much later.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
+const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
 /// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
 pub(crate) struct Shadow {
@@ -87,8 +89,11 @@ impl Shadow {
     }
 
     /// A parent is gone.
-    pub(crate) fn forget(&self, parent: &ObjectKey) {
+    pub(crate) fn forget(&self, parent: &ObjectKey, now: Time) {
         self.tally().forget(parent);
+        if let Some(live) = self.live.get() {
+            live.probation.forget(parent, now);
+        }
     }
 
     /// How many parents differ, and the like.
@@ -103,9 +108,21 @@ impl Shadow {
             let parents = self.mounted.parents.list(None);
             parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
         }
+        let mut held_in_a_row = 0;
         loop {
             let key = self.next().await;
-            self.compare(live, key, mount, ground).await;
+            let Ok(admitted) = live.probation.admit(&key, ground.queue.now()) else {
+                self.add(&key);
+                held_in_a_row += 1;
+                // Others may be admitted. If none is, only time changes that.
+                if held_in_a_row >= self.moment().waiting {
+                    held_in_a_row = 0;
+                    sleep(ALL_HELD_PAUSE).await;
+                }
+                continue;
+            };
+            held_in_a_row = 0;
+            self.compare(live, key, admitted, mount, ground).await;
         }
     }
 
@@ -123,20 +140,19 @@ impl Shadow {
     }
 
     /// Compares what the programs want for one parent.
-    async fn compare(&self, live: &Arc<Live>, key: ObjectKey, mount: &Mount, ground: &Ground) {
-        let admission = self.admitted(live, ground).await;
+    async fn compare(&self, live: &Arc<Live>, key: ObjectKey, admitted: Admitted, mount: &Mount, ground: &Ground) {
         let compared = match self.pair(live, &key, mount, ground) {
             Found::Pair(pair) => ground.caller.run(Priority::Idle, move || pair.compare()).await,
             Found::Later => Ok(None),
             Found::Nothing => {
-                live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
-                return self.forget(&key);
+                drop(admitted);
+                return self.forget(&key, ground.queue.now());
             }
         };
         let Comparison { end, outcome } = match compared {
             Ok(Some(comparison)) => comparison,
             undone => {
-                live.probation.ended(&key, admission, End::HostFault, ground.queue.now());
+                drop(admitted);
                 if let Err(error) = undone {
                     // A defect of the host, which would be there the next time, too.
                     return error!(plugin = %mount.name, object = %key, "the comparison with the shadow did not end: {error}");
@@ -148,22 +164,14 @@ impl Shadow {
         ground.metrics.shadowed(&mount.name, outcome.word());
         self.tally().record(&key, outcome);
         // Where there was nothing to call it for, nothing is known of it.
-        match live.probation.ended(&key, admission, end.unwrap_or(End::HostFault), ground.queue.now()) {
-            Change::None => {}
-            Change::Quarantined => {
-                warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
-            }
-            Change::Recovered => info!(plugin = %mount.name, "the shadow answers again"),
-        }
-    }
-
-    /// Waits until the shadow may be called.
-    async fn admitted(&self, live: &Live, ground: &Ground) -> Admission {
-        loop {
-            let now = ground.queue.now();
-            match live.probation.admit(now) {
-                Admission::Held { until } => sleep(until.saturating_since(now)).await,
-                admission => return admission,
+        for change in admitted.ended(end.unwrap_or(End::HostFault), ground.queue.now()).changes {
+            match change {
+                Change::Quarantined(Extent::Mount) => {
+                    warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
+                }
+                Change::Recovered(Extent::Mount) => info!(plugin = %mount.name, "the shadow answers again"),
+                // Whoever asks for the report sees what the shadow fails about.
+                Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
         }
     }
@@ -186,7 +194,7 @@ impl Shadow {
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
         let queue_now = ground.queue.now();
-        let held = self.mounted.probation.quarantined().map(|held| Problem::quarantined(&held, queue_now, queue_now));
+        let held = self.mounted.probation.holds(key, queue_now);
         Found::Pair(Box::new(Pair {
             held,
             ask,

@@ -148,3 +148,51 @@ fn a_plugin_that_keeps_failing_by_its_own_fault_is_not_called_until_it_is_replac
     assert_eq!(gauge(&host, "gyre_plugin_quarantined"), 0.0);
     assert_eq!(host.state_of("fickle")["quarantine"], Value::Null);
 }
+
+#[test]
+fn objects_that_the_plugin_cannot_bear_hold_back_their_namespaces_alone() {
+    let names = ["one-tenant-a", "one-tenant-b", "one-tenant-c", "quiet-tenant", "new-tenant"];
+    let [_, _, _, quiet, new] = names;
+    let Some(cluster) = Cluster::for_test("one-tenant", &names) else { return };
+    let host = cluster.host_with(&[gyre_artifacts::probes::FICKLE], &names, &["--call-deadline", "10000"]);
+    let floods =
+        |namespace: &str| (0..6).map(|number| fickle(namespace, &format!("flood-{number}"), "flood")).collect::<Vec<_>>();
+    let quarantined = |count: f64| {
+        cluster.eventually("the namespaces to be quarantined", || {
+            (host.metric("gyre_plugin_quarantined_namespaces", &["fickle"]) == count).then_some(())
+        });
+    };
+    // The first that the host is asked about, as after a takeover, in which nothing is known.
+    cluster.apply_all(&floods(names[0]));
+    quarantined(1.0);
+    let held = cluster.reason(names[0], "fickle", "flood-0", "Ready", "Quarantined");
+    let message = condition(&held, "Ready").unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("TooManyChildren"), "{message}");
+    cluster.apply(&fickle(quiet, "it", "").to_string());
+    cluster.ready(quiet, "fickle", "it");
+    cluster.eventually("the plugin not to be quarantined", || (gauge(&host, "gyre_plugin_quarantined") == 0.0).then_some(()));
+    cluster.eventually("the objects to say that their namespace is quarantined", || {
+        let held = cluster.reason(names[0], "fickle", "flood-5", "Ready", "Quarantined");
+        let message = condition(&held, "Ready")?["message"].as_str()?;
+        message.contains(&format!("objects in the namespace {}", names[0])).then_some(())
+    });
+
+    // In several namespaces.
+    cluster.apply_all(&[floods(names[1]), floods(names[2])].concat());
+    quarantined(3.0);
+    assert_eq!(gauge(&host, "gyre_plugin_quarantined"), 0.0);
+    let calls = host.calls("fickle");
+    cluster.touch(quiet, "fickle", "it", "again");
+    for (namespace, name) in [(quiet, "another"), (new, "it")] {
+        cluster.apply(&fickle(namespace, name, "").to_string());
+        cluster.ready(namespace, "fickle", name);
+    }
+    assert!(host.calls("fickle") >= calls + 2.0);
+    let state = host.state_of("fickle");
+    assert_eq!(state["quarantine"], Value::Null);
+    let held: Vec<_> = state["quarantinedFor"].as_array().unwrap().iter().map(|held| held["namespace"].clone()).collect();
+    assert_eq!(held, names[..3], "{state}");
+    // What was there before is not touched, and new objects of that tenant wait.
+    cluster.apply(&fickle(names[0], "new", "").to_string());
+    cluster.reason(names[0], "fickle", "new", "Ready", "Quarantined");
+}

@@ -32,6 +32,10 @@ pub fn requeue_after(asked: Option<Duration>, floor: Duration) -> Option<Duratio
 /// attempt in 5 minutes is what a person who removed the cause will wait for, and no load.
 pub const RECHECK: Duration = Duration::from_secs(5 * 60);
 
+/// How soon a parent asks again that waits for its turn. It is told when it is its turn; this is for one whose turn others let pass, such
+/// as parents that went meanwhile.
+const DEFERRED_RECHECK: Duration = Duration::from_secs(5);
+
 /// How soon it is looked again whether the host holds the claim: that often client-go, and therefore everyone, tries to take one
 /// (`RetryPeriod` in `k8s.io/component-base/config/v1alpha1/defaults.go`).
 pub const CLAIM_RECHECK: Duration = Duration::from_secs(2);
@@ -147,8 +151,10 @@ pub enum ProblemKind {
         /// Whose fault it was.
         fault: Fault,
     },
-    /// The plugin was not called, since it is quarantined: its last calls, of whatever parent, ended by its own fault.
+    /// The plugin was not called, since it is quarantined: calls about this or related parents keep ending by its own fault.
     Quarantined,
+    /// The plugin is not called yet: calls that may end by its own fault are made one at a time.
+    Deferred,
     /// A write was not sent, since the host does not hold the claim.
     NoClaim,
     /// The parent needs a finalizer, and it cannot be written into the inventory that its mount holds any: without the mount, a later
@@ -189,13 +195,13 @@ impl Problem {
         Self { kind, message: cut_owned(message.into(), PROBLEM_TEXT), retry_after: None }
     }
 
-    /// That the plugin is quarantined like this, and may be asked for again then.
+    /// That the plugin is quarantined like this for some objects, e.g. `all objects`, and may be asked for again then.
     ///
     /// The message stays the same for as long as the quarantine and its reason do, so that a thousand parents do not get another status
     /// after each probe.
-    pub fn quarantined(held: &Held, until: Time, now: Time) -> Self {
+    pub fn quarantined(held: &Held, whom: &str, until: Time, now: Time) -> Self {
         let message = format!(
-            "the plugin is quarantined, since its calls keep ending in {}: it is tried from time to time, and anew once it is replaced",
+            "the plugin is quarantined for {whom}, because its calls keep ending in {}: it is probed periodically, and called again once it answers or changes",
             held.reason
         );
         Self::new(ProblemKind::Quarantined, message).not_before(until.saturating_since(now))
@@ -283,6 +289,7 @@ impl ProblemKind {
             Self::PluginTerminal => "PluginTerminal",
             Self::Sandbox { reason, .. } => reason,
             Self::Quarantined => "Quarantined",
+            Self::Deferred => "Deferred",
             Self::NoClaim => "NotLeader",
             Self::InventoryNotWritten => "InventoryNotWritten",
             Self::Conflict => RefusalReason::Conflict.as_str(),
@@ -302,6 +309,7 @@ impl ProblemKind {
             Self::PluginTerminal => Persistence::UntilChanged,
             // None is the parent's doing, and none may park it: nothing of it changes when the cause is gone.
             Self::Quarantined => Persistence::Postponed(quarantine::FIRST_PROBE),
+            Self::Deferred => Persistence::Postponed(DEFERRED_RECHECK),
             Self::NoClaim => Persistence::Postponed(CLAIM_RECHECK),
             Self::InventoryNotWritten => Persistence::Postponed(INVENTORY_RECHECK),
             // A field manager that gives a field back, a schema or a policy that is corrected: no watch of ours tells.

@@ -1,22 +1,55 @@
-//! When a plugin that keeps failing by its own fault is no longer called.
+//! When a plugin that keeps failing by its own fault is no longer called, and about which objects.
+//!
+//! A plugin that traps or spins on whatever it is given costs a worker each time, so it is no longer called: it is quarantined. But faults
+//! may as well follow from what one tenant wrote into its objects, and then they must hold back nobody else. What can be told apart is
+//! where the objects are:
 //!
 //! ```text
-//!    closed ── faults in a row, of many ─▶ held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe
-//!      ▲                                    ▲                                              │
-//!      │                                    └─────────────── a fault ──────────────────────┤
-//!      └───────────────────────────────── an answer ───────────────────────────────────────┘
+//!   a call about an object of a scope ends in a fault
+//!     ├─ of that object once ─────────────────────────▶ its next calls are made in the suspects' lane: one at a time in a mount
+//!     ├─ of two objects of the scope ─────────────────▶ so are all calls about the scope, for a while
+//!     ├─ of many objects in a row, of the scope ──────▶ the scope is held but for those of its objects that answered before
+//!     └─ … and no other scope that is active answers ─▶ the mount is held, wherever the last call ended in a fault
+//!
+//!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe ── an answer ──▶ the hold is over
+//!     ▲                                             │
+//!     └────────────────── a fault ──────────────────┘
 //! ```
 //!
-//! A plugin that traps or spins on whatever it is given costs a worker each time, and a fault repeated for every one of a thousand parents
-//! says no more than a fault repeated for ten. What counts is the plugin as a whole: faults in a row, of so many different parents. Any
-//! answer, a failure of the plugin's own telling too, says that the plugin works, and ends it all.
+//! A [`Scope`] is a namespace. Of cluster-scoped objects nobody knows whose they are: each is a scope of its own.
 //!
-//! One state for each mount and digest of its plugin: another digest begins anew.
+//! # Guarantees
+//!
+//! - An object is never held because of calls about other scopes: the mount is only held in scopes whose own last call was a fault.
+//! - Calls about a scope without faults that has answered before never wait for the lane, whatever other scopes do.
+//! - An object of a scope that has neither answered nor faulted waits in the lane only while several scopes are suspect. It goes ahead of
+//!   all suspects, so it waits for the one call that is under way, and for others that are as new as it is.
+//! - At most one call in the suspects' lane is under way, and probes are among these: a plugin that spins about everything takes one CPU.
+//! - Whoever is held is called again some day: one answer ends the hold of its scope, and that of the mount.
+//! - What is kept is a few bytes for each object that was called about and not forgotten, and for each scope with such objects. Scopes
+//!   without any are kept for as long as they are suspect, or deleting an object would be a way to be trusted again; but a thousand at most.
+//!
+//! # What is absent
+//!
+//! - The first calls about a scope take whatever workers are free. If objects of many scopes, all of which answered before, begin to spin at
+//!   once, each of these scopes may take all workers for one deadline before it is suspect.
+//! - Faults count for the scope of the object that was called about, whoever wrote what the call read.
+//!
+//! One state for each mount and digest of its plugin: another digest begins anew, as does another host. Until the plugin has answered for
+//! the first time all calls are made in the suspects' lane, in which scopes take turns.
 
-use std::collections::BTreeSet;
+mod lane;
+mod scope;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use self::lane::{Rank, Waiting};
+use self::scope::{Record, Scoped};
+use crate::object::ObjectKey;
 use crate::queue::Time;
+
+pub use self::scope::Scope;
 
 /// How long the first probe waits. Soon enough that a passing cause (a host short of CPU makes calls run into their deadline) is not
 /// noticed by people.
@@ -25,50 +58,122 @@ pub const FIRST_PROBE: Duration = Duration::from_secs(30);
 /// No probe waits longer: someone who has removed the cause without changing the plugin waits for as long as this.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// So many faults in a row make a mount suspect: one may be a parent that the plugin cannot bear, two are a beginning.
-const SUSPECT_AFTER: u32 = 2;
+/// How long a fault or an answer counts: as long as a held scope waits for a probe at most. A scope is suspect for [`FIRST_PROBE`] after
+/// its last fault, and for twice as long each time that it becomes so again within this time, at most for this time: or whoever provokes
+/// faults and takes back what did would be trusted again each time.
+pub const SUSPECT_FOR: Duration = LONGEST_WAIT;
+
+/// So much sooner than others an object may be the probe of a mount that answered before. All that are held ask at the same time.
+const PREFERENCE: Duration = Duration::from_secs(2);
+
+/// So long the lane of suspects is kept for those who were told that it is their turn: else whoever floods the queue would be ahead of them.
+/// Longer than it takes to get through the queue of a mount that keeps up; and if they need no call any more, no others wait for long.
+const KEPT_FOR: Duration = Duration::from_secs(2);
+
+/// So many scopes have to be suspect until scopes that have not answered yet are, too: a tenant may have several namespaces.
+const MANY_SUSPECTS: usize = 2;
+
+/// So many scopes without objects are kept at most, those that count for longest: one for each cluster-scoped object that was created,
+/// ended in a fault and was deleted within [`SUSPECT_FOR`] would be without end.
+const MOST_EMPTY: usize = 1000;
 
 /// Whether the plugin of one mount is called.
 #[derive(Clone, Debug)]
-pub struct Quarantine<K> {
+pub struct Quarantine {
     after: Option<u32>,
-    /// The objects of these calls: fewer than `after`, until the plugin is held.
-    culprits: BTreeSet<K>,
-    /// How many calls in a row ended in a fault of the plugin's.
+    scopes: BTreeMap<Scope, Scoped>,
+    /// The scopes that are suspect, and until when.
+    suspects: BTreeMap<Scope, Time>,
+    /// The scopes without objects, and until when their past counts.
+    empty: BTreeSet<(Time, Scope)>,
+    /// How many objects there are whose last call answered.
+    answered_objects: usize,
+    /// Whether the plugin has ever answered.
+    has_answered: bool,
+    /// The objects of the last faults in a row, over all scopes: no more than `after`.
+    culprits: BTreeSet<(Scope, u64)>,
     faults: u32,
-    record: Record,
-    /// Apart from `held`, since a probe may outlast the quarantine that it was made in.
-    probe: Probe,
+    hold: Hold,
+    /// Whether a call in the suspects' lane is under way.
+    is_lane_taken: bool,
+    waiting: Waiting,
+    /// Whose turn in the lane it is: the first of them that asks gets it,
+    told: Vec<ObjectKey>,
+    /// and until then nobody else does.
+    told_until: Time,
+    held: BTreeMap<Scope, BTreeSet<ObjectKey>>,
+    /// How many scopes are held.
+    held_scopes: usize,
+}
+
+/// A quarantine of a mount or a scope, or none.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
     held: Option<Held>,
     /// How long the probe after the next one waits.
     wait: Duration,
 }
 
-/// Whether the plugin has ever answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Record {
-    None,
-    Answered,
+impl Default for Hold {
+    fn default() -> Self {
+        Self { held: None, wait: FIRST_PROBE }
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Probe {
-    None,
-    Out,
+impl Hold {
+    fn begin(&mut self, faults: u32, reason: &'static str, now: Time) {
+        self.held = Some(Held { since: now, faults, reason, until: now + self.wait });
+        self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
+    }
+
+    /// A probe ended in a fault.
+    fn go_on(&mut self, reason: &'static str, now: Time) {
+        if let Some(held) = &mut self.held {
+            *held = Held { faults: held.faults.saturating_add(1), reason, until: now + self.wait, ..*held };
+            self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Whether there was one.
+    fn end(&mut self) -> bool {
+        std::mem::take(self).held.is_some()
+    }
 }
 
 /// Whether to make a call. Whoever gets [`Self::Call`] or [`Self::Probe`] hands it back to [`Quarantine::ended`], whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Make it.
-    Call,
-    /// Make it: it decides whether the plugin is called again.
-    Probe,
+    Call(Lane),
+    /// Make it, in the suspects' lane: it decides whether the plugin is called again.
+    Probe(Extent),
+    /// Not now: another call in the suspects' lane is under way. [`Ended::next`] says when to ask again.
+    Wait,
     /// Do not make it.
     Held {
-        /// When to ask again. If the plugin recovers, [`Change::Recovered`] says so earlier.
+        /// When to ask again. If the plugin recovers, [`Ended::released`] says so earlier.
         until: Time,
+        /// What is held.
+        extent: Extent,
     },
+}
+
+/// How a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Beside others.
+    Usual,
+    /// Alone among suspects: it may well end in a fault.
+    Suspects,
+}
+
+/// What is quarantined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The mount, in all scopes whose last call ended in a fault.
+    Mount,
+    /// One scope: a namespace, or one cluster-scoped object.
+    Scope,
 }
 
 /// How a call ended, as far as it says something about the plugin.
@@ -86,14 +191,23 @@ pub enum End {
 }
 
 /// What the end of a call changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// What is held from now on, and what no longer is.
+    pub changes: Vec<Change>,
+    /// The objects that were held, or waited, and may ask again now: there may be many.
+    pub released: Vec<ObjectKey>,
+    /// Those whose turn it is in the suspects' lane: a few, of which the first that asks gets it.
+    pub next: Vec<ObjectKey>,
+}
+
+/// What people are to be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing that anyone needs to be told.
-    None,
-    /// The plugin is no longer called.
-    Quarantined,
-    /// It is called again: what was held is due.
-    Recovered,
+    /// The plugin is no longer called about these.
+    Quarantined(Extent),
+    /// It is called again.
+    Recovered(Extent),
 }
 
 /// That a plugin is quarantined.
@@ -109,42 +223,50 @@ pub struct Held {
     pub until: Time,
 }
 
-/// How many calls of a mount may run at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// As many as the mount has workers.
-    Full,
-    /// One, since it has not answered yet, or its last calls ended in faults: a plugin that spins takes no more than one CPU.
-    One,
-}
-
-impl<K: Clone + Ord> Quarantine<K> {
+impl Quarantine {
     /// For a plugin that has not been called yet. It is quarantined after faults in a row about so many different objects (0 is the same
     /// as 1); none: never. An object that the plugin cannot bear is thus held back by its own back-off, and not by a quarantine that
-    /// would hold back all others, too: not everybody who may create an object may stop a plugin.
+    /// would hold back others, too.
     pub fn new(after: Option<u32>) -> Self {
         Self {
             after,
+            scopes: BTreeMap::new(),
+            suspects: BTreeMap::new(),
+            empty: BTreeSet::new(),
+            answered_objects: 0,
+            has_answered: false,
             culprits: BTreeSet::new(),
             faults: 0,
-            record: Record::None,
-            probe: Probe::None,
-            held: None,
-            wait: FIRST_PROBE,
+            hold: Hold::default(),
+            is_lane_taken: false,
+            waiting: Waiting::default(),
+            told: Vec::new(),
+            told_until: Time::default(),
+            held: BTreeMap::new(),
+            held_scopes: 0,
         }
     }
 
-    /// Whether a call is made now.
-    pub fn admit(&mut self, now: Time) -> Admission {
-        match (self.held, self.probe) {
-            (None, _) => Admission::Call,
-            // Nobody knows when the probe ends; if it ends well, it is said.
-            (Some(_), Probe::Out) => Admission::Held { until: now + self.wait },
-            (Some(held), Probe::None) if now < held.until => Admission::Held { until: held.until },
-            (Some(_), Probe::None) => {
-                self.probe = Probe::Out;
-                Admission::Probe
+    /// Whether a call about an object is made now.
+    pub fn admit(&mut self, object: &ObjectKey, now: Time) -> Admission {
+        let (scope, id) = (Scope::of(object), scope::id(object));
+        let has_turn = self.told.contains(object) || self.told.is_empty() || self.told_until <= now;
+        self.waits_no_longer(&scope, object);
+        let record = self.scopes.get(&scope).and_then(|scoped| scoped.record(id));
+        let hold = self.holds(object).map(|(extent, held)| {
+            let yields = extent == Extent::Mount && record != Some(Record::Answered) && self.answered_objects > 0;
+            (extent, if yields { held.until + PREFERENCE } else { held.until })
+        });
+        match hold {
+            Some((extent, until)) if now < until => {
+                self.held.entry(scope).or_default().insert(object.clone());
+                Admission::Held { until, extent }
             }
+            Some((extent, _)) => self.take_lane(scope, object, record, has_turn, (Admission::Probe(extent), now)),
+            None if self.is_suspect(&scope, record, now) => {
+                self.take_lane(scope, object, record, has_turn, (Admission::Call(Lane::Suspects), now))
+            }
+            None => Admission::Call(Lane::Usual),
         }
     }
 
@@ -152,51 +274,222 @@ impl<K: Clone + Ord> Quarantine<K> {
     ///
     /// Calls that were in progress when the plugin was quarantined count for nothing, except that an answer is an answer. A probe that
     /// comes to no end by the host's fault may be repeated at once: it says nothing.
-    pub fn ended(&mut self, object: &K, admission: Admission, end: End, now: Time) -> Change {
-        if admission == Admission::Probe {
-            self.probe = Probe::None;
+    pub fn ended(&mut self, object: &ObjectKey, admission: Admission, end: End, now: Time) -> Ended {
+        let mut ended = Ended::default();
+        match admission {
+            Admission::Wait | Admission::Held { .. } => return ended,
+            Admission::Call(Lane::Suspects) | Admission::Probe(_) => {
+                self.is_lane_taken = false;
+                self.waiting.end_turn(matches!(end, End::PluginFault { .. }), now);
+            }
+            Admission::Call(Lane::Usual) => {}
         }
-        match (end, &mut self.held) {
-            (_, _) if matches!(admission, Admission::Held { .. }) => Change::None,
-            (End::HostFault, _) => Change::None,
-            (End::Answered, held) => {
-                let change = if held.is_some() { Change::Recovered } else { Change::None };
-                *self = Self { probe: self.probe, record: Record::Answered, ..Self::new(self.after) };
-                change
-            }
-            (End::PluginFault { .. }, Some(_)) if admission == Admission::Call => Change::None,
-            (End::PluginFault { reason }, Some(held)) => {
-                self.faults = self.faults.saturating_add(1);
-                *held = Held { faults: self.faults, reason, until: now + self.wait, ..*held };
-                self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
-                Change::None
-            }
-            (End::PluginFault { reason }, None) => {
-                self.faults = self.faults.saturating_add(1);
-                let Some(after) = self.after else { return Change::None };
-                self.culprits.insert(object.clone());
-                if self.culprits.len() < after as usize {
-                    return Change::None;
-                }
-                self.culprits.clear();
-                self.held = Some(Held { since: now, faults: self.faults, reason, until: now + self.wait });
-                self.wait = self.wait.saturating_mul(2).min(LONGEST_WAIT);
-                Change::Quarantined
-            }
+        match end {
+            End::Answered => self.answered(object, now, &mut ended),
+            End::PluginFault { reason } => self.faulted(object, admission, reason, now, &mut ended),
+            End::HostFault => {}
         }
+        let is_kept = !self.told.is_empty() && now < self.told_until;
+        if !self.is_lane_taken && !is_kept {
+            self.waiting.next(now, &mut ended.next);
+            (self.told, self.told_until) = (ended.next.clone(), now + KEPT_FOR);
+        }
+        ended
     }
 
-    /// The quarantine, if the plugin is in it.
+    /// An object is gone.
+    pub fn forget(&mut self, object: &ObjectKey, now: Time) {
+        let scope = Scope::of(object);
+        self.waits_no_longer(&scope, object);
+        if let Some(scoped) = self.scopes.get_mut(&scope) {
+            let answered = scoped.answered_objects();
+            scoped.forget(scope::id(object));
+            self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
+            if scoped.is_empty() && !std::mem::replace(&mut scoped.is_listed_as_empty, true) {
+                self.empty.insert((scoped.counts_until(), scope));
+            }
+        }
+        self.tidy(now);
+    }
+
+    /// The quarantine of the mount, if it is in one.
     pub fn view(&self) -> Option<Held> {
-        self.held
+        self.hold.held
     }
 
-    /// How many calls may run at once. Calls that already do are let be.
-    pub fn share(&self) -> Share {
-        let is_suspect = self.record == Record::None || self.faults >= SUSPECT_AFTER || self.held.is_some();
-        if is_suspect { Share::One } else { Share::Full }
+    /// The quarantines of single scopes.
+    pub fn held_scopes(&self) -> impl Iterator<Item = (&Scope, Held)> {
+        self.scopes.iter().filter_map(|(scope, scoped)| Some((scope, scoped.hold.held?)))
+    }
+
+    /// How many these are.
+    pub fn held_scope_count(&self) -> usize {
+        self.held_scopes
+    }
+
+    /// The quarantine that an object is held by but for probes, if any.
+    pub fn holds(&self, object: &ObjectKey) -> Option<(Extent, Held)> {
+        let scoped = self.scopes.get(&Scope::of(object))?;
+        match self.hold.held {
+            Some(held) if scoped.ended_in_fault() => Some((Extent::Mount, held)),
+            _ if scoped.record(scope::id(object)) == Some(Record::Answered) => None,
+            _ => scoped.hold.held.map(|held| (Extent::Scope, held)),
+        }
+    }
+
+    /// The objects that are held, or wait for their turn.
+    pub fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.held.values().flatten().chain(self.waiting.objects()).chain(&self.told)
+    }
+
+    /// How many objects and scopes something is known of.
+    pub fn len(&self) -> (usize, usize) {
+        (self.scopes.values().map(Scoped::len).sum(), self.scopes.len())
+    }
+
+    /// Whether nothing is known of any object.
+    pub fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    fn waits_no_longer(&mut self, scope: &Scope, object: &ObjectKey) {
+        self.waiting.remove(scope, object);
+        self.told.retain(|told| told != object);
+        if let Some(held) = self.held.get_mut(scope) {
+            held.remove(object);
+            if held.is_empty() {
+                self.held.remove(scope);
+            }
+        }
+    }
+
+    fn take_lane(
+        &mut self,
+        scope: Scope,
+        object: &ObjectKey,
+        record: Option<Record>,
+        has_turn: bool,
+        (admission, now): (Admission, Time),
+    ) -> Admission {
+        let has_faults = record == Some(Record::Faulted)
+            || self.suspects.get(&scope).is_some_and(|until| now < *until)
+            || self.scopes.get(&scope).is_some_and(Scoped::ended_in_fault);
+        let rank = if has_faults { Rank::Suspect } else { Rank::Unproven };
+        if self.is_lane_taken || !has_turn {
+            self.waiting.add(scope, object.clone(), rank);
+            return Admission::Wait;
+        }
+        self.is_lane_taken = true;
+        self.told.clear();
+        self.waiting.begin_turn(scope, rank, now);
+        admission
+    }
+
+    fn is_suspect(&self, scope: &Scope, record: Option<Record>, now: Time) -> bool {
+        let is_one = |until: &Time| now < *until;
+        let has_answered = self.scopes.get(scope).is_some_and(|scoped| scoped.has_answered);
+        let are_many = || self.suspects.values().filter(|until| is_one(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
+        !self.has_answered
+            || record == Some(Record::Faulted)
+            || self.suspects.get(scope).is_some_and(is_one)
+            || (!has_answered && are_many())
+    }
+
+    fn answered(&mut self, object: &ObjectKey, now: Time, ended: &mut Ended) {
+        let (scope, id) = (Scope::of(object), scope::id(object));
+        self.culprits.clear();
+        self.faults = 0;
+        if !std::mem::replace(&mut self.has_answered, true) {
+            // Most that waited are no suspects any more.
+            self.waiting.take_all(&mut ended.released);
+        }
+        let scoped = self.scopes.entry(scope.clone()).or_default();
+        let answered = scoped.answered_objects();
+        scoped.answered(id, now);
+        self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
+        if scoped.hold.end() {
+            self.held_scopes -= 1;
+            ended.changes.push(Change::Recovered(Extent::Scope));
+        }
+        ended.released.extend(self.held.remove(&scope).into_iter().flatten());
+        if self.hold.end() {
+            ended.changes.push(Change::Recovered(Extent::Mount));
+            // Those whose scope is still held may say so now.
+            ended.released.extend(std::mem::take(&mut self.held).into_values().flatten());
+        }
+    }
+
+    fn faulted(&mut self, object: &ObjectKey, admission: Admission, reason: &'static str, now: Time, ended: &mut Ended) {
+        let (scope, id) = (Scope::of(object), scope::id(object));
+        self.suspects.retain(|_, until| now < *until);
+        self.waiting.suspect(&scope);
+        let scoped = self.scopes.entry(scope.clone()).or_default();
+        let answered = scoped.answered_objects();
+        if let Some(until) = scoped.faulted(&scope, id, now) {
+            self.suspects.insert(scope.clone(), until);
+        }
+        self.answered_objects = self.answered_objects + scoped.answered_objects() - answered;
+        let after = self.after.map(|after| after.max(1) as usize);
+        match (admission, scoped.hold.held) {
+            (Admission::Probe(Extent::Scope), Some(_)) => scoped.hold.go_on(reason, now),
+            (_, Some(_)) => {}
+            (_, None) => {
+                if after.is_some_and(|after| scoped.count(id) >= after) {
+                    scoped.hold.begin(scoped.faults, reason, now);
+                    self.held_scopes += 1;
+                    ended.changes.push(Change::Quarantined(Extent::Scope));
+                }
+            }
+        }
+        match (admission, self.hold.held) {
+            (Admission::Probe(Extent::Mount), Some(_)) => self.hold.go_on(reason, now),
+            (_, Some(_)) => {}
+            (_, None) => {
+                self.faults = self.faults.saturating_add(1);
+                let Some(after) = after else { return };
+                if self.culprits.len() < after {
+                    self.culprits.insert((scope, id));
+                }
+                if self.culprits.len() >= after && !self.may_answer_elsewhere(now) {
+                    self.hold.begin(self.faults, reason, now);
+                    ended.changes.push(Change::Quarantined(Extent::Mount));
+                }
+            }
+        }
+    }
+
+    /// Whether the plugin answers, or has not been asked, about a scope that is active.
+    fn may_answer_elsewhere(&self, now: Time) -> bool {
+        let is_bad = |scope: &Scope| self.scopes.get(scope).is_some_and(Scoped::ended_in_fault);
+        self.scopes.values().any(|scoped| scoped.answered_lately(now))
+            || self.waiting.scopes().any(|scope| !is_bad(scope))
+            || self.told.iter().any(|object| !is_bad(&Scope::of(object)))
+    }
+
+    /// Forgets scopes without objects whose past does not count any more, and those that are too many.
+    fn tidy(&mut self, now: Time) {
+        while let Some((until, _)) = self.empty.first()
+            && (*until <= now || self.empty.len() > MOST_EMPTY)
+            && let Some((until, scope)) = self.empty.pop_first()
+        {
+            let Some(scoped) = self.scopes.get_mut(&scope) else { continue };
+            // It may have had objects, and faults, since it was listed.
+            let counts_until = scoped.counts_until();
+            scoped.is_listed_as_empty = scoped.is_empty() && until < counts_until && now < counts_until;
+            if scoped.is_listed_as_empty {
+                self.empty.insert((counts_until, scope));
+            } else if scoped.is_empty() {
+                self.held_scopes -= usize::from(scoped.hold.held.is_some());
+                self.scopes.remove(&scope);
+                self.suspects.remove(&scope);
+                // They were told to ask at a time that is long past.
+                self.held.remove(&scope);
+            }
+        }
     }
 }
 
+#[cfg(test)]
+mod simulation;
 #[cfg(test)]
 mod tests;

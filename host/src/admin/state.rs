@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gyre_core::quarantine::{Held, Scope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
 
@@ -72,6 +73,8 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
             "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
         })
     });
+    let scopes = live.as_ref().map(|live| live.probation.quarantined_scopes(LISTED)).unwrap_or_default();
+    let scopes: Vec<Value> = scopes.1.iter().map(|(scope, held)| quarantined_scope(scope, held, queue)).collect();
     json!({
         "name": &*mount.name,
         "plugin": program.manifest().name,
@@ -89,8 +92,23 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "remembered": mount.remembered(),
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,
+        "quarantinedFor": scopes,
         "shadow": mount.shadow().map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
+    })
+}
+
+fn quarantined_scope(scope: &Scope, held: &Held, queue: &WorkQueue) -> Value {
+    let (namespace, object) = match scope {
+        Scope::Namespace(namespace) => (Some(namespace), None),
+        Scope::Object(object) => (None, Some(object)),
+    };
+    json!({
+        "namespace": namespace,
+        "object": object,
+        "reason": held.reason,
+        "faults": held.faults,
+        "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
     })
 }
 

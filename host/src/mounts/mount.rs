@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
-use gyre_core::quarantine::Share;
-use gyre_core::queue::{self, MountOptions, Priority};
+use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::{OwnedRwLockReadGuard, watch};
 use tracing::{error, info};
@@ -174,7 +173,7 @@ impl Mount {
         ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         ground.queue.add_mount(&self.name, self.queue_options(&live));
-        ground.metrics.quarantined(&self.name, false);
+        ground.metrics.quarantined(&self.name, false, 0);
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
@@ -234,7 +233,7 @@ impl Mount {
     /// Forgets a parent that the cache does not hold.
     pub(crate) fn forget_if_gone(&self, queue: &WorkQueue, parent: &ObjectKey) {
         if self.live().is_some_and(|live| live.parents.get(parent).is_none()) {
-            self.forget(parent);
+            self.forget(parent, queue.now());
             queue.remove(&self.name, parent);
             // Another parent of its name may have come meanwhile, and then it is its key that was removed.
             if self.live().is_some_and(|live| live.parents.get(parent).is_some()) {
@@ -254,18 +253,17 @@ impl Mount {
         }
         gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
         gone.extend(live.probation.held().into_iter().filter(|parent| !is_there(parent)));
-        gone.iter().for_each(|parent| self.forget(parent));
+        gone.iter().for_each(|parent| self.forget(parent, queue.now()));
         queue.retain(&self.name, is_there);
     }
 
-    /// How the queue is to treat the mount, which has no workers while another leads it, and few while its plugin is suspect.
+    /// How the queue is to treat the mount, which has no workers while another leads it.
     fn queue_options(&self, live: &Live) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
-        let workers = match (lead, live.probation.share()) {
-            (Lead::No | Lead::Ending, _) => 0,
-            (Lead::Yes, Share::One) => 1,
-            (Lead::Yes, Share::Full) => options.workers,
+        let workers = match lead {
+            Lead::No | Lead::Ending => 0,
+            Lead::Yes => options.workers,
         };
         MountOptions { workers, ..options }
     }
@@ -339,15 +337,15 @@ impl Mount {
     }
 
     /// Forgets a parent that is gone.
-    pub(crate) fn forget(&self, key: &ObjectKey) {
+    pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
         if let Some(shadow) = self.shadow() {
-            shadow.forget(key);
+            shadow.forget(key, now);
         }
         self.own_writes.forget(key);
         if let Some(live) = self.live() {
-            live.probation.forget(key);
+            live.probation.forget(key, now);
         }
     }
 
@@ -384,13 +382,6 @@ impl Mount {
             Notice::Deleted(_) => (Some(&labels), None),
         };
         self.readers().concerned(kind, &object.key(), before, now)
-    }
-
-    /// The share of the workers has changed that a program's plugin deserves. It makes no difference if another has taken over.
-    pub(crate) fn share_workers(&self, live: &Arc<Live>, queue: &WorkQueue) {
-        if self.live().is_some_and(|current| Arc::ptr_eq(&current, live)) {
-            queue.set_options(&self.name, self.queue_options(live));
-        }
     }
 
     /// How the mount's failing parents are retried.

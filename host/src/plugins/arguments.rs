@@ -73,7 +73,7 @@ pub(crate) struct PolicyArguments {
     /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// After faults of a plugin about how many different objects in a row it is not called for a while; or never [default: 5].
+    /// Quarantine the plugin for a namespace after consecutive faults on so many different objects of it; or never [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// The soonest that a plugin is called again because it asked for it [default: 1000].

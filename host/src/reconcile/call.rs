@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Fault, Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, Change, End, Share};
+use gyre_core::quarantine::{self, Change, End};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
 use gyre_core::response::{Response, Teardown};
@@ -18,6 +19,7 @@ use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
 use crate::reconcile::Context;
 use crate::reconcile::basis::{Basis, Decision, Sight};
+use crate::reconcile::probation::describe;
 use crate::reconcile::threads::{self, Threads};
 use crate::reconcile::trail::{ReadPrints, hash};
 use crate::reconcile::world::CallWorld;
@@ -99,14 +101,15 @@ pub(crate) async fn call(
     basis: &Arc<Basis>,
     ask: Ask,
 ) -> Called {
-    let now = context.queue.now();
-    let admission = live.probation.admit(now);
-    if let Admission::Held { until } = admission {
-        let problem = live.probation.hold(&sight.parent.key(), until, now);
-        let reads = ReadPrints::default();
-        return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new(), reads };
-    }
-    let (result, usage, world) = run(context, mount, live, sight, basis, ask).await;
+    let key = sight.parent.key();
+    let admitted = match live.probation.admit(&key, context.queue.now()) {
+        Ok(admitted) => admitted,
+        Err(problem) => {
+            let reads = ReadPrints::default();
+            return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new(), reads };
+        }
+    };
+    let (result, usage, world) = run(context, mount, live, sight, basis, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = sight.parent.uid();
     let of_others: Vec<u64> = world.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
@@ -118,33 +121,46 @@ pub(crate) async fn call(
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
         },
     };
-    match live.probation.ended(&sight.parent.key(), admission, end, context.queue.now()) {
-        Change::None => {}
-        Change::Quarantined => {
-            context.metrics.quarantined(&mount.name, true);
-            error!("the plugin keeps failing by its own fault: it is quarantined, and only probed from now on");
-        }
-        Change::Recovered => {
-            context.metrics.quarantined(&mount.name, false);
-            info!("the plugin answers again: its quarantine is over");
-            for parent in live.probation.take_held() {
-                mount.enqueue(&context.queue, parent, Priority::Low);
-            }
-        }
-    }
-    if live.probation.has_new_share() {
-        mount.share_workers(live, &context.queue);
-    }
-    mount.has_read(&sight.parent.key(), answers.keys().cloned().collect::<BTreeSet<_>>());
+    follow(context, mount, live, &key, admitted.ended(end, context.queue.now()));
+    mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(shadow) = mount.shadow() {
-        shadow.add(&sight.parent.key());
+        shadow.add(&key);
     }
     Called { result: result.map_err(problem), clock: usage.clock, answers, reads }
 }
 
+/// What the end of a call means for others.
+fn follow(context: &Context, mount: &Mount, live: &Live, parent: &ObjectKey, ended: quarantine::Ended) {
+    for change in &ended.changes {
+        match *change {
+            Change::Quarantined(extent) => {
+                let whom = describe(parent, extent);
+                error!("the plugin keeps failing by its own fault: it is quarantined for {whom}, and only probed from now on");
+            }
+            Change::Recovered(extent) => {
+                info!("the plugin answers again: its quarantine for {} is over", describe(parent, extent));
+            }
+        }
+    }
+    // Each time, since a quarantine also ends with the last object of its namespace.
+    let (scopes, _) = live.probation.quarantined_scopes(0);
+    context.metrics.quarantined(&mount.name, live.probation.quarantined().is_some(), scopes);
+    for (parents, priority) in [(ended.next, Priority::Normal), (ended.released, Priority::Low)] {
+        parents.into_iter().for_each(|parent| mount.enqueue(&context.queue, parent, priority));
+    }
+}
+
 type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::Answer>);
 
-async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Sight, basis: &Arc<Basis>, ask: Ask) -> Ended {
+async fn run(
+    context: &Context,
+    mount: &Arc<Mount>,
+    live: &Arc<Live>,
+    sight: &Sight,
+    basis: &Arc<Basis>,
+    ask: Ask,
+    priority: threads::Priority,
+) -> Ended {
     let program = Arc::clone(&live.program);
     let parent = sight.shown_parent(live);
     let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
@@ -166,7 +182,7 @@ async fn run(context: &Context, mount: &Arc<Mount>, live: &Arc<Live>, sight: &Si
         let recorded = is_recorded.then(|| result.clone());
         (result.map(|teardown| answered(&deciding, &basis, ask, teardown)), recorded, usage, world)
     };
-    let called = context.caller.run(priority(live.probation.share()), work).await;
+    let called = context.caller.run(priority, work).await;
     let (result, recorded, usage, world) = match called {
         Ok(called) => called,
         Err(error) => {
@@ -203,14 +219,6 @@ fn answered(live: &Live, basis: &Basis, ask: Ask, mut teardown: Teardown) -> Ans
     };
     let names_children = teardown.response.children.take().is_some();
     Answered { names_children, teardown, decision }
-}
-
-/// A plugin that has not answered yet, or whose last calls ended in faults, may spin again.
-fn priority(share: Share) -> threads::Priority {
-    match share {
-        Share::Full => threads::Priority::Usual,
-        Share::One => threads::Priority::Idle,
-    }
 }
 
 /// What it makes of a reconcile that a call ended so.

@@ -40,9 +40,11 @@ impl Progress {
         }
     }
 
-    /// Whether the cache was behind. The retry that follows sees what is; there is nothing to tell anyone.
+    /// Whether the cache was behind, or it is not this parent's turn. The retry that follows sees what is; there is nothing to tell anyone.
     pub(crate) fn is_stale(&self) -> bool {
-        self.problem.as_ref().is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim))
+        self.problem
+            .as_ref()
+            .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
     /// Takes what came of a step.

@@ -79,6 +79,7 @@ pub struct Metrics {
     shadowed_changes: Family<PluginWrite, Gauge>,
     problems: Family<PluginReason, Counter>,
     quarantined: Family<Plugin, Gauge>,
+    quarantined_namespaces: Family<Plugin, Gauge>,
     parked: Family<Plugin, Gauge>,
     writes: Family<PluginWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
@@ -122,6 +123,7 @@ impl Default for Metrics {
             shadowed_changes: Family::default(),
             problems: Family::default(),
             quarantined: Family::default(),
+            quarantined_namespaces: Family::default(),
             parked: Family::default(),
             writes: Family::default(),
             watch_failures: Family::default(),
@@ -210,6 +212,11 @@ impl Metrics {
         registry.register("shadow_changes", "What a shadow would do otherwise, by verb", self.shadowed_changes.clone());
         registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
         registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
+        registry.register(
+            "plugin_quarantined_namespaces",
+            "Namespaces, and single cluster-scoped objects, that a plugin is quarantined for",
+            self.quarantined_namespaces.clone(),
+        );
         registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
         registry.register("writes", "Requests that write, by verb", self.writes.clone());
         registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
@@ -266,7 +273,7 @@ impl Metrics {
         drop(self.memo_hits.get_or_create(&plugin));
         drop(self.call_seconds.get_or_create(&plugin));
         drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
-        self.quarantined(mount, false);
+        self.quarantined(mount, false, 0);
     }
 
     /// So many objects of a mount may be worked on at once.
@@ -285,12 +292,15 @@ impl Metrics {
         let plugin = Plugin { plugin: mount.to_owned() };
         self.memory_peak.remove(&plugin);
         self.quarantined.remove(&plugin);
+        self.quarantined_namespaces.remove(&plugin);
         self.parked.remove(&plugin);
     }
 
-    /// Whether the plugin of a mount is quarantined.
-    pub fn quarantined(&self, mount: &str, is_quarantined: bool) {
-        self.quarantined.get_or_create(&Plugin { plugin: mount.to_owned() }).set(i64::from(is_quarantined));
+    /// Whether the plugin of a mount is quarantined as a whole, and for how many namespaces and single cluster-scoped objects.
+    pub fn quarantined(&self, mount: &str, is_quarantined: bool, namespaces: usize) {
+        let plugin = Plugin { plugin: mount.to_owned() };
+        self.quarantined.get_or_create(&plugin).set(i64::from(is_quarantined));
+        self.quarantined_namespaces.get_or_create(&plugin).set(namespaces as i64);
     }
 
     /// So many keys of a mount failed too often and wait for a change.

@@ -1,5 +1,5 @@
-//! Fails as `spec.fail` says: `transient`, `retry-after` (in `spec.delayMilliseconds`), `terminal`, `trap`. Otherwise it is well, and
-//! makes a ConfigMap `<name>`.
+//! Fails as `spec.fail` says: `transient`, `retry-after` (in `spec.delayMilliseconds`), `terminal`, `trap`; with `flood` it returns 20,000
+//! children. Otherwise it makes a ConfigMap `<name>`.
 
 use std::time::Duration;
 
@@ -35,6 +35,9 @@ impl Reconciler for Fickle {
             "retry-after" => Err(Failure::retry_after(Duration::from_millis(parent.spec.delay_milliseconds), SENTENCE)),
             "terminal" => Err(Failure::terminal(SENTENCE)),
             "trap" => panic!("{SENTENCE}"),
+            "flood" => (0..20_000).try_fold(Response::new(), |response, number| {
+                response.apply(&config_map(&format!("{}-{number}", parent.metadata.name), json!({})))
+            }),
             _ => Response::new().apply(&config_map(&parent.metadata.name, json!({}))),
         }
     }

@@ -11,13 +11,14 @@ const POOL_SATURATED: ProblemKind = ProblemKind::Sandbox { reason: "PoolSaturate
 type Row = (ProblemKind, &'static str, Retry, Retry);
 
 /// Every kind of problem.
-const TABLE: [Row; 17] = [
+const TABLE: [Row; 18] = [
     (ProblemKind::PluginTransient, "PluginTransient", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginRetryAfter, "PluginRetryAfter", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::PluginTerminal, "PluginTerminal", Retry::Never, Retry::Never),
     (TRAP, "Trap", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (POOL_SATURATED, "PoolSaturated", Retry::Backoff, Retry::BackoffAtLeast(MINUTE)),
     (ProblemKind::Quarantined, "Quarantined", Retry::Postpone(quarantine::FIRST_PROBE), Retry::Postpone(MINUTE)),
+    (ProblemKind::Deferred, "Deferred", Retry::Postpone(DEFERRED_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::NoClaim, "NotLeader", Retry::Postpone(CLAIM_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::InventoryNotWritten, "InventoryNotWritten", Retry::Postpone(INVENTORY_RECHECK), Retry::Postpone(MINUTE)),
     (ProblemKind::Conflict, "Conflict", Retry::After(RECHECK), Retry::After(RECHECK)),
@@ -39,6 +40,7 @@ fn rows_of(kind: ProblemKind) -> usize {
         | ProblemKind::PluginRetryAfter
         | ProblemKind::PluginTerminal
         | ProblemKind::Quarantined
+        | ProblemKind::Deferred
         | ProblemKind::NoClaim
         | ProblemKind::InventoryNotWritten
         | ProblemKind::Conflict
@@ -197,9 +199,9 @@ fn the_status_says_whether_a_failure_is_tried_again() {
 fn what_a_quarantine_says_stays_the_same_from_probe_to_probe() {
     let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
     let held = |faults, until| Held { since: at(10), faults, reason: "Trap", until };
-    let first = Problem::quarantined(&held(5, at(40)), at(40), at(30));
-    let second = Problem::quarantined(&held(6, at(100)), at(110), at(50));
+    let first = Problem::quarantined(&held(5, at(40)), "all objects", at(40), at(30));
+    let second = Problem::quarantined(&held(6, at(100)), "all objects", at(110), at(50));
     assert_eq!((first.retry(), second.retry()), (Retry::Postpone(Duration::from_secs(10)), Retry::Postpone(MINUTE)));
     assert_eq!(first.message, second.message);
-    assert!(first.message.contains("Trap"));
+    assert!(first.message.contains("Trap") && first.message.contains("for all objects"));
 }

@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,27 +10,35 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// After 30 s, 1, 2, 4, 8 minutes and then every 10: the ninth comes after 55 minutes and a half, the tenth 10 minutes later.
 const PROBES_AN_HOUR: usize = 9;
 
-/// An object that nobody has seen before.
-fn another() -> u64 {
-    static OBJECTS: AtomicU64 = AtomicU64::new(0);
-    OBJECTS.fetch_add(1, Ordering::Relaxed)
-}
-
 fn at(seconds: u64) -> Time {
     Time::from_duration(Duration::from_secs(seconds))
 }
 
+/// Of a namespace, or without one.
+fn object(scope: u8, number: u8) -> ObjectKey {
+    if scope == 0 {
+        ObjectKey::new(None::<String>, format!("cluster-{number}"))
+    } else {
+        namespaced(&format!("team-{scope}"), number)
+    }
+}
+
+fn namespaced(namespace: &str, number: u8) -> ObjectKey {
+    ObjectKey::new(Some(namespace), format!("it-{number}"))
+}
+
 #[derive(Clone, Debug)]
 enum Operation {
-    Admit,
+    Ask(u8, u8),
     /// One of the calls in progress ends.
     End(usize, End),
+    Forget(u8, u8),
     Pass(Duration),
 }
 
 fn ends() -> impl Strategy<Value = End> {
     prop_oneof![
-        1 => Just(End::Answered),
+        2 => Just(End::Answered),
         5 => Just(TRAP),
         2 => Just(End::PluginFault { reason: "DeadlineExceeded" }),
         1 => Just(End::HostFault),
@@ -39,8 +47,9 @@ fn ends() -> impl Strategy<Value = End> {
 
 fn operations() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        5 => Just(Operation::Admit),
-        5 => (0..8_usize, ends()).prop_map(|(index, end)| Operation::End(index, end)),
+        6 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Ask(scope, number)),
+        6 => (0..8_usize, ends()).prop_map(|(index, end)| Operation::End(index, end)),
+        1 => (0..4_u8, 0..4_u8).prop_map(|(scope, number)| Operation::Forget(scope, number)),
         2 => (0..400_u64).prop_map(|seconds| Operation::Pass(Duration::from_secs(seconds))),
     ]
 }
@@ -49,36 +58,63 @@ fn limits() -> impl Strategy<Value = Option<u32>> {
     proptest::option::weighted(0.9, 0..5_u32)
 }
 
+/// What is known of a scope that was looked at naively.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    faults: usize,
+    answers: usize,
+}
+
 /// A quarantine, the calls that it admitted and that have not ended, and the time.
 struct World {
-    quarantine: Quarantine<u64>,
-    calls: Vec<Admission>,
+    quarantine: Quarantine,
+    calls: Vec<(ObjectKey, Admission)>,
+    past: BTreeMap<Scope, Past>,
     now: Time,
 }
 
 impl World {
     fn new(after: Option<u32>) -> Self {
-        Self { quarantine: Quarantine::new(after), calls: Vec::new(), now: Time::default() }
+        Self { quarantine: Quarantine::new(after), calls: Vec::new(), past: BTreeMap::new(), now: at(0) }
     }
 
-    fn admit(&mut self) -> Admission {
-        let admission = self.quarantine.admit(self.now);
-        if !matches!(admission, Admission::Held { .. }) {
-            self.calls.push(admission);
+    fn ask(&mut self, object: &ObjectKey) -> Admission {
+        let admission = self.quarantine.admit(object, self.now);
+        if matches!(admission, Admission::Call(_) | Admission::Probe(_)) {
+            self.calls.push((object.clone(), admission));
         }
         admission
     }
 
-    fn end(&mut self, index: usize, end: End) -> Option<(Admission, Change)> {
+    fn end(&mut self, index: usize, end: End) -> Option<(ObjectKey, Ended)> {
         let index = (!self.calls.is_empty()).then(|| index % self.calls.len())?;
-        let admission = self.calls.remove(index);
-        Some((admission, self.quarantine.ended(&another(), admission, end, self.now)))
+        let (object, admission) = self.calls.remove(index);
+        let past = self.past.entry(Scope::of(&object)).or_default();
+        match end {
+            End::Answered => past.answers += 1,
+            End::PluginFault { .. } => past.faults += 1,
+            End::HostFault => {}
+        }
+        let ended = self.quarantine.ended(&object, admission, end, self.now);
+        Some((object, ended))
     }
 
     fn apply(&mut self, operation: &Operation) {
         match operation {
-            Operation::Admit => _ = self.admit(),
+            Operation::Ask(scope, number) => {
+                // The queue works on no object twice at once.
+                let object = object(*scope, *number);
+                if !self.calls.iter().any(|(other, _)| *other == object) {
+                    self.ask(&object);
+                }
+            }
             Operation::End(index, end) => _ = self.end(*index, *end),
+            Operation::Forget(scope, number) => {
+                let object = object(*scope, *number);
+                if !self.calls.iter().any(|(other, _)| *other == object) {
+                    self.quarantine.forget(&object, self.now);
+                }
+            }
             Operation::Pass(duration) => self.now = self.now + *duration,
         }
     }
@@ -88,175 +124,379 @@ impl World {
         operations.iter().for_each(|operation| world.apply(operation));
         world
     }
+
+    fn past(&self, object: &ObjectKey) -> Past {
+        self.past.get(&Scope::of(object)).copied().unwrap_or_default()
+    }
+
+    /// Calls about that object once, which ends like this.
+    fn call(&mut self, object: &ObjectKey, end: End) -> Ended {
+        let admission = self.quarantine.admit(object, self.now);
+        assert!(matches!(admission, Admission::Call(_) | Admission::Probe(_)), "{object}: {admission:?}");
+        self.quarantine.ended(object, admission, end, self.now)
+    }
+}
+
+fn is_of_suspects(admission: Admission) -> bool {
+    matches!(admission, Admission::Call(Lane::Suspects) | Admission::Probe(_))
+}
+
+fn objects() -> impl Iterator<Item = ObjectKey> {
+    (0..4).flat_map(|scope| (0..4).map(move |number| object(scope, number)))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn there_is_never_more_than_one_probe(after in limits(), operations in vec(operations(), 1..150)) {
+    fn there_is_never_more_than_one_call_of_suspects(after in limits(), operations in vec(operations(), 1..150)) {
         let mut world = World::new(after);
         for operation in operations {
             world.apply(&operation);
-            prop_assert!(world.calls.iter().filter(|call| **call == Admission::Probe).count() <= 1);
+            prop_assert!(world.calls.iter().filter(|(_, admission)| is_of_suspects(*admission)).count() <= 1);
+            prop_assert_eq!(world.quarantine.held_scope_count(), world.quarantine.held_scopes().count());
         }
     }
 
     #[test]
-    fn so_many_faults_in_a_row_hold_a_plugin_and_fewer_do_not(after in limits(), ends in vec(ends(), 1..30)) {
-        let mut quarantine = Quarantine::new(after);
-        let (mut in_a_row, mut has_answered) = (0, false);
-        prop_assert_eq!(quarantine.share(), Share::One);
-        for end in ends {
-            prop_assert_eq!(quarantine.admit(at(0)), Admission::Call);
-            let change = quarantine.ended(&another(),Admission::Call, end, at(0));
-            match end {
-                End::Answered => (in_a_row, has_answered) = (0, true),
-                End::PluginFault { .. } => in_a_row += 1,
-                End::HostFault => {}
+    fn nobody_is_held_back_by_the_faults_of_another_scope(after in limits(), operations in vec(operations(), 1..150)) {
+        let world = World::after(after, &operations);
+        for object in objects() {
+            let past = world.past(&object);
+            let admission = world.quarantine.clone().admit(&object, world.now);
+            if past.faults == 0 {
+                prop_assert!(!matches!(admission, Admission::Held { .. }), "{} {:?}", object, admission);
             }
-            let enough = after.is_some_and(|after| in_a_row >= after.max(1));
-            prop_assert_eq!(change == Change::Quarantined, enough);
-            prop_assert_eq!(quarantine.view().is_some(), enough);
-            prop_assert_eq!(quarantine.share() == Share::One, !has_answered || enough || in_a_row >= 2);
-            if enough {
-                break;
+            if past.faults == 0 && past.answers > 0 && world.quarantine.len().1 > 0 {
+                let is_forgotten = !world.quarantine.scopes.contains_key(&Scope::of(&object));
+                prop_assert!(is_forgotten || admission == Admission::Call(Lane::Usual), "{} {:?}", object, admission);
             }
         }
     }
 
     #[test]
-    fn a_held_plugin_is_called_but_a_few_times_an_hour(
-        after in 0..5_u32,
-        stragglers in 0..5_usize,
-        steps in vec((0..120_u64, 0..40_u64, any::<bool>()), 200..400),
-    ) {
-        let mut world = World::new(Some(after));
-        for _ in 0..stragglers {
-            world.admit();
+    fn an_object_that_answered_last_is_held_only_with_the_mount(after in limits(), operations in vec(operations(), 1..150)) {
+        let world = World::after(after, &operations);
+        for object in objects() {
+            let record = world.quarantine.scopes.get(&Scope::of(&object)).and_then(|scoped| scoped.record(scope::id(&object)));
+            let held = world.quarantine.holds(&object).map(|(extent, _)| extent);
+            prop_assert!(record != Some(Record::Answered) || held != Some(Extent::Scope));
         }
-        while world.quarantine.view().is_none() {
-            let call = world.quarantine.admit(world.now);
-            world.quarantine.ended(&another(),call, TRAP, world.now);
-        }
-        let mut calls: Vec<Time> = Vec::new();
-        for (pause, duration, straggler_ends) in steps {
-            world.now = world.now + Duration::from_secs(pause);
-            if straggler_ends && world.calls.pop().is_some() {
-                world.quarantine.ended(&another(),Admission::Call, TRAP, world.now);
-            }
-            let admission = world.quarantine.admit(world.now);
-            if !matches!(admission, Admission::Held { .. }) {
-                calls.push(world.now);
-                world.now = world.now + Duration::from_secs(duration);
-                prop_assert_eq!(world.quarantine.ended(&another(),admission, TRAP, world.now), Change::None);
-            }
-        }
-        for (index, first) in calls.iter().enumerate() {
-            let within_the_hour = calls.iter().skip(index).take_while(|call| call.saturating_since(*first) < HOUR).count();
-            prop_assert!(within_the_hour <= PROBES_AN_HOUR, "{:?}", calls);
-        }
-        let faults = world.quarantine.view().map(|held| held.faults);
-        prop_assert_eq!(faults, u32::try_from(calls.len()).ok().map(|calls| calls + after.max(1)));
     }
 
     #[test]
-    fn one_answer_recovers(after in limits(), operations in vec(operations(), 1..100), index in 0..8_usize) {
+    fn one_answer_recovers_its_scope_and_the_mount(after in limits(), operations in vec(operations(), 1..100), index in 0..8_usize) {
         let mut world = World::after(after, &operations);
         let was_held = world.quarantine.view().is_some();
-        if let Some((_, change)) = world.end(index, End::Answered) {
-            prop_assert_eq!(change, if was_held { Change::Recovered } else { Change::None });
-            prop_assert_eq!(world.quarantine.view(), None);
-            prop_assert_eq!(world.quarantine.share(), Share::Full);
-            prop_assert_eq!(world.admit(), Admission::Call);
+        if let Some((object, ended)) = world.end(index, End::Answered) {
+            prop_assert_eq!(ended.changes.contains(&Change::Recovered(Extent::Mount)), was_held);
+            prop_assert_eq!((world.quarantine.view(), world.quarantine.holds(&object)), (None, None));
+            let held: BTreeSet<&Scope> = world.quarantine.held.keys().collect();
+            let scopes: BTreeSet<&Scope> = world.quarantine.held_scopes().map(|(scope, _)| scope).collect();
+            prop_assert!(held.is_subset(&scopes), "{:?} still wait, and only {:?} are held", held, scopes);
         }
     }
 
     #[test]
-    fn no_plugin_is_held_for_ever(after in limits(), operations in vec(operations(), 1..100), ends in vec(ends(), 100)) {
+    fn nobody_is_held_for_ever(after in limits(), operations in vec(operations(), 1..100), ends in vec(ends(), 100)) {
         let mut world = World::after(after, &operations);
         for end in ends.into_iter().take(world.calls.len()) {
             world.end(0, end);
         }
-        if let Admission::Held { until } = world.admit() {
-            prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT);
-            world.now = until;
-            prop_assert_eq!(world.admit(), Admission::Probe);
+        for object in objects() {
+            let mut quarantine = world.quarantine.clone();
+            if let Admission::Held { until, extent } = quarantine.admit(&object, world.now) {
+                prop_assert!(until > world.now && until <= world.now + LONGEST_WAIT + PREFERENCE);
+                // Unless it is somebody else's turn, who may need no call any more.
+                let until = until.max(world.now + KEPT_FOR);
+                prop_assert_eq!(quarantine.admit(&object, until), Admission::Probe(extent));
+            }
         }
     }
 
     #[test]
     fn what_the_host_is_to_blame_for_changes_nothing(after in limits(), operations in vec(operations(), 1..100)) {
         let mut world = World::after(after, &operations);
-        let state = |world: &World| (world.quarantine.view(), world.quarantine.share(), world.quarantine.faults);
+        let state = |world: &World| {
+            let quarantine = &world.quarantine;
+            let holds: Vec<_> = objects().map(|object| quarantine.holds(&object)).collect();
+            (quarantine.view(), holds, quarantine.len(), quarantine.suspects.clone(), quarantine.has_answered)
+        };
         let before = state(&world);
-        while let Some((_, change)) = world.end(0, End::HostFault) {
-            prop_assert_eq!(change, Change::None);
+        while let Some((_, ended)) = world.end(0, End::HostFault) {
+            prop_assert!(ended.changes.is_empty() && ended.released.is_empty());
         }
         prop_assert_eq!(state(&world), before);
-        if before.0.is_some_and(|held| held.until <= world.now) {
-            prop_assert_eq!(world.admit(), Admission::Probe, "a probe that did not come to its end is repeated");
-        }
     }
 
     #[test]
-    fn what_was_not_admitted_changes_nothing(after in limits(), operations in vec(operations(), 1..100), end in ends()) {
+    fn of_objects_that_are_gone_nothing_is_kept_once_their_past_does_not_count(
+        after in limits(),
+        operations in vec(operations(), 1..150),
+        ends in vec(ends(), 150),
+    ) {
         let mut world = World::after(after, &operations);
-        let before = format!("{:?}", world.quarantine);
-        let now = world.now;
-        prop_assert_eq!(world.quarantine.ended(&another(),Admission::Held { until: now }, end, now), Change::None);
-        prop_assert_eq!(format!("{:?}", world.quarantine), before);
+        for end in ends.into_iter().take(world.calls.len()) {
+            world.end(0, end);
+        }
+        for object in objects() {
+            world.quarantine.forget(&object, world.now);
+        }
+        prop_assert_eq!((world.quarantine.len().0, world.quarantine.objects().count()), (0, 0));
+        let later = world.now + LONGEST_WAIT * 3;
+        world.quarantine.forget(&object(1, 1), later);
+        prop_assert!(world.quarantine.is_empty() && world.quarantine.empty.is_empty() && world.quarantine.suspects.is_empty());
+    }
+
+    #[test]
+    fn so_many_faults_in_a_row_hold_a_scope_and_fewer_do_not(after in limits(), ends in vec(ends(), 1..30)) {
+        let mut quarantine = Quarantine::new(after);
+        let mut in_a_row = 0;
+        // Another namespace answers, so that the mount is never held.
+        let other = namespaced("other", 0);
+        for (number, end) in (0..).zip(ends) {
+            let answered = quarantine.admit(&other, at(0));
+            quarantine.ended(&other, answered, End::Answered, at(0));
+            let object = namespaced("team", number);
+            let admission = quarantine.admit(&object, at(0));
+            let changes = quarantine.ended(&object, admission, end, at(0)).changes;
+            match end {
+                End::Answered => in_a_row = 0,
+                End::PluginFault { .. } => in_a_row += 1,
+                End::HostFault => {}
+            }
+            let enough = after.is_some_and(|after| in_a_row >= after.max(1));
+            prop_assert_eq!(changes.contains(&Change::Quarantined(Extent::Scope)), enough);
+            prop_assert_eq!(quarantine.holds(&object).is_some(), enough);
+            prop_assert_eq!(quarantine.view(), None);
+            if enough {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plugin_that_is_broken_for_everyone_is_called_a_few_times_an_hour() {
+    for (after, scopes, answered) in [(1, 1, 0), (2, 3, 0), (4, 5, 2), (3, 2, 1)] {
+        let mut world = World::new(Some(after));
+        let objects: Vec<ObjectKey> = (0..scopes).flat_map(|scope| (0..6).map(move |number| object(scope, number))).collect();
+        for object in objects.iter().take(answered) {
+            world.call(object, End::Answered);
+        }
+        // All ask all the time, without back-offs of their own.
+        let mut calls = Vec::new();
+        for second in (0..4 * 3600).step_by(2) {
+            world.now = at(second);
+            for object in &objects {
+                if matches!(world.ask(object), Admission::Call(_) | Admission::Probe(_)) {
+                    calls.push(world.now);
+                    world.end(0, TRAP);
+                }
+            }
+        }
+        assert!(world.quarantine.view().is_some());
+        // Until the last answer does not count any more, each scope has its own quarantine.
+        let until = at(0) + SUSPECT_FOR + Duration::from_secs(60);
+        let calls: Vec<Time> = calls.into_iter().filter(|call| *call > until).collect();
+        for (index, first) in calls.iter().enumerate() {
+            let within_the_hour = calls.iter().skip(index).take_while(|call| call.saturating_since(*first) < HOUR).count();
+            assert!(within_the_hour <= PROBES_AN_HOUR, "{after} {scopes} {answered}: {calls:?}");
+        }
     }
 }
 
 #[test]
 fn probes_come_after_30_seconds_and_then_ever_more_seldom() {
-    let mut quarantine = Quarantine::new(Some(1));
-    quarantine.ended(&another(), Admission::Call, TRAP, at(0));
-    let mut now = at(0);
+    let mut world = World::new(Some(1));
+    let object = namespaced("team", 0);
+    world.call(&object, TRAP);
     let mut waits = Vec::new();
     for _ in 0..8 {
-        let Admission::Held { until } = quarantine.admit(now) else { panic!("not held at {now:?}") };
-        waits.push(until.saturating_since(now).as_secs());
-        now = until;
-        assert_eq!(quarantine.admit(now), Admission::Probe);
-        quarantine.ended(&another(), Admission::Probe, TRAP, now);
+        let Admission::Held { until, extent } = world.ask(&object) else { panic!("not held at {:?}", world.now) };
+        assert_eq!(extent, Extent::Mount);
+        waits.push(until.saturating_since(world.now).as_secs());
+        world.now = until;
+        world.call(&object, TRAP);
     }
     assert_eq!(waits, [30, 60, 120, 240, 480, 600, 600, 600]);
 }
 
 #[test]
 fn the_view_says_since_when_and_why() {
-    let mut quarantine = Quarantine::new(Some(2));
-    quarantine.ended(&another(), Admission::Call, TRAP, at(5));
-    assert_eq!(quarantine.view(), None);
-    assert_eq!(quarantine.ended(&another(), Admission::Call, TRAP, at(10)), Change::Quarantined);
-    assert_eq!(quarantine.view(), Some(Held { since: at(10), faults: 2, reason: "Trapped", until: at(40) }));
-    assert_eq!(quarantine.admit(at(40)), Admission::Probe);
-    quarantine.ended(&another(), Admission::Probe, End::PluginFault { reason: "DeadlineExceeded" }, at(50));
-    assert_eq!(quarantine.view(), Some(Held { since: at(10), faults: 3, reason: "DeadlineExceeded", until: at(110) }));
+    let mut world = World::new(Some(2));
+    world.now = at(5);
+    world.call(&namespaced("team", 0), TRAP);
+    assert_eq!(world.quarantine.view(), None);
+    world.now = at(10);
+    let changes = world.call(&namespaced("team", 1), TRAP).changes;
+    assert_eq!(changes, [Change::Quarantined(Extent::Scope), Change::Quarantined(Extent::Mount)]);
+    assert_eq!(world.quarantine.view(), Some(Held { since: at(10), faults: 2, reason: "Trapped", until: at(40) }));
+    world.now = at(40);
+    let deadline = End::PluginFault { reason: "DeadlineExceeded" };
+    world.call(&namespaced("team", 0), deadline);
+    assert_eq!(world.quarantine.view(), Some(Held { since: at(10), faults: 3, reason: "DeadlineExceeded", until: at(100) }));
 }
 
 #[test]
-fn a_probe_that_outlasts_its_quarantine_is_still_the_only_one() {
-    let mut quarantine = Quarantine::new(Some(1));
-    assert_eq!(quarantine.admit(at(0)), Admission::Call);
-    quarantine.ended(&another(), Admission::Call, TRAP, at(0));
-    assert_eq!(quarantine.admit(at(30)), Admission::Probe);
-    // A call from before answers, and the next one fails.
-    assert_eq!(quarantine.ended(&another(), Admission::Call, End::Answered, at(31)), Change::Recovered);
-    assert_eq!(quarantine.ended(&another(), Admission::Call, TRAP, at(32)), Change::Quarantined);
-    assert!(matches!(quarantine.admit(at(100)), Admission::Held { .. }));
-    quarantine.ended(&another(), Admission::Probe, End::HostFault, at(101));
-    assert_eq!(quarantine.admit(at(101)), Admission::Probe);
-}
-
-#[test]
-fn objects_that_are_fewer_than_it_takes_never_hold_a_plugin() {
-    let mut quarantine = Quarantine::new(Some(3));
-    for fault in 0..1000 {
-        assert_eq!(quarantine.ended(&(fault % 2), Admission::Call, TRAP, at(fault)), Change::None);
+fn a_namespace_that_was_not_asked_about_ends_a_quarantine_of_the_mount() {
+    let mut world = World::new(Some(5));
+    for number in 0..5 {
+        world.call(&namespaced("attacker", number), TRAP);
     }
-    assert_eq!(quarantine.share(), Share::One, "it is a suspect all the same");
-    assert_eq!(quarantine.ended(&2, Admission::Call, TRAP, at(1000)), Change::Quarantined);
+    assert!(world.quarantine.view().is_some(), "nobody else is known");
+    let admission = world.ask(&namespaced("quiet", 0));
+    assert_eq!(admission, Admission::Call(Lane::Suspects));
+    let (_, ended) = world.end(0, End::Answered).unwrap();
+    assert_eq!(ended.changes, [Change::Recovered(Extent::Mount)]);
+    assert!(matches!(world.ask(&namespaced("attacker", 0)), Admission::Held { extent: Extent::Scope, .. }));
+    assert_eq!(world.ask(&namespaced("quiet", 1)), Admission::Call(Lane::Usual));
+}
+
+#[test]
+fn an_object_that_answered_before_is_the_probe_of_a_mount() {
+    let mut world = World::new(Some(2));
+    let (good, bad) = (namespaced("team", 0), namespaced("team", 1));
+    world.call(&good, End::Answered);
+    for number in 1..3 {
+        world.call(&namespaced("team", number), TRAP);
+    }
+    let until = world.quarantine.view().expect("a quarantine").until;
+    world.now = until;
+    assert!(matches!(world.ask(&bad), Admission::Held { extent: Extent::Mount, .. }));
+    assert_eq!(world.ask(&good), Admission::Probe(Extent::Mount));
+    assert_eq!(world.ask(&bad), Admission::Held { until: until + PREFERENCE, extent: Extent::Mount });
+}
+
+#[test]
+fn scopes_take_turns_in_the_lane_of_suspects() {
+    let mut world = World::new(None);
+    assert_eq!(world.ask(&namespaced("attacker", 0)), Admission::Call(Lane::Suspects));
+    for number in 1..50 {
+        assert_eq!(world.ask(&namespaced("attacker", number)), Admission::Wait);
+    }
+    assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Wait);
+    let (_, ended) = world.end(0, TRAP).unwrap();
+    assert!(ended.next.contains(&namespaced("quiet", 0)) && ended.next.len() <= 4, "{:?}", ended.next);
+    assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
+    let (_, ended) = world.end(0, End::Answered).unwrap();
+    assert!(ended.released.len() + ended.next.len() >= 46, "the plugin has answered: all may ask");
+}
+
+#[test]
+fn whoever_floods_the_queue_does_not_take_the_turn_of_another() {
+    let mut world = World::new(None);
+    assert_eq!(world.ask(&namespaced("attacker", 0)), Admission::Call(Lane::Suspects));
+    assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Wait);
+    world.end(0, TRAP).unwrap();
+    for number in 1..50 {
+        assert_eq!(world.ask(&namespaced("attacker", number)), Admission::Wait, "they ask before the one whose turn it is");
+    }
+    assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Suspects));
+    world.end(0, TRAP).unwrap();
+    // Whoever needs no call any more does not keep others waiting.
+    world.now = world.now + KEPT_FOR;
+    assert_eq!(world.ask(&namespaced("attacker", 60)), Admission::Call(Lane::Suspects));
+}
+
+#[test]
+fn whoever_takes_back_what_provoked_faults_is_not_trusted_at_once() {
+    let mut world = World::new(None);
+    world.call(&namespaced("quiet", 0), End::Answered);
+    for number in 0..2 {
+        world.call(&namespaced("attacker", number), TRAP);
+    }
+    for number in 0..2 {
+        world.call(&namespaced("attacker", number), End::Answered);
+        world.quarantine.forget(&namespaced("attacker", number), world.now);
+    }
+    assert_eq!(world.quarantine.clone().admit(&namespaced("attacker", 9), world.now), Admission::Call(Lane::Suspects));
+    world.now = world.now + FIRST_PROBE;
+    assert_eq!(world.quarantine.clone().admit(&namespaced("attacker", 9), world.now), Admission::Call(Lane::Usual));
+    for number in 0..2 {
+        world.call(&namespaced("attacker", number), TRAP);
+    }
+    world.now = world.now + FIRST_PROBE;
+    assert_eq!(
+        world.quarantine.admit(&namespaced("attacker", 9), world.now),
+        Admission::Call(Lane::Suspects),
+        "longer each time"
+    );
+}
+
+#[test]
+fn a_tenant_with_several_namespaces_does_not_get_the_workers_of_others() {
+    let mut world = World::new(Some(5));
+    world.call(&namespaced("quiet", 0), End::Answered);
+    for namespace in ["attacker-1", "attacker-2"] {
+        for number in 0..2 {
+            world.call(&namespaced(namespace, number), TRAP);
+        }
+    }
+    assert_eq!(world.quarantine.clone().admit(&namespaced("attacker-3", 0), world.now), Admission::Call(Lane::Suspects));
+    assert_eq!(world.ask(&namespaced("quiet", 1)), Admission::Call(Lane::Usual));
+}
+
+#[test]
+fn a_namespace_that_answers_keeps_the_mount_from_being_held_until_that_is_long_ago() {
+    let mut world = World::new(Some(2));
+    world.call(&namespaced("quiet", 0), End::Answered);
+    let bad = [0, 1].map(|number| namespaced("team", number));
+    bad.iter().for_each(|object| _ = world.call(object, TRAP));
+    assert_eq!(world.quarantine.view(), None);
+    assert!(matches!(world.ask(&bad[0]), Admission::Held { extent: Extent::Scope, .. }));
+    world.now = world.now + SUSPECT_FOR;
+    assert_eq!(world.call(&bad[0], TRAP).changes, [Change::Quarantined(Extent::Mount)]);
+    assert_eq!(world.ask(&namespaced("quiet", 0)), Admission::Call(Lane::Usual), "it has never ended in a fault");
+}
+
+#[test]
+fn a_cluster_scoped_object_is_held_back_by_its_own_faults_only() {
+    let mut world = World::new(Some(2));
+    world.call(&object(0, 0), End::Answered);
+    for number in 1..4 {
+        world.call(&object(0, number), TRAP);
+    }
+    assert_eq!((world.quarantine.view(), world.quarantine.held_scopes().count()), (None, 0));
+    assert_eq!(world.ask(&object(0, 0)), Admission::Call(Lane::Usual));
+    assert_eq!(world.ask(&object(0, 1)), Admission::Call(Lane::Suspects), "its back-off holds it back");
+    assert_eq!(world.ask(&object(0, 9)), Admission::Wait, "nobody knows whose a new one is");
+}
+
+#[test]
+fn of_scopes_without_objects_a_bounded_number_is_kept() {
+    let mut world = World::new(Some(1));
+    world.call(&namespaced("quiet", 0), End::Answered);
+    for number in 0..3 * MOST_EMPTY {
+        let object = ObjectKey::new(None::<String>, format!("it-{number}"));
+        world.call(&object, TRAP);
+        world.quarantine.forget(&object, world.now);
+    }
+    assert_eq!(world.quarantine.len(), (1, MOST_EMPTY + 1));
+    assert_eq!((world.quarantine.held_scope_count(), world.quarantine.suspects.len()), (MOST_EMPTY, MOST_EMPTY));
+}
+
+#[test]
+fn an_object_that_waits_is_no_longer_ahead_once_its_scope_faults() {
+    let mut world = World::new(None);
+    let attacker = |number| namespaced("attacker", number);
+    assert_eq!(world.ask(&attacker(0)), Admission::Call(Lane::Suspects));
+    for object in [attacker(1), attacker(2), namespaced("quiet", 0)] {
+        assert_eq!(world.ask(&object), Admission::Wait);
+    }
+    world.now = at(2);
+    let (_, ended) = world.end(0, TRAP).unwrap();
+    assert_eq!(ended.next.first(), Some(&namespaced("quiet", 0)), "{:?}", ended.next);
+}
+
+#[test]
+fn a_probe_that_does_not_come_to_its_end_is_repeated() {
+    let mut world = World::new(Some(1));
+    world.call(&namespaced("team", 0), TRAP);
+    world.now = at(30);
+    for turn in 0..4 {
+        assert_eq!(world.ask(&namespaced("team", turn % 2)), Admission::Probe(Extent::Mount));
+        assert_eq!(world.ask(&namespaced("team", (turn + 1) % 2)), Admission::Wait);
+        world.end(0, End::HostFault);
+    }
 }

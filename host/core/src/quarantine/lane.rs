@@ -1,0 +1,150 @@
+//! Who waits for the suspects' lane.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use super::scope::Scope;
+use crate::object::ObjectKey;
+use crate::queue::Time;
+
+/// So many are told at once that the lane is free: the first that asks gets it, and some may be gone by then, or need no call.
+const TOLD: usize = 4;
+
+/// The unproven go first for so many times as long as the last turn of a suspect took. Turns are counted in time, because one that ends at
+/// its deadline takes a thousand times as long as an answer.
+const UNPROVEN_SHARE: u32 = 3;
+
+/// Objects that wait, by scope: scopes take turns, so that many objects of one do not delay another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    /// These go first,
+    unproven: Line,
+    /// but after a while one of these has a turn, or these would wait for ever.
+    suspects: Line,
+    /// The call that is under way, and since when.
+    turn: Option<(Rank, Time)>,
+    /// Until when the unproven go first.
+    unproven_until: Time,
+}
+
+/// Why an object waits. The first goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// Because of others: nothing speaks against its scope but that it has not answered yet.
+    Unproven,
+    /// Because its own calls, or others about its scope, ended in faults.
+    Suspect,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Line {
+    objects: BTreeMap<Scope, BTreeSet<ObjectKey>>,
+    /// Whose turn it was last.
+    last: Option<Scope>,
+    /// Of the scopes that wait, the object that had the last turn: or one that is changed all the time would be ahead of the others.
+    last_objects: BTreeMap<Scope, ObjectKey>,
+}
+
+impl Waiting {
+    pub(super) fn add(&mut self, scope: Scope, object: ObjectKey, rank: Rank) {
+        self.line(rank).objects.entry(scope).or_default().insert(object);
+    }
+
+    /// A call about an object of that scope begins in the lane.
+    pub(super) fn begin_turn(&mut self, scope: Scope, rank: Rank, now: Time) {
+        self.turn = Some((rank, now));
+        self.line(rank).last = Some(scope);
+    }
+
+    /// The call in the lane has ended.
+    pub(super) fn end_turn(&mut self, is_fault: bool, now: Time) {
+        let Some((rank, since)) = self.turn.take() else { return };
+        // The turn of an unproven that turns out to be a suspect counts as one of a suspect, unless it was in the time of the unproven:
+        // else those that wait as suspects would wait for ever behind ever new ones.
+        if rank == Rank::Suspect || (is_fault && self.unproven_until <= since) {
+            self.unproven_until = now + now.saturating_since(since).saturating_mul(UNPROVEN_SHARE);
+        }
+    }
+
+    /// A call about that scope has ended in a fault: its objects are no longer ahead of others.
+    pub(super) fn suspect(&mut self, scope: &Scope) {
+        self.unproven.last_objects.remove(scope);
+        if let Some((scope, objects)) = self.unproven.objects.remove_entry(scope) {
+            self.suspects.objects.entry(scope).or_default().extend(objects);
+        }
+    }
+
+    pub(super) fn remove(&mut self, scope: &Scope, object: &ObjectKey) {
+        self.unproven.remove(scope, object);
+        self.suspects.remove(scope, object);
+    }
+
+    /// Those who may ask now, first the one whose turn it is.
+    pub(super) fn next(&mut self, now: Time, due: &mut Vec<ObjectKey>) {
+        let lines = match now <= self.unproven_until {
+            true => [&mut self.unproven, &mut self.suspects],
+            false => [&mut self.suspects, &mut self.unproven],
+        };
+        for line in lines {
+            line.next(TOLD.saturating_sub(due.len()), due);
+        }
+    }
+
+    /// All of them.
+    pub(super) fn take_all(&mut self, due: &mut Vec<ObjectKey>) {
+        for line in [&mut self.unproven, &mut self.suspects] {
+            due.extend(std::mem::take(&mut line.objects).into_values().flatten());
+        }
+    }
+
+    pub(super) fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        self.unproven.objects.keys().chain(self.suspects.objects.keys())
+    }
+
+    fn line(&mut self, rank: Rank) -> &mut Line {
+        match rank {
+            Rank::Unproven => &mut self.unproven,
+            Rank::Suspect => &mut self.suspects,
+        }
+    }
+
+    pub(super) fn objects(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unproven.objects.values().chain(self.suspects.objects.values()).flatten()
+    }
+}
+
+impl Line {
+    fn remove(&mut self, scope: &Scope, object: &ObjectKey) {
+        if let Some(objects) = self.objects.get_mut(scope) {
+            objects.remove(object);
+            if objects.is_empty() {
+                self.objects.remove(scope);
+                self.last_objects.remove(scope);
+            }
+        }
+    }
+
+    /// Takes so many objects, of one scope after the other. Only the first scope has had its turn then: the others are spare.
+    fn next(&mut self, most: usize, due: &mut Vec<ObjectKey>) {
+        let mut last = self.last.clone();
+        for turn in 0..most {
+            let Some((scope, object)) = self.after(last.as_ref()) else { return };
+            self.last_objects.insert(scope.clone(), object.clone());
+            self.remove(&scope, &object);
+            due.push(object);
+            if turn == 0 {
+                self.last = Some(scope.clone());
+            }
+            last = Some(scope);
+        }
+    }
+
+    /// An object of the scope that comes after that one, in a circle.
+    fn after(&self, last: Option<&Scope>) -> Option<(Scope, ObjectKey)> {
+        let after = last.map_or(Bound::Unbounded, Bound::Excluded);
+        let (scope, objects) = self.objects.range::<Scope, _>((after, Bound::Unbounded)).chain(&self.objects).next()?;
+        let after = self.last_objects.get(scope).map_or(Bound::Unbounded, Bound::Excluded);
+        let object = objects.range::<ObjectKey, _>((after, Bound::Unbounded)).chain(objects).next()?;
+        Some((scope.clone(), object.clone()))
+    }
+}

@@ -1,0 +1,151 @@
+//! What is known of one scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use super::{FIRST_PROBE, Hold, SUSPECT_FOR};
+use crate::object::ObjectKey;
+use crate::queue::Time;
+
+/// Objects that may be one tenant's.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Those of a namespace.
+    Namespace(String),
+    /// One that is cluster-scoped, by its name.
+    Object(String),
+}
+
+impl Scope {
+    /// That of an object.
+    pub fn of(object: &ObjectKey) -> Self {
+        match &object.namespace {
+            Some(namespace) => Self::Namespace(namespace.clone()),
+            None => Self::Object(object.name.clone()),
+        }
+    }
+
+    /// From how many objects with faults on it is suspect. Of one in a namespace the others are not to blame.
+    fn suspect_after(&self) -> usize {
+        match self {
+            Self::Namespace(_) => 2,
+            Self::Object(_) => 1,
+        }
+    }
+}
+
+/// Stands for an object within its scope, in eight bytes. Who finds two names that share one has two objects of the same tenant treated
+/// as one.
+pub(super) fn id(object: &ObjectKey) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    object.name.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How the last call about an object ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    Answered,
+    Faulted,
+}
+
+/// See the module's documentation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoped {
+    /// By [`id`].
+    objects: BTreeMap<u64, Record>,
+    answered_objects: usize,
+    /// Whether any call about it has answered.
+    pub(super) has_answered: bool,
+    /// How the last call ended, and when.
+    last: Option<(Record, Time)>,
+    /// The object of the last fault, and when that was.
+    last_fault: Option<(u64, Time)>,
+    /// Until when it is suspect, and for how long after each fault.
+    suspicion: Option<(Time, Duration)>,
+    /// The objects of the last faults in a row.
+    culprits: BTreeSet<u64>,
+    /// How many these were.
+    pub(super) faults: u32,
+    pub(super) hold: Hold,
+    /// Whether it is among those that are looked at until their past does not count.
+    pub(super) is_listed_as_empty: bool,
+}
+
+impl Scoped {
+    pub(super) fn record(&self, id: u64) -> Option<Record> {
+        self.objects.get(&id).copied()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    pub(super) fn answered_objects(&self) -> usize {
+        self.answered_objects
+    }
+
+    pub(super) fn ended_in_fault(&self) -> bool {
+        matches!(self.last, Some((Record::Faulted, _)))
+    }
+
+    pub(super) fn answered_lately(&self, now: Time) -> bool {
+        matches!(self.last, Some((Record::Answered, at)) if now < at + SUSPECT_FOR)
+    }
+
+    /// Until when its past counts even if its objects are gone.
+    pub(super) fn counts_until(&self) -> Time {
+        let of_hold = self.hold.held.map(|held| held.until + SUSPECT_FOR);
+        let of_fault = self.last_fault.map(|(_, at)| at + SUSPECT_FOR);
+        let of_suspicion = self.suspicion.map(|(until, _)| until + SUSPECT_FOR);
+        [of_suspicion, of_hold, of_fault].into_iter().flatten().max().unwrap_or_default()
+    }
+
+    pub(super) fn answered(&mut self, id: u64, now: Time) {
+        self.has_answered = true;
+        self.last = Some((Record::Answered, now));
+        self.culprits.clear();
+        self.faults = 0;
+        self.note(id, Record::Answered);
+    }
+
+    /// Until when the scope is suspect; none: it is not.
+    pub(super) fn faulted(&mut self, scope: &Scope, id: u64, now: Time) -> Option<Time> {
+        self.last = Some((Record::Faulted, now));
+        self.faults = self.faults.saturating_add(1);
+        self.note(id, Record::Faulted);
+        let before = self.last_fault.replace((id, now));
+        let is_another = before.is_some_and(|(other, at)| other != id && now < at + SUSPECT_FOR);
+        let duration = match self.suspicion {
+            Some((until, duration)) if now < until => duration,
+            _ if !is_another && scope.suspect_after() > 1 => return None,
+            Some((until, duration)) if now < until + SUSPECT_FOR => duration.saturating_mul(2).min(SUSPECT_FOR),
+            _ => FIRST_PROBE,
+        };
+        self.suspicion = Some((now + duration, duration));
+        Some(now + duration)
+    }
+
+    /// Counts an object among those of the faults in a row, and says how many there are.
+    pub(super) fn count(&mut self, id: u64) -> usize {
+        self.culprits.insert(id);
+        self.culprits.len()
+    }
+
+    pub(super) fn forget(&mut self, id: u64) {
+        if self.objects.remove(&id) == Some(Record::Answered) {
+            self.answered_objects -= 1;
+        }
+    }
+
+    fn note(&mut self, id: u64, record: Record) {
+        let before = self.objects.insert(id, record);
+        let counts = |record: Option<Record>| usize::from(record == Some(Record::Answered));
+        self.answered_objects = self.answered_objects + counts(Some(record)) - counts(before);
+    }
+}
