@@ -37,7 +37,10 @@ const UNFORETOLD: [(&str, &str); 5] = [
 ];
 
 /// Tests whose hosts leave something to do, and why.
-const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
+const RESTLESS: [(&str, &str); 2] = [
+    ("one-tenant", "conditions say that a namespace is quarantined, which no other host knows"),
+    ("parked", "a condition says how often it was tried, which no other host knows"),
+];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [
