@@ -1,13 +1,12 @@
 //! A host that counts what it allocates: the test program, started again to run as `gyre`, because its allocator is one that counts.
 //!
-//! What the system gives a process depends on the allocator, on the threads and on the machine; what a program has allocated and not
-//! given back does not. Linear memories of plugins are not on the heap: gyre-sandbox tests that calls give them back.
+//! Linear memories of plugins are not on the heap: gyre-sandbox tests that calls give them back.
 
 use std::alloc::System;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
+use gyre_controlplane::allocated;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 use crate::harness::Cluster;
@@ -17,7 +16,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The arguments of `gyre`, as JSON.
 const ARGUMENTS: &str = "GYRE_TEST_COUNTED_ARGUMENTS";
-/// The file to which the host writes how much it has allocated, whenever that file is absent.
+/// The file in which the host answers how much it has allocated.
 const COUNT: &str = "GYRE_TEST_COUNTED_FILE";
 
 /// Runs as `gyre` if this process was started by [`Counted::command`], and returns whether it was. The test that starts a counted host
@@ -25,21 +24,12 @@ const COUNT: &str = "GYRE_TEST_COUNTED_FILE";
 pub(crate) fn is_host() -> bool {
     let (Ok(arguments), Some(count)) = (std::env::var(ARGUMENTS), std::env::var_os(COUNT)) else { return false };
     let arguments: Vec<String> = serde_json::from_str(&arguments).expect("arguments");
-    std::thread::spawn(move || write_counts(&PathBuf::from(count)));
+    allocated::answer(PathBuf::from(count), || {
+        let stats = ALLOCATOR.stats();
+        stats.bytes_allocated - stats.bytes_deallocated
+    });
     assert_eq!(gyre::cli::main(arguments), ExitCode::SUCCESS);
     true
-}
-
-fn write_counts(path: &Path) {
-    let new = path.with_extension("new");
-    loop {
-        if !path.exists() {
-            let stats = ALLOCATOR.stats();
-            std::fs::write(&new, (stats.bytes_allocated - stats.bytes_deallocated).to_string()).expect("written");
-            std::fs::rename(&new, path).expect("put in its place");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// How a counted host is started and asked.
@@ -70,8 +60,7 @@ impl Counted {
 
     /// How many bytes the host has allocated and not given back, counted after this is called.
     pub(crate) fn bytes(&self, cluster: &Cluster) -> usize {
-        // Until the first count there is none to remove.
-        drop(std::fs::remove_file(&self.count));
-        cluster.eventually("the host to count", || std::fs::read_to_string(&self.count).ok()?.parse().ok())
+        allocated::ask(&self.count);
+        cluster.eventually("the host to count", || allocated::answered(&self.count))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::counted::{self, Counted};
@@ -226,6 +227,117 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
     let longest = log.lines().map(str::len).max().unwrap_or_default();
     assert!(longest < 8 << 10, "a line of the log has {longest} bytes");
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
+}
+
+/// What the probe `adversary` does to its host.
+const ATTACKS: [&str; 11] =
+    ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
+
+/// All that a plugin and a tenant without rights do at once: the plugin each of its attacks; the tenant objects that the plugin it shares with
+/// others cannot bear, and children that it forges for an Echo of somebody else's.
+fn attack(victim: &str) -> Vec<Value> {
+    let guest = |kind: &str, name: String, spec: Value| {
+        let namespace = if kind == "Adversary" { "adversary-plugin" } else { "adversary-tenant" };
+        json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": { "name": name, "namespace": namespace }, "spec": spec,
+        })
+    };
+    let attacks = ATTACKS.map(|attack| guest("Adversary", attack.to_owned(), json!({ "attack": attack })));
+    let floods = (0..6).map(|number| guest("Fickle", format!("flood-{number}"), json!({ "fail": "flood" })));
+    let labels = json!({ "gyre.dev/plugin": "echo", "gyre.dev/owner-uid": victim });
+    let container = json!({ "name": "it", "image": "it" });
+    let spec = json!({ "template": { "spec": { "restartPolicy": "Never", "containers": [container] } } });
+    let forged = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "spec": spec,
+        "metadata": { "name": "forged", "namespace": "adversary-tenant", "labels": labels },
+    });
+    // The other owner does not exist: of a ConfigMap all of whose owners are gone, nothing would be left.
+    let owners = [("a\"b", "a\"b"), ("victim", victim)]
+        .map(|(name, uid)| json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": name, "uid": uid }));
+    let odd = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "odd", "namespace": "adversary-echos", "ownerReferences": owners },
+    });
+    attacks.into_iter().chain(floods).chain([forged, odd]).collect()
+}
+
+#[test]
+fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else() {
+    const ITSELF: &str = "hostile::a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else";
+    const ECHOS: usize = 50;
+    const ROUNDS: usize = 3;
+    if counted::is_host() {
+        return;
+    }
+    let namespaces = ["adversary-echos", "adversary-quiet", "adversary-tenant", "adversary-plugin"];
+    let [echos, quiet, tenant, plugin] = namespaces;
+    let Some(cluster) = Cluster::for_test("adversary", &namespaces) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    let counted = Counted::new(&cluster, ITSELF);
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ADVERSARY];
+    let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "10000"]);
+    let echo = |name: String| {
+        json!({
+            "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
+            "metadata": { "name": name, "namespace": echos }, "spec": { "message": "still here" },
+        })
+    };
+    cluster.apply(&echo("victim".to_owned()).to_string());
+    let victim = cluster.ready(echos, "echo", "victim");
+    let attack = attack(victim["metadata"]["uid"].as_str().unwrap());
+    let mut before = None;
+    for round in 0..ROUNDS {
+        cluster.apply_all(&attack);
+        cluster.apply_all(&(0..ECHOS).map(|number| echo(format!("echo-{round}-{number}"))).collect::<Vec<_>>());
+        let it = json!({
+            "apiVersion": "guests.gyre.dev/v1", "kind": "Fickle", "metadata": { "name": "it", "namespace": quiet }, "spec": {},
+        });
+        cluster.apply(&it.to_string());
+        cluster.all_ready(echos, "echo", ECHOS + 1);
+        cluster.ready(quiet, "fickle", "it");
+        for name in ["children", "elsewhere", "clock", "refusals"] {
+            cluster.eventually("the attack", || condition(&cluster.get(plugin, "adversary", name)?, "Ready").cloned());
+        }
+        assert!(cluster.get(tenant, "job", "forged").is_some(), "a child that somebody forged was deleted");
+
+        for (namespace, kind) in [(plugin, "adversary"), (tenant, "fickle"), (quiet, "fickle")] {
+            cluster.kubectl(&["delete", "-n", namespace, kind, "--all"]);
+        }
+        cluster.kubectl(&["delete", "-n", tenant, "job", "forged"]);
+        let gone: Vec<String> = (0..ECHOS).map(|number| format!("echo-{round}-{number}")).collect();
+        let mut delete = vec!["delete", "-n", echos, "echo"];
+        delete.extend(gone.iter().map(String::as_str));
+        cluster.kubectl(&delete);
+        cluster.eventually("their Jobs to go", || (cluster.list(echos, "jobs").len() == 1).then_some(()));
+        cluster.settled(&host);
+        let Some(before) = before else {
+            // Code that ran for the first time, threads and caches are those of the first round.
+            before = Some(counted.bytes(&cluster));
+            continue;
+        };
+        let mut after = 0;
+        cluster.eventually("the host to give back what it has allocated", || {
+            after = counted.bytes(&cluster);
+            (after as f64 <= before as f64 * 1.05).then_some(())
+        });
+        eprintln!("round {round}: {before} bytes allocated before, {after} after");
+    }
+
+    let is_granted = |event: &AuditEvent| match event.resource.as_str() {
+        "echos" | "jobs" => event.namespace == echos,
+        "adversaries" => event.namespace == plugin,
+        "fickles" => [quiet, tenant].contains(&event.namespace.as_str()),
+        "configmaps" => event.namespace == quiet,
+        "events" => namespaces.contains(&event.namespace.as_str()),
+        _ => false,
+    };
+    let requests = cluster.requests(start);
+    let outside: Vec<String> = requests
+        .iter()
+        .filter(|event| event.is_write() && event.succeeded() && !is_granted(event))
+        .map(|event| format!("{} {} {}/{}", event.verb, event.resource, event.namespace, event.name))
+        .collect();
+    assert!(outside.is_empty(), "{outside:?}");
 }
 
 #[test]

@@ -3,12 +3,15 @@
 //! `cargo xtask bench` runs them. A line ends in `ok` or `MISSED` where there is a target, and a missed one makes the exit code 1.
 
 mod calls;
+mod churn;
 mod devcluster;
+mod hostile;
 mod neighbours;
 mod offline;
 mod process;
 mod requests;
 mod sample;
+mod stage;
 mod store;
 
 use std::process::ExitCode;
@@ -41,6 +44,10 @@ enum Part {
     Devcluster,
     /// Latencies with a spinning and a trapping plugin in the host, and without.
     Neighbours,
+    /// Latencies, memory and writes with a plugin and a tenant that attack in every way, and without.
+    Hostile,
+    /// What hosts keep of a million objects that came and went.
+    Churn,
     /// Golden cases of `gyre test` beside plain Rust and `kubectl apply`.
     Offline,
 }
@@ -80,13 +87,15 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{}", store::hold(form)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let parts: [(Part, &str, Measure); 7] = [
+    let parts: [(Part, &str, Measure); 9] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", calls::measure),
         (Part::Store, "memory per cached object", store::measure),
         (Part::Process, "sizes", process::measure),
         (Part::Requests, "requests at the API server, 1,000 Echos", requests::measure),
         (Part::Devcluster, "embedded API server beside kube-apiserver, ConfigMaps over HTTP", devcluster::measure),
         (Part::Neighbours, "18 plugins beside one that spins and one that traps", neighbours::measure),
+        (Part::Hostile, "echo and quiet tenants beside a hostile plugin and a hostile tenant, 10,000 Echos", hostile::measure),
+        (Part::Churn, "a leader and a standby, after 1,000,000 objects that came and went", churn::measure),
         (Part::Offline, "golden cases offline", offline::measure),
     ];
     let mut exit_code = ExitCode::SUCCESS;

@@ -58,7 +58,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     ];
     let Some(tools) = tools_or_skip()? else { return Ok(lines) };
     let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
-    let crds = Command::new(process::gyre()?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
+    let crds = Command::new(process::program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
     plane.apply(&String::from_utf8(crds.stdout)?)?;
     let mut applies = Vec::new();
     for number in 0..APPLIES {
@@ -79,7 +79,7 @@ fn echo(number: usize) -> Result<String, std::fmt::Error> {
 }
 
 fn run(cases: &Path, flags: &[&str]) -> anyhow::Result<()> {
-    let mut command = Command::new(process::gyre()?);
+    let mut command = Command::new(process::program("gyre")?);
     let output = command.arg("test").arg(gyre_artifacts::ECHO).arg(cases).args(flags).output()?;
     ensure!(output.status.success(), "gyre test failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())

@@ -9,9 +9,9 @@ use gyre_controlplane::{ControlPlane, Guarded, tools_or_skip};
 
 use crate::Line;
 
-/// The host that is measured: the one that was built beside this program.
-pub(crate) fn gyre() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name("gyre");
+/// A program that was built beside this one, for example the host that is measured.
+pub(crate) fn program(name: &str) -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name(name);
     ensure!(program.exists(), "{} is not built: run this through `cargo xtask bench`", program.display());
     Ok(program)
 }
@@ -26,9 +26,9 @@ pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
 
 /// Starts a host with the echo plugin, its log in `log`, and waits until its caches are filled.
 pub(crate) fn start_host(plane: &ControlPlane, kubeconfig: &std::path::Path, log: &std::path::Path) -> anyhow::Result<Guarded> {
-    let crds = Command::new(gyre()?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
+    let crds = Command::new(program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;
     plane.apply(&String::from_utf8(crds.stdout)?)?;
-    let mut command = Command::new(gyre()?);
+    let mut command = Command::new(program("gyre")?);
     command.args(["run", "--plugin", gyre_artifacts::ECHO, "--listen", "127.0.0.1:0", "--kubeconfig"]).arg(kubeconfig);
     let host = Guarded::spawn("gyre", &command, log, Duration::from_secs(10))?;
     until("the host to be mounted", || Ok(std::fs::read_to_string(log)?.contains("mounted")))?;

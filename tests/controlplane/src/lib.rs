@@ -24,6 +24,7 @@
 //! |---|---|
 //! | [`tools`] | finding the programs, or building them with Go into a cache outside the checkout |
 //! | [`control_plane`] | one running control plane |
+//! | [`allocated`] | how many bytes a process has allocated |
 //! | [`audit`] | reading the audit log: who asked for what, and when |
 //! | [`guard`] | child processes that end when this process ends, however it ends |
 //! | [`mod@skip`] | what a test does when it cannot run here |
@@ -34,6 +35,7 @@
 //! The garbage collector looks for new kinds every 30 s, and that is not configurable: the deletion of a custom resource
 //! whose CRD is younger than that may take as long to reach its dependents.
 
+pub mod allocated;
 pub mod audit;
 mod certificates;
 mod components;

@@ -100,8 +100,9 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Test(arguments) => test::run(arguments),
         Task::Dev(arguments) => dev::run(arguments).map(|never| match never {}),
         Task::Bench(BenchArguments { arguments }) => {
-            // The benchmarks start it; it lies beside them.
+            // The benchmarks start hosts, which lie beside them.
             build::host(build::Profile::Release)?;
+            steps::run(&mut build::cargo(&["build", "--locked", "--release", "--package", "gyre-bench", "--bins"]))?;
             steps::run(build::cargo(&["run", "--locked", "--release", "--package", "gyre-bench", "--"]).args(arguments))
         }
         Task::Fuzz(arguments) => fuzz::run(arguments),

@@ -1,0 +1,374 @@
+//! A plugin and a tenant without rights, beside the echo plugin and quiet tenants: each does at once all that it can do to the others.
+//!
+//! ```text
+//!   namespaces   echos              10,000 Echos are created and deleted, at a steady rate
+//!                quiet-0 to 4       objects of a plugin that they share with the tenant
+//!                tenant             objects that this plugin cannot bear, forged children, owner references that are odd
+//!                hostile-<attack>   an object of the hostile plugin for each of its attacks
+//! ```
+//!
+//! Measured is how long it takes from when an object was accepted until the host writes its child, without the two and with them, in three
+//! runs. Then everything is deleted, and the host must have given back what it allocated, and written nowhere but where it may.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use gyre_controlplane::{AuditEvent, Mark};
+use gyre_sandbox::{Options, Sandbox};
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+
+use crate::Line;
+use crate::stage::{Host, Stage, USER, quantile, until};
+
+const RUNS: usize = 3;
+/// In each half of a run.
+const ECHOS: usize = 10_000;
+const ECHOS_PER_SECOND: u32 = 125;
+/// One object of a quiet tenant for so many Echos.
+const ECHOS_PER_QUIET_OBJECT: usize = 5;
+/// An object is deleted when so many Echos more have been created, which is after 20 seconds.
+const LIVES_FOR: usize = 2_500;
+/// Before the first count: code that runs for the first time, threads and caches.
+const WARM_UP: usize = 1_000;
+
+const QUIET_TENANTS: usize = 5;
+const ATTACKS: [&str; 11] =
+    ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
+/// How often the tenant does the next thing.
+const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
+const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ADVERSARY];
+
+pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run())
+}
+
+async fn run() -> anyhow::Result<Vec<Line>> {
+    let scene = Scene::set().await?;
+    scene.with_attack(async || scene.load(WARM_UP).await.map(drop)).await?;
+    let before = scene.host.bytes().await?;
+    let mut lines = Vec::new();
+    let mut ratios = [Vec::new(), Vec::new()];
+    for number in 1..=RUNS {
+        let mut without = scene.load(ECHOS).await?;
+        let mut with = Latencies::default();
+        scene
+            .with_attack(async || {
+                with = scene.load(ECHOS).await?;
+                Ok(())
+            })
+            .await?;
+        let sides = [(&mut without.echo, &mut with.echo, "Echos"), (&mut without.quiet, &mut with.quiet, "quiet tenants")];
+        for ((without, with, whose), ratios) in sides.into_iter().zip(&mut ratios) {
+            let [without, with] = [without, with].map(|latencies| quantile(latencies, 0.99).as_secs_f64() * 1e3);
+            lines.push(Line::new(format!("run {number}, {whose}: 99 of 100, without them"), without, "ms", None));
+            lines.push(Line::new(format!("run {number}, {whose}: 99 of 100, with them"), with, "ms", None));
+            ratios.push(with / without);
+        }
+    }
+    let [echo, quiet] = ratios.map(|mut ratios| {
+        ratios.sort_by(f64::total_cmp);
+        ratios.get(RUNS / 2).copied().unwrap_or(f64::INFINITY)
+    });
+    lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
+    lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
+    let after = scene.host.bytes_at_most(before * 1.05).await?;
+    lines.push(Line::new("bytes allocated before", before / 1e6, "MB", None));
+    lines.push(Line::new("bytes allocated after / before", after / before, "x", Some(1.05)));
+    let outside = scene.writes_outside_of_the_grants()?;
+    for write in &outside {
+        eprintln!("not granted: {write}");
+    }
+    lines.push(Line::new("writes that nobody granted", outside.len() as f64, "", Some(0.0)));
+    Ok(lines)
+}
+
+/// From when objects were accepted until the host's writes of their children came.
+#[derive(Default)]
+struct Latencies {
+    echo: Vec<Duration>,
+    quiet: Vec<Duration>,
+}
+
+/// A cluster, a host on it, and what acts there.
+struct Scene {
+    // Dropped in this order: the process before its folder.
+    host: Host,
+    stage: Stage,
+}
+
+impl Scene {
+    async fn set() -> anyhow::Result<Self> {
+        let stage = Stage::set().await?;
+        let sandbox = Sandbox::new(Options { cache_dir: Some(stage.code()), ..Options::default() })?;
+        for plugin in PLUGINS {
+            stage.install(sandbox.load(&std::fs::read(plugin)?)?.manifest()).await?;
+        }
+        let quiet = (0..QUIET_TENANTS).map(quiet_tenant);
+        let hostile = ATTACKS.map(|attack| format!("hostile-{attack}"));
+        let namespaces = stage.api("", "v1", "Namespace", None);
+        for name in ["echos".to_owned(), "tenant".to_owned()].into_iter().chain(quiet).chain(hostile) {
+            create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+        }
+        let host = stage
+            .host("host", |command| {
+                for plugin in PLUGINS {
+                    command.arg("--plugin").arg(plugin);
+                }
+            })
+            .await?;
+        host.until_mounted(PLUGINS.len()).await?;
+        Ok(Self { host, stage })
+    }
+
+    /// Creates so many Echos at a steady rate, with objects of quiet tenants between them, and deletes each after a while.
+    async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
+        let start = self.stage.audit.mark()?;
+        let client = &self.stage.client;
+        let mut ticks = tokio::time::interval(Duration::from_secs(1) / ECHOS_PER_SECOND);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        let mut requests = JoinSet::new();
+        for number in 0..echos + LIVES_FOR {
+            let objects = if number < echos { objects(client, number) } else { Vec::new() };
+            let old = number.checked_sub(LIVES_FOR).map(|old| self::objects(client, old)).unwrap_or_default();
+            if !objects.is_empty() {
+                ticks.tick().await;
+            }
+            requests.spawn(async move {
+                for (api, object) in objects {
+                    create(&api, object).await?;
+                }
+                for (api, object) in old {
+                    delete(&api, name_of(&object)).await?;
+                }
+                anyhow::Ok(())
+            });
+            while let Some(done) = requests.try_join_next() {
+                done??;
+            }
+            if number + 1 == echos {
+                // The last ones live until their children are there.
+                self.latencies(start).await?;
+            }
+        }
+        while let Some(done) = requests.join_next().await {
+            done??;
+        }
+        let latencies = self.latencies(start).await?;
+        self.until_gone("batch", "Job", "echos").await?;
+        for tenant in (0..QUIET_TENANTS).map(quiet_tenant) {
+            self.until_gone("", "ConfigMap", &tenant).await?;
+        }
+        Ok(latencies)
+    }
+
+    async fn until_gone(&self, group: &str, kind: &str, namespace: &str) -> anyhow::Result<()> {
+        let children = self.stage.api(group, "v1", kind, Some(namespace));
+        until(&format!("the {kind} objects of {namespace} to go"), async || {
+            let left = children.list_metadata(&Default::default()).await?;
+            Ok(left.items.iter().all(|child| child.metadata.name.as_deref().is_some_and(|name| !name.starts_with("load-"))))
+        })
+        .await
+    }
+
+    async fn latencies(&self, start: Mark) -> anyhow::Result<Latencies> {
+        let mut latencies = Latencies::default();
+        until("the last child to be written", async || {
+            let events = self.stage.audit.since(start)?;
+            let all = |parents: &'static str, children: &'static str| -> Option<Vec<Duration>> {
+                latencies_of(&events, parents, children).into_iter().collect()
+            };
+            let (Some(echo), Some(quiet)) = (all("echos", "jobs"), all("fickles", "configmaps")) else { return Ok(false) };
+            latencies = Latencies { echo, quiet };
+            Ok(true)
+        })
+        .await?;
+        Ok(latencies)
+    }
+
+    /// Does something while the plugin and the tenant attack, and has all that they made deleted afterwards.
+    async fn with_attack(&self, during: impl AsyncFnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        for (api, object) in hostile_objects(&self.stage.client) {
+            create(&api, object).await?;
+        }
+        let victim = self.victim().await?;
+        let tenant = tokio::spawn(attack_as_a_tenant(self.stage.client.clone(), victim));
+        let done = during().await;
+        tenant.abort();
+        // It ends where it waits, and what it was about is done.
+        drop(tenant.await);
+        done?;
+        for (api, object) in hostile_objects(&self.stage.client) {
+            delete(&api, name_of(&object)).await?;
+        }
+        for number in 0..TENANT_OBJECTS {
+            let (api, object) = tenant_object(&self.stage.client, number, "");
+            delete(&api, name_of(&object)).await?;
+        }
+        delete(&echos(&self.stage.client), VICTIM).await
+    }
+
+    /// An Echo whose UID the tenant has heard of.
+    async fn victim(&self) -> anyhow::Result<String> {
+        let victim = create(&echos(&self.stage.client), echo(VICTIM)).await?;
+        victim.metadata.uid.context("no UID")
+    }
+
+    /// What the host wrote that is neither a child of a parent, where it is, nor the status of one, nor tells of one.
+    fn writes_outside_of_the_grants(&self) -> anyhow::Result<BTreeSet<String>> {
+        let is_granted = |event: &AuditEvent| match (event.resource.as_str(), event.namespace.as_str()) {
+            ("jobs", "echos") | ("echos", "echos") => true,
+            ("configmaps" | "fickles", "tenant") => !event.name.starts_with("forged-") && !event.name.starts_with("odd-"),
+            ("configmaps" | "fickles", namespace) => namespace.starts_with("quiet-"),
+            ("adversaries", namespace) => namespace.starts_with("hostile-"),
+            ("events", namespace) => {
+                ["echos", "tenant"].contains(&namespace) || namespace.starts_with("quiet-") || namespace.starts_with("hostile-")
+            }
+            _ => false,
+        };
+        let events = self.stage.audit.since(Mark::START)?;
+        let of_host = events.iter().filter(|event| event.user == USER && event.is_write() && event.succeeded());
+        let outside = of_host.filter(|event| !is_granted(event));
+        Ok(outside.map(|event| format!("{} {} {}/{}", event.verb, event.resource, event.namespace, event.name)).collect())
+    }
+}
+
+type Object = (Api<DynamicObject>, Value);
+
+/// An Echo and, now and then, an object of a quiet tenant.
+fn objects(client: &Client, number: usize) -> Vec<Object> {
+    let name = format!("load-{number}");
+    let mut objects = vec![(echos(client), echo(&name))];
+    if number.is_multiple_of(ECHOS_PER_QUIET_OBJECT) {
+        let tenant = quiet_tenant(number / ECHOS_PER_QUIET_OBJECT % QUIET_TENANTS);
+        objects.push((guests(client, "Fickle", &tenant), guest("Fickle", &name, json!({}))));
+    }
+    objects
+}
+
+/// What the hostile plugin and the shared one are called for: each attack, and six objects that the shared plugin cannot bear.
+fn hostile_objects(client: &Client) -> Vec<Object> {
+    let attack = |attack: &str| {
+        let api = guests(client, "Adversary", &format!("hostile-{attack}"));
+        (api, guest("Adversary", "it", json!({"attack": attack})))
+    };
+    let flood = |number| {
+        let object = guest("Fickle", &format!("flood-{number}"), json!({"fail": "flood"}));
+        (guests(client, "Fickle", "tenant"), object)
+    };
+    ATTACKS.into_iter().map(attack).chain((0..6).map(flood)).collect()
+}
+
+const VICTIM: &str = "victim";
+const TENANT_OBJECTS: usize = 60;
+
+/// Creates children that it forges and objects whose owners are odd, and deletes them, again and again.
+async fn attack_as_a_tenant(client: Client, victim: String) -> anyhow::Result<()> {
+    let mut ticks = tokio::time::interval(TENANT_ACTS_EVERY);
+    for number in (0..TENANT_OBJECTS).cycle() {
+        ticks.tick().await;
+        let (api, object) = tenant_object(&client, number, &victim);
+        delete(&api, name_of(&object)).await?;
+        create(&api, object).await?;
+    }
+    Ok(())
+}
+
+fn tenant_object(client: &Client, number: usize, victim: &str) -> Object {
+    let (group, kind, spec) = match number % 2 {
+        0 => ("", "ConfigMap", Value::Null),
+        _ => {
+            let container = json!({"name": "it", "image": "it"});
+            ("batch", "Job", json!({"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}))
+        }
+    };
+    let api_version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+    let metadata = match number % 3 {
+        0 => json!({
+            "name": format!("odd-{number}"),
+            "annotations": {"odd": "\u{7f}\u{2028}\"\\"},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "a\"b", "uid": "a\"b"}],
+        }),
+        1 => json!({
+            "name": format!("odd-{number}"),
+            "ownerReferences": [{"apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": VICTIM, "uid": victim, "controller": true}],
+        }),
+        _ => json!({
+            "name": format!("forged-{number}"),
+            "labels": {"gyre.dev/plugin": "echo", "gyre.dev/owner-uid": victim},
+        }),
+    };
+    let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
+    (Api::namespaced_with(client.clone(), "tenant", &resource(group, "v1", kind)), object)
+}
+
+fn resource(group: &str, version: &str, kind: &str) -> kube::core::ApiResource {
+    kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(group, version, kind))
+}
+
+fn quiet_tenant(number: usize) -> String {
+    format!("quiet-{number}")
+}
+
+fn echos(client: &Client) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), "echos", &resource("mmontes.io", "v1alpha1", "Echo"))
+}
+
+fn echo(name: &str) -> Value {
+    json!({"apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "metadata": {"name": name}, "spec": {"message": name}})
+}
+
+fn guests(client: &Client, kind: &str, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &resource("guests.gyre.dev", "v1", kind))
+}
+
+fn guest(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn name_of(object: &Value) -> &str {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+async fn create(api: &Api<DynamicObject>, object: Value) -> anyhow::Result<DynamicObject> {
+    let text = object.to_string();
+    api.create(&PostParams::default(), &serde_json::from_value(object)?).await.with_context(|| text)
+}
+
+/// Whether or not it is there, and whatever holds it.
+async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
+    let deleted = match api.delete(name, &DeleteParams::background()).await {
+        Ok(either) => either.left(),
+        Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if deleted.is_some_and(|object| object.metadata.finalizers.is_some()) {
+        let nobody = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        api.patch(name, &PatchParams::default(), &nobody).await?;
+    }
+    Ok(())
+}
+
+/// From when each parent was accepted until the host's first write of its child; none: it is still to come.
+fn latencies_of(events: &[AuditEvent], parents: &'static str, children: &'static str) -> Vec<Option<Duration>> {
+    let is_load = |event: &&AuditEvent| event.verb == "create" && event.succeeded() && event.name.starts_with("load-");
+    let of = |resource: &'static str, by_host: bool| {
+        let is_it = move |event: &&AuditEvent| event.resource == resource && (event.user == USER) == by_host;
+        events.iter().filter(is_load).filter(is_it)
+    };
+    let mut writes: BTreeMap<&str, SystemTime> = BTreeMap::new();
+    for write in of(children, true) {
+        writes.entry(&write.name).or_insert(write.received);
+    }
+    let latency = |parent: &AuditEvent| {
+        let written = writes.get(parent.name.as_str())?;
+        // The host may be told of it before the one who made it.
+        Some(written.duration_since(parent.timestamp).unwrap_or_default())
+    };
+    of(parents, false).map(latency).collect()
+}

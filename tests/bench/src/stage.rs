@@ -1,0 +1,171 @@
+//! A devcluster in this process that writes an audit log, and hosts on it. The audit log has both moments of a latency: when a change was
+//! accepted, and when the host's write came. Host, API server and the load share this machine, whichever of the two servers it is.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use gyre_controlplane::{AuditReader, Guarded, allocated};
+use gyre_core::manifest::Manifest;
+use gyre_devcluster::audit::Log;
+use gyre_devcluster::http::{Limits, serve};
+use gyre_devcluster::{Clock, Cluster, Service, kubeconfig};
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::process;
+
+/// Who the hosts are to the API server.
+pub(crate) const USER: &str = "gyre-bench-host";
+
+/// The cluster.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    /// An administrator's.
+    pub(crate) client: Client,
+    pub(crate) audit: AuditReader,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = |name: &str| folder.path().join(name);
+        let service = Service::new(Cluster::start(&gyre_devcluster::Options::default(), Clock::System))
+            .with_audit(Arc::new(Log::to_file(&path("audit.log"))?));
+        let client = Client::new(service.clone(), "default");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        tokio::spawn(serve(listener, service, Limits::default(), std::future::pending()));
+        std::fs::write(path("kubeconfig"), kubeconfig::kubeconfig(&url, Some(USER)))?;
+        let audit = AuditReader::new(&path("audit.log"));
+        Ok(Self { folder, client, audit })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where hosts look for compiled plugins: compiling is no part of what is measured.
+    pub(crate) fn code(&self) -> PathBuf {
+        self.path("code")
+    }
+
+    /// Creates the CRDs that a plugin brings.
+    pub(crate) async fn install(&self, manifest: &Manifest) -> anyhow::Result<()> {
+        let definitions = self.api("apiextensions.k8s.io", "v1", "CustomResourceDefinition", None);
+        for definition in &manifest.crds {
+            let definition = serde_json::from_value(serde_json::to_value(definition)?)?;
+            definitions.create(&PostParams::default(), &definition).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn api(&self, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    /// Starts a host of that name, with what `mount` adds to `run`. It counts what it allocates.
+    pub(crate) async fn host(&self, name: &str, mount: impl FnOnce(&mut Command)) -> anyhow::Result<Host> {
+        let (log, count) = (self.path(&format!("{name}.log")), self.path(&format!("{name}.allocated")));
+        let mut command = Command::new(process::program("counted-gyre")?);
+        command.args(["run", "--listen", "127.0.0.1:0"]).env("GYRE_BENCH_COUNT", &count);
+        command.arg("--code-cache").arg(self.code()).arg("--kubeconfig").arg(self.path("kubeconfig"));
+        mount(&mut command);
+        let process = Guarded::spawn(name, &command, &log, Duration::from_secs(10))?;
+        let mut host = Host { _process: process, count, address: String::new() };
+        until("the host to listen", async || {
+            let text = std::fs::read_to_string(&log)?;
+            let address = text.split_once("serving /healthz").and_then(|(_, rest)| rest.split_once("address="));
+            host.address =
+                address.map(|(_, rest)| rest.chars().take_while(|next| !next.is_whitespace()).collect()).unwrap_or_default();
+            Ok(!host.address.is_empty())
+        })
+        .await?;
+        Ok(host)
+    }
+}
+
+/// A host that runs.
+pub(crate) struct Host {
+    _process: Guarded,
+    /// Where it answers how much it has allocated.
+    count: PathBuf,
+    address: String,
+}
+
+impl Host {
+    /// Waits until so many mounts run, and none is being left.
+    pub(crate) async fn until_mounted(&self, count: usize) -> anyhow::Result<()> {
+        until("the mounts", async || {
+            let state = self.state()?;
+            let mounts = state.get("mounts").and_then(Value::as_array).context("no mounts")?;
+            let is_running = |mount: &Value| mount.get("phase").is_some_and(|phase| phase == "Running");
+            let leaving = state.get("leaving").and_then(Value::as_array).context("nothing is said of leaving")?;
+            Ok(mounts.len() == count && mounts.iter().all(is_running) && leaving.is_empty())
+        })
+        .await
+    }
+
+    /// What `/debug/state` shows.
+    pub(crate) fn state(&self) -> anyhow::Result<Value> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(stream, "GET /debug/state HTTP/1.0\r\nHost: gyre\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
+        Ok(serde_json::from_str(body)?)
+    }
+
+    /// How many bytes it has allocated and not given back.
+    pub(crate) async fn bytes(&self) -> anyhow::Result<f64> {
+        allocated::ask(&self.count);
+        let mut bytes = 0;
+        until("the host to count", async || {
+            let answered = allocated::answered(&self.count);
+            bytes = answered.unwrap_or_default();
+            Ok(answered.is_some())
+        })
+        .await?;
+        Ok(bytes as f64)
+    }
+
+    /// The first count that is not more than that, or what it has still allocated after a minute.
+    pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let bytes = self.bytes().await?;
+            if bytes <= most || Instant::now() > deadline {
+                return Ok(bytes);
+            }
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    }
+}
+
+/// The latency that this share of all is not above.
+pub(crate) fn quantile(latencies: &mut [Duration], share: f64) -> Duration {
+    latencies.sort_unstable();
+    let index = ((latencies.len() as f64 * share) as usize).min(latencies.len().saturating_sub(1));
+    latencies.get(index).copied().unwrap_or_default()
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !holds().await? {
+        ensure!(Instant::now() < deadline, "gave up waiting for {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}
