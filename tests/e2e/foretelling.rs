@@ -29,7 +29,7 @@ use crate::plane::Plane;
 
 /// Tests that nothing is foretold in, and why.
 const UNFORETOLD: [(&str, &str); 6] = [
-    ("adversary", "its calls fail or write the time, and are made again and again"),
+    ("attacker", "its calls fail or write the time, and are made again and again"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),

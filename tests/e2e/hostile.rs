@@ -229,7 +229,7 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
 }
 
-/// What the probe `adversary` does to its host.
+/// What the probe `attacker` does to its host.
 const ATTACKS: [&str; 11] =
     ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
 
@@ -237,26 +237,26 @@ const ATTACKS: [&str; 11] =
 /// others cannot bear, and children that it forges for an Echo of somebody else's.
 fn attack(victim: &str) -> Vec<Value> {
     let guest = |kind: &str, name: String, spec: Value| {
-        let namespace = if kind == "Adversary" { "adversary-plugin" } else { "adversary-tenant" };
+        let namespace = if kind == "Attacker" { "attacker-plugin" } else { "attacker-tenant" };
         json!({
             "apiVersion": "guests.gyre.dev/v1", "kind": kind, "metadata": { "name": name, "namespace": namespace }, "spec": spec,
         })
     };
-    let attacks = ATTACKS.map(|attack| guest("Adversary", attack.to_owned(), json!({ "attack": attack })));
+    let attacks = ATTACKS.map(|attack| guest("Attacker", attack.to_owned(), json!({ "attack": attack })));
     let floods = (0..6).map(|number| guest("Fickle", format!("flood-{number}"), json!({ "fail": "flood" })));
     let labels = json!({ "gyre.dev/plugin": "echo", "gyre.dev/owner-uid": victim });
     let container = json!({ "name": "it", "image": "it" });
     let spec = json!({ "template": { "spec": { "restartPolicy": "Never", "containers": [container] } } });
     let forged = json!({
         "apiVersion": "batch/v1", "kind": "Job", "spec": spec,
-        "metadata": { "name": "forged", "namespace": "adversary-tenant", "labels": labels },
+        "metadata": { "name": "forged", "namespace": "attacker-tenant", "labels": labels },
     });
     // The other owner does not exist: of a ConfigMap all of whose owners are gone, nothing would be left.
     let owners = [("a\"b", "a\"b"), ("victim", victim)]
         .map(|(name, uid)| json!({ "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo", "name": name, "uid": uid }));
     let odd = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": { "name": "odd", "namespace": "adversary-echos", "ownerReferences": owners },
+        "metadata": { "name": "odd", "namespace": "attacker-echos", "ownerReferences": owners },
     });
     attacks.into_iter().chain(floods).chain([forged, odd]).collect()
 }
@@ -265,16 +265,16 @@ fn attack(victim: &str) -> Vec<Value> {
 fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else() {
     const ITSELF: &str = "hostile::a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else";
     const ECHOS: usize = 50;
-    const ROUNDS: usize = 3;
+    const ROUNDS: usize = 2;
     if counted::is_host() {
         return;
     }
-    let namespaces = ["adversary-echos", "adversary-quiet", "adversary-tenant", "adversary-plugin"];
+    let namespaces = ["attacker-echos", "attacker-quiet", "attacker-tenant", "attacker-plugin"];
     let [echos, quiet, tenant, plugin] = namespaces;
-    let Some(cluster) = Cluster::for_test("adversary", &namespaces) else { return };
+    let Some(cluster) = Cluster::for_test("attacker", &namespaces) else { return };
     let Some(start) = cluster.audit_mark() else { return };
     let counted = Counted::new(&cluster, ITSELF);
-    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ADVERSARY];
+    let plugins = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
     let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "10000"]);
     let echo = |name: String| {
         json!({
@@ -296,11 +296,11 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
         cluster.all_ready(echos, "echo", ECHOS + 1);
         cluster.ready(quiet, "fickle", "it");
         for name in ["children", "elsewhere", "clock", "refusals"] {
-            cluster.eventually("the attack", || condition(&cluster.get(plugin, "adversary", name)?, "Ready").cloned());
+            cluster.eventually("the attack", || condition(&cluster.get(plugin, "attacker", name)?, "Ready").cloned());
         }
         assert!(cluster.get(tenant, "job", "forged").is_some(), "a child that somebody forged was deleted");
 
-        for (namespace, kind) in [(plugin, "adversary"), (tenant, "fickle"), (quiet, "fickle")] {
+        for (namespace, kind) in [(plugin, "attacker"), (tenant, "fickle"), (quiet, "fickle")] {
             cluster.kubectl(&["delete", "-n", namespace, kind, "--all"]);
         }
         cluster.kubectl(&["delete", "-n", tenant, "job", "forged"]);
@@ -325,7 +325,7 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
 
     let is_granted = |event: &AuditEvent| match event.resource.as_str() {
         "echos" | "jobs" => event.namespace == echos,
-        "adversaries" => event.namespace == plugin,
+        "attackers" => event.namespace == plugin,
         "fickles" => [quiet, tenant].contains(&event.namespace.as_str()),
         "configmaps" => event.namespace == quiet,
         "events" => namespaces.contains(&event.namespace.as_str()),

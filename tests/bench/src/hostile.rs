@@ -41,7 +41,7 @@ const ATTACKS: [&str; 11] =
     ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
 /// How often the tenant does the next thing.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
-const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ADVERSARY];
+const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -225,7 +225,7 @@ impl Scene {
             ("jobs", "echos") | ("echos", "echos") => true,
             ("configmaps" | "fickles", "tenant") => !event.name.starts_with("forged-") && !event.name.starts_with("odd-"),
             ("configmaps" | "fickles", namespace) => namespace.starts_with("quiet-"),
-            ("adversaries", namespace) => namespace.starts_with("hostile-"),
+            ("attackers", namespace) => namespace.starts_with("hostile-"),
             ("events", namespace) => {
                 ["echos", "tenant"].contains(&namespace) || namespace.starts_with("quiet-") || namespace.starts_with("hostile-")
             }
@@ -254,8 +254,8 @@ fn objects(client: &Client, number: usize) -> Vec<Object> {
 /// What the hostile plugin and the shared one are called for: each attack, and six objects that the shared plugin cannot bear.
 fn hostile_objects(client: &Client) -> Vec<Object> {
     let attack = |attack: &str| {
-        let api = guests(client, "Adversary", &format!("hostile-{attack}"));
-        (api, guest("Adversary", "it", json!({"attack": attack})))
+        let api = guests(client, "Attacker", &format!("hostile-{attack}"));
+        (api, guest("Attacker", "it", json!({"attack": attack})))
     };
     let flood = |number| {
         let object = guest("Fickle", &format!("flood-{number}"), json!({"fail": "flood"}));

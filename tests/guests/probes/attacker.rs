@@ -16,14 +16,14 @@ struct Spec {
     attack: String,
 }
 
-struct Adversary;
+struct Attacker;
 
-impl Reconciler for Adversary {
+impl Reconciler for Attacker {
     type Parent = Object<Spec, NoStatus>;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Adversary").child(CONFIG_MAP, Strategy::Apply).read(ReadKind::new(CONFIG_MAP).metadata_only())
+        gyre_guests::probe("Attacker").child(CONFIG_MAP, Strategy::Apply).read(ReadKind::new(CONFIG_MAP).metadata_only())
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
@@ -86,4 +86,4 @@ fn descend(depth: u64) -> u64 {
     if depth == 0 { 0 } else { descend(depth - 1).rotate_left(1) ^ depth }
 }
 
-gyre_sdk::export!(Adversary);
+gyre_sdk::export!(Attacker);
