@@ -264,7 +264,7 @@ fn attack(victim: &str) -> Vec<Value> {
 #[test]
 fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else() {
     const ITSELF: &str = "hostile::a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_nowhere_else";
-    const ECHOS: usize = 50;
+    const ECHOS: usize = 30;
     const ROUNDS: usize = 2;
     if counted::is_host() {
         return;
@@ -275,7 +275,7 @@ fn a_plugin_and_a_tenant_that_do_all_they_can_leave_nothing_behind_and_write_now
     let Some(start) = cluster.audit_mark() else { return };
     let counted = Counted::new(&cluster, ITSELF);
     let plugins = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
-    let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "10000"]);
+    let host = cluster.counted_host(&counted, &plugins, &namespaces, &["--call-deadline", "2000"]);
     let echo = |name: String| {
         json!({
             "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
