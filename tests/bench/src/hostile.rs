@@ -28,11 +28,12 @@ use crate::stage::{Host, Stage, USER, quantile, until};
 const RUNS: usize = 3;
 /// In each half of a run.
 const ECHOS: usize = 10_000;
-const ECHOS_PER_SECOND: u32 = 125;
+/// Half of what the API server and the host can do together on two processors.
+const ECHOS_PER_SECOND: u32 = 60;
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
 /// An object is deleted when so many Echos more have been created, which is after 20 seconds.
-const LIVES_FOR: usize = 2_500;
+const LIVES_FOR: usize = 1_200;
 /// Before the first count: code that runs for the first time, threads and caches.
 const WARM_UP: usize = 1_000;
 
@@ -354,21 +355,22 @@ async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From when each parent was accepted until the host's first write of its child; none: it is still to come.
+/// From when each parent was accepted until the host's first write of its child, or until it was deleted without one; none: it has neither
+/// yet.
 fn latencies_of(events: &[AuditEvent], parents: &'static str, children: &'static str) -> Vec<Option<Duration>> {
-    let is_load = |event: &&AuditEvent| event.verb == "create" && event.succeeded() && event.name.starts_with("load-");
-    let of = |resource: &'static str, by_host: bool| {
-        let is_it = move |event: &&AuditEvent| event.resource == resource && (event.user == USER) == by_host;
+    let is_load = |event: &&AuditEvent| event.succeeded() && event.name.starts_with("load-");
+    let of = |verb: &'static str, resource: &'static str, by_host: bool| {
+        let is_it =
+            move |event: &&AuditEvent| event.verb == verb && event.resource == resource && (event.user == USER) == by_host;
         events.iter().filter(is_load).filter(is_it)
     };
-    let mut writes: BTreeMap<&str, SystemTime> = BTreeMap::new();
-    for write in of(children, true) {
-        writes.entry(&write.name).or_insert(write.received);
+    let mut ends: BTreeMap<&str, SystemTime> = BTreeMap::new();
+    for end in of("create", children, true).chain(of("delete", parents, false)) {
+        ends.entry(&end.name).or_insert(end.received);
     }
     let latency = |parent: &AuditEvent| {
-        let written = writes.get(parent.name.as_str())?;
         // The host may be told of it before the one who made it.
-        Some(written.duration_since(parent.timestamp).unwrap_or_default())
+        Some(ends.get(parent.name.as_str())?.duration_since(parent.timestamp).unwrap_or_default())
     };
-    of(parents, false).map(latency).collect()
+    of("create", parents, false).map(latency).collect()
 }
