@@ -9,23 +9,27 @@
 //!     ├─ of that object once ─────────────────────────▶ its next calls are made in the suspects' lane: one at a time in a mount
 //!     ├─ of two objects of the scope ─────────────────▶ so are all calls about the scope, for a while
 //!     ├─ of many objects in a row, of the scope ──────▶ the scope is held but for those of its objects that answered before
-//!     └─ … and no other scope that is active answers ─▶ the mount is held, wherever the last call ended in a fault
+//!     └─ … and no scope that is active answers ───────▶ the mount is held, in all scopes that are in doubt
 //!
 //!   held ── after 30 s, 1 min, 2 min … 10 min ──▶ one call: the probe ── an answer ──▶ the hold is over
 //!     ▲                                             │
 //!     └────────────────── a fault ──────────────────┘
 //! ```
 //!
-//! A [`Scope`] is a namespace. Of cluster-scoped objects nobody knows whose they are: each is a scope of its own.
+//! A [`Scope`] is a namespace. Of cluster-scoped objects nobody knows whose they are: each is a scope of its own, in which its faults in a row
+//! count as objects do in a namespace. A scope is in doubt if its last call ended in a fault, and either nothing of it has ever answered, or
+//! something that had answered has not since the last answer: the cause may then be the plugin. Otherwise it is what is new in the scope.
 //!
 //! # Guarantees
 //!
-//! - An object is never held because of calls about other scopes: the mount is only held in scopes whose own last call was a fault.
-//! - Calls about a scope without faults that has answered before never wait for the lane, whatever other scopes do.
-//! - An object of a scope that has neither answered nor faulted waits in the lane only while several scopes are suspect. It goes ahead of
-//!   all suspects, so it waits for the one call that is under way, and for others that are as new as it is.
+//! - An object is never held because of calls about other scopes alone: the mount is only held in scopes that are in doubt themselves. So an
+//!   object that answered last is not held before another of its scope that had answered has ended in a fault.
+//! - Calls about a scope without faults that has answered before, and still has objects, never wait for the lane, whatever other scopes do.
+//! - An object of a scope that has neither answered nor faulted waits in the lane only while several scopes are suspect, or the plugin has never
+//!   answered. It goes ahead of most suspects: it waits for the call that is under way, and for others that are as new as it is.
 //! - At most one call in the suspects' lane is under way, and probes are among these: a plugin that spins about everything takes one CPU.
 //! - Whoever is held is called again some day: one answer ends the hold of its scope, and that of the mount.
+//! - The probe of a mount is made with an object that has answered before, if one asks within [`PREFERENCE`].
 //! - What is kept is a few bytes for each object that was called about and not forgotten, and for each scope with such objects. Scopes
 //!   without any are kept for as long as they are suspect, or deleting an object would be a way to be trusted again; but a thousand at most.
 //!
@@ -34,6 +38,8 @@
 //! - The first calls about a scope take whatever workers are free. If objects of many scopes, all of which answered before, begin to spin at
 //!   once, each of these scopes may take all workers for one deadline before it is suspect.
 //! - Faults count for the scope of the object that was called about, whoever wrote what the call read.
+//! - Nobody knows that several scopes are one tenant's. Before the first answer, and among scopes that are new, a tenant with a hundred
+//!   namespaces has a hundred turns where another has one, and so has one with a hundred cluster-scoped objects.
 //!
 //! One state for each mount and digest of its plugin: another digest begins anew, as does another host. Until the plugin has answered for
 //! the first time all calls are made in the suspects' lane, in which scopes take turns.
@@ -59,22 +65,22 @@ pub const FIRST_PROBE: Duration = Duration::from_secs(30);
 pub const LONGEST_WAIT: Duration = Duration::from_secs(10 * 60);
 
 /// How long a fault or an answer counts: as long as a held scope waits for a probe at most. A scope is suspect for [`FIRST_PROBE`] after
-/// its last fault, and for twice as long each time that it becomes so again within this time, at most for this time: or whoever provokes
-/// faults and takes back what did would be trusted again each time.
+/// its last fault, and for twice as long each time that it becomes so again within this time, at most for this time: otherwise whoever
+/// provokes faults and takes back what did would be trusted again each time.
 pub const SUSPECT_FOR: Duration = LONGEST_WAIT;
 
 /// So much sooner than others an object may be the probe of a mount that answered before. All that are held ask at the same time.
 const PREFERENCE: Duration = Duration::from_secs(2);
 
-/// So long the lane of suspects is kept for those who were told that it is their turn: else whoever floods the queue would be ahead of them.
-/// Longer than it takes to get through the queue of a mount that keeps up; and if they need no call any more, no others wait for long.
+/// How long the lane of suspects is kept for those who were told that it is their turn: otherwise whoever floods the queue would be ahead of
+/// them. It is longer than the way through the queue of a mount that keeps up, and short for others if those who were told need no call.
 const KEPT_FOR: Duration = Duration::from_secs(2);
 
 /// So many scopes have to be suspect until scopes that have not answered yet are, too: a tenant may have several namespaces.
 const MANY_SUSPECTS: usize = 2;
 
-/// So many scopes without objects are kept at most, those that count for longest: one for each cluster-scoped object that was created,
-/// ended in a fault and was deleted within [`SUSPECT_FOR`] would be without end.
+/// How many scopes without objects are kept at most: those whose past counts longest. Without a bound, there would be one for each
+/// cluster-scoped object that was created, ended in a fault and was deleted within [`SUSPECT_FOR`].
 const MOST_EMPTY: usize = 1000;
 
 /// Whether the plugin of one mount is called.
@@ -86,7 +92,7 @@ pub struct Quarantine {
     suspects: BTreeMap<Scope, Time>,
     /// The scopes without objects, and until when their past counts.
     empty: BTreeSet<(Time, Scope)>,
-    /// How many objects there are whose last call answered.
+    /// How many objects there are that have ever answered.
     answered_objects: usize,
     /// Whether the plugin has ever answered.
     has_answered: bool,
@@ -170,7 +176,7 @@ pub enum Lane {
 /// What is quarantined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The mount, in all scopes whose last call ended in a fault.
+    /// The mount, in all scopes that are in doubt.
     Mount,
     /// One scope: a namespace, or one cluster-scoped object.
     Scope,
@@ -179,7 +185,7 @@ pub enum Extent {
 /// How a call ended, as far as it says something about the plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With an answer, and be it that the plugin says that it failed.
+    /// With an answer, even if the plugin says in it that it failed.
     Answered,
     /// By the plugin's fault: it trapped, or was stopped at one of its limits.
     PluginFault {
@@ -254,7 +260,8 @@ impl Quarantine {
         self.waits_no_longer(&scope, object);
         let record = self.scopes.get(&scope).and_then(|scoped| scoped.record(id));
         let hold = self.holds(object).map(|(extent, held)| {
-            let yields = extent == Extent::Mount && record != Some(Record::Answered) && self.answered_objects > 0;
+            let has_answered = record.is_some_and(Record::has_answered);
+            let yields = extent == Extent::Mount && !has_answered && self.answered_objects > 0;
             (extent, if yields { held.until + PREFERENCE } else { held.until })
         });
         match hold {
@@ -331,7 +338,7 @@ impl Quarantine {
     pub fn holds(&self, object: &ObjectKey) -> Option<(Extent, Held)> {
         let scoped = self.scopes.get(&Scope::of(object))?;
         match self.hold.held {
-            Some(held) if scoped.ended_in_fault() => Some((Extent::Mount, held)),
+            Some(held) if scoped.is_in_doubt() => Some((Extent::Mount, held)),
             _ if scoped.record(scope::id(object)) == Some(Record::Answered) => None,
             _ => scoped.hold.held.map(|held| (Extent::Scope, held)),
         }
@@ -371,7 +378,7 @@ impl Quarantine {
         has_turn: bool,
         (admission, now): (Admission, Time),
     ) -> Admission {
-        let has_faults = record == Some(Record::Faulted)
+        let has_faults = record.is_some_and(Record::is_fault)
             || self.suspects.get(&scope).is_some_and(|until| now < *until)
             || self.scopes.get(&scope).is_some_and(Scoped::ended_in_fault);
         let rank = if has_faults { Rank::Suspect } else { Rank::Unproven };
@@ -387,10 +394,10 @@ impl Quarantine {
 
     fn is_suspect(&self, scope: &Scope, record: Option<Record>, now: Time) -> bool {
         let is_one = |until: &Time| now < *until;
-        let has_answered = self.scopes.get(scope).is_some_and(|scoped| scoped.has_answered);
+        let has_answered = self.scopes.get(scope).is_some_and(Scoped::has_answered);
         let are_many = || self.suspects.values().filter(|until| is_one(until)).take(MANY_SUSPECTS).count() == MANY_SUSPECTS;
         !self.has_answered
-            || record == Some(Record::Faulted)
+            || record.is_some_and(Record::is_fault)
             || self.suspects.get(scope).is_some_and(is_one)
             || (!has_answered && are_many())
     }
@@ -434,7 +441,7 @@ impl Quarantine {
             (Admission::Probe(Extent::Scope), Some(_)) => scoped.hold.go_on(reason, now),
             (_, Some(_)) => {}
             (_, None) => {
-                if after.is_some_and(|after| scoped.count(id) >= after) {
+                if after.is_some_and(|after| scoped.count(&scope, id) >= after) {
                     scoped.hold.begin(scoped.faults, reason, now);
                     self.held_scopes += 1;
                     ended.changes.push(Change::Quarantined(Extent::Scope));
@@ -460,8 +467,8 @@ impl Quarantine {
 
     /// Whether the plugin answers, or has not been asked, about a scope that is active.
     fn may_answer_elsewhere(&self, now: Time) -> bool {
-        let is_bad = |scope: &Scope| self.scopes.get(scope).is_some_and(Scoped::ended_in_fault);
-        self.scopes.values().any(|scoped| scoped.answered_lately(now))
+        let is_bad = |scope: &Scope| self.scopes.get(scope).is_some_and(Scoped::is_in_doubt);
+        self.scopes.values().any(|scoped| scoped.answered_lately(now) && !scoped.is_in_doubt())
             || self.waiting.scopes().any(|scope| !is_bad(scope))
             || self.told.iter().any(|object| !is_bad(&Scope::of(object)))
     }

@@ -35,8 +35,8 @@ impl Scope {
     }
 }
 
-/// Stands for an object within its scope, in eight bytes. Who finds two names that share one has two objects of the same tenant treated
-/// as one.
+/// Stands for an object within its scope, in eight bytes. Two objects whose names have the same hash are treated as one; both are of the
+/// same tenant.
 pub(super) fn id(object: &ObjectKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     object.name.hash(&mut hasher);
@@ -47,7 +47,20 @@ pub(super) fn id(object: &ObjectKey) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Answered,
+    /// In a fault, as have all before it.
     Faulted,
+    /// In a fault, but an earlier call had an answer.
+    Relapsed,
+}
+
+impl Record {
+    pub(super) fn is_fault(self) -> bool {
+        self != Self::Answered
+    }
+
+    pub(super) fn has_answered(self) -> bool {
+        self != Self::Faulted
+    }
 }
 
 /// See the module's documentation.
@@ -55,18 +68,18 @@ pub(super) enum Record {
 pub(super) struct Scoped {
     /// By [`id`].
     objects: BTreeMap<u64, Record>,
+    /// How many of them have ever answered.
     answered_objects: usize,
-    /// Whether any call about it has answered.
-    pub(super) has_answered: bool,
-    /// How the last call ended, and when.
-    last: Option<(Record, Time)>,
+    last_answer: Option<Time>,
+    /// Whether an object that had answered has ended in a fault since the last answer.
+    has_relapsed: bool,
     /// The object of the last fault, and when that was.
     last_fault: Option<(u64, Time)>,
     /// Until when it is suspect, and for how long after each fault.
     suspicion: Option<(Time, Duration)>,
     /// The objects of the last faults in a row.
     culprits: BTreeSet<u64>,
-    /// How many these were.
+    /// How many faults in a row there were.
     pub(super) faults: u32,
     pub(super) hold: Hold,
     /// Whether it is among those that are looked at until their past does not count.
@@ -90,12 +103,23 @@ impl Scoped {
         self.answered_objects
     }
 
+    pub(super) fn has_answered(&self) -> bool {
+        self.last_answer.is_some()
+    }
+
+    /// Whether the last call about it ended in a fault.
     pub(super) fn ended_in_fault(&self) -> bool {
-        matches!(self.last, Some((Record::Faulted, _)))
+        self.faults > 0
+    }
+
+    /// Whether its faults speak against the plugin, and not against what is new in it: nothing of it has ever answered, or something that
+    /// had does not any more.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.faults > 0 && (self.has_relapsed || self.last_answer.is_none())
     }
 
     pub(super) fn answered_lately(&self, now: Time) -> bool {
-        matches!(self.last, Some((Record::Answered, at)) if now < at + SUSPECT_FOR)
+        self.last_answer.is_some_and(|at| now < at + SUSPECT_FOR)
     }
 
     /// Until when its past counts even if its objects are gone.
@@ -107,8 +131,8 @@ impl Scoped {
     }
 
     pub(super) fn answered(&mut self, id: u64, now: Time) {
-        self.has_answered = true;
-        self.last = Some((Record::Answered, now));
+        self.last_answer = Some(now);
+        self.has_relapsed = false;
         self.culprits.clear();
         self.faults = 0;
         self.note(id, Record::Answered);
@@ -116,9 +140,10 @@ impl Scoped {
 
     /// Until when the scope is suspect; none: it is not.
     pub(super) fn faulted(&mut self, scope: &Scope, id: u64, now: Time) -> Option<Time> {
-        self.last = Some((Record::Faulted, now));
         self.faults = self.faults.saturating_add(1);
-        self.note(id, Record::Faulted);
+        let last = self.record(id);
+        self.has_relapsed |= last == Some(Record::Answered);
+        self.note(id, if last.is_some_and(Record::has_answered) { Record::Relapsed } else { Record::Faulted });
         let before = self.last_fault.replace((id, now));
         let is_another = before.is_some_and(|(other, at)| other != id && now < at + SUSPECT_FOR);
         let duration = match self.suspicion {
@@ -131,21 +156,23 @@ impl Scoped {
         Some(now + duration)
     }
 
-    /// Counts an object among those of the faults in a row, and says how many there are.
-    pub(super) fn count(&mut self, id: u64) -> usize {
+    /// Counts an object among those of the faults in a row, and says how many there are. Of a scope that is one object, its faults count.
+    pub(super) fn count(&mut self, scope: &Scope, id: u64) -> usize {
         self.culprits.insert(id);
-        self.culprits.len()
+        match scope {
+            Scope::Namespace(_) => self.culprits.len(),
+            Scope::Object(_) => self.faults as usize,
+        }
     }
 
     pub(super) fn forget(&mut self, id: u64) {
-        if self.objects.remove(&id) == Some(Record::Answered) {
-            self.answered_objects -= 1;
-        }
+        let before = self.objects.remove(&id);
+        self.answered_objects -= usize::from(before.is_some_and(Record::has_answered));
     }
 
     fn note(&mut self, id: u64, record: Record) {
         let before = self.objects.insert(id, record);
-        let counts = |record: Option<Record>| usize::from(record == Some(Record::Answered));
+        let counts = |record: Option<Record>| usize::from(record.is_some_and(Record::has_answered));
         self.answered_objects = self.answered_objects + counts(Some(record)) - counts(before);
     }
 }
