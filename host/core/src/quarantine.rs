@@ -29,7 +29,7 @@
 //!   answered. It goes ahead of most suspects: it waits for the call that is under way, and for others that are as new as it is.
 //! - At most one call in the suspects' lane is under way, and probes are among these: a plugin that spins about everything takes one CPU.
 //! - Whoever is held is called again some day: one answer ends the hold of its scope, and that of the mount.
-//! - The probe of a mount is made with an object that has answered before, if one asks within [`PREFERENCE`].
+//! - The probe of a mount is made with an object that has answered before, if one asks within two seconds.
 //! - What is kept is a few bytes for each object that was called about and not forgotten, and for each scope with such objects. Scopes
 //!   without any are kept for as long as they are suspect, or deleting an object would be a way to be trusted again; but a thousand at most.
 //!
