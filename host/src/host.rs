@@ -310,7 +310,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
 fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took: Duration) {
     let end = match outcome {
         Outcome::Failed(problem) if problem.is_terminal() => End::TerminalError,
-        Outcome::Failed(_) => End::Error,
+        Outcome::Failed(problem) if problem.is_failure() => End::Error,
         _ => End::Well,
     };
     metrics.reconciled(mount, outcome.result_label(), end, took);

@@ -675,7 +675,7 @@ impl Run<'_> {
         for (reason, count) in self.progress.refusals.counts() {
             self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
         }
-        if let Some(problem) = &self.progress.problem {
+        if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
             self.context.metrics.problem(&self.mount.name, problem.reason());
         }
     }

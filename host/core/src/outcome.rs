@@ -108,10 +108,11 @@ impl Outcome {
     /// The label `result` of `controller_runtime_reconcile_total`: `success`, `error`, `requeue` or `requeue_after`, as
     /// controller-runtime gives them (`reconcileHandler` in `pkg/internal/controller/controller.go`).
     ///
-    /// Every failure is an `error`, a terminal one too. A refusal is none: it is the answer, and the condition says so.
+    /// Every failure is an `error`, a terminal one too. A refusal is none: it is the answer, and the condition says so. Nor is it one that
+    /// another call comes first.
     pub fn result_label(&self) -> &'static str {
         match (self, self.retry()) {
-            (Self::Failed(_), _) => "error",
+            (Self::Failed(problem), _) if problem.is_failure() => "error",
             (_, Retry::After(_) | Retry::Postpone(_)) => "requeue_after",
             (_, Retry::Backoff | Retry::BackoffAtLeast(_)) => "requeue",
             (_, Retry::Forget | Retry::Never) => "success",
@@ -247,6 +248,11 @@ impl Problem {
         let waits_for_a_change = waits_for_people || retry == Retry::Never || options.parks(retry, failures);
         let retry = if waits_for_a_change { status::Retry::OnChange } else { status::Retry::Later };
         Verdict::Failed { reason: self.reason(), message: &self.message, retry }
+    }
+
+    /// Whether something went wrong. It did not if another call comes first.
+    pub fn is_failure(&self) -> bool {
+        self.kind != ProblemKind::Deferred
     }
 
     /// Whether nothing but a change of an input can help, so that it is not tried again until then.

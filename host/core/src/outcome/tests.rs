@@ -143,6 +143,7 @@ fn every_outcome_has_its_retry_and_its_label() {
         (refused(Some(HOUR)), Retry::After(RECHECK), "requeue_after"),
         (refused(Some(Duration::ZERO)), Retry::Backoff, "requeue"),
         (failed(ProblemKind::PluginTransient), Retry::Backoff, "error"),
+        (failed(ProblemKind::Deferred), Retry::Postpone(DEFERRED_RECHECK), "requeue_after"),
         (failed(ProblemKind::PluginTerminal), Retry::Never, "error"),
         (failed(ProblemKind::Invalid), Retry::After(RECHECK), "error"),
         (Outcome::Held { after: MINUTE }, Retry::Postpone(MINUTE), "requeue_after"),
