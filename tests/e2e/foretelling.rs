@@ -28,9 +28,10 @@ use crate::harness::{Cluster, GYRE, PATIENCE};
 use crate::plane::Plane;
 
 /// Tests that nothing is foretold in, and why.
-const UNFORETOLD: [(&str, &str); 6] = [
+const UNFORETOLD: [(&str, &str); 7] = [
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
+    ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
     ("unlisted", "a host writes lists of children that are missing, and render does not tell of lists"),
@@ -38,10 +39,7 @@ const UNFORETOLD: [(&str, &str); 6] = [
 ];
 
 /// Tests whose hosts leave something to do, and why.
-const RESTLESS: [(&str, &str); 2] = [
-    ("one-tenant", "conditions say that a namespace is quarantined, which no other host knows"),
-    ("parked", "a condition says how often it was tried, which no other host knows"),
-];
+const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [

@@ -49,7 +49,9 @@ pub(super) fn run(random: &mut Random, log: &mut dyn Log) -> Result<Tally, Failu
     let adoption = if random.chance(0.5) { Adoption::Allowed } else { Adoption::Refused };
     let grants = Grants::new(plugin.manifest(), namespaces.clone()).with_write_namespaces(write_namespaces);
     let grants = grants.with_kinds(kinds).with_adoption(adoption);
-    let program = Program { grants, limits: plugin::limits(random), ..Program::new(plugin, namespaces) };
+    // A host that starts again has forgotten whom the host before it had quarantined, and says something else.
+    let program =
+        Program { grants, limits: plugin::limits(random), quarantine_after: None, ..Program::new(plugin, namespaces) };
     let objects = objects(random, is_namespaced);
     let runtime = simulated().map_err(wrong)?;
     runtime.block_on(work(program, is_namespaced, objects)).map_err(|failure| Failure(format!("{failure}\n  {shown}")))
