@@ -41,7 +41,7 @@
 //! - Nobody knows that several scopes are one tenant's. Before the first answer, and among scopes that are new, a tenant with a hundred
 //!   namespaces has a hundred turns where another has one, and so has one with a hundred cluster-scoped objects.
 //!
-//! One state for each mount and digest of its plugin: another digest begins anew, as does another host. Until the plugin has answered for
+//! There is one state for each mount and digest of its plugin: another digest starts anew, and so does another host. Until the plugin has answered for
 //! the first time all calls are made in the suspects' lane, in which scopes take turns.
 
 mod lane;
@@ -103,9 +103,9 @@ pub struct Quarantine {
     /// Whether a call in the suspects' lane is under way.
     is_lane_taken: bool,
     waiting: Waiting,
-    /// Whose turn in the lane it is: the first of them that asks gets it,
+    /// The objects that were told to ask for the lane. The first of them that asks gets it.
     told: Vec<ObjectKey>,
-    /// and until then nobody else does.
+    /// Until then, no other object gets the lane.
     told_until: Time,
     held: BTreeMap<Scope, BTreeSet<ObjectKey>>,
     /// How many scopes are held.
@@ -159,7 +159,7 @@ pub enum Admission {
     Held {
         /// When to ask again. If the plugin recovers, [`Ended::released`] says so earlier.
         until: Time,
-        /// What is held.
+        /// Whether the mount or only the scope is held.
         extent: Extent,
     },
 }
@@ -173,7 +173,7 @@ pub enum Lane {
     Suspects,
 }
 
-/// What is quarantined.
+/// What a quarantine covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The mount, in all scopes that are in doubt.
@@ -199,7 +199,7 @@ pub enum End {
 /// What the end of a call changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// What is held from now on, and what no longer is.
+    /// Which quarantines began and which ended.
     pub changes: Vec<Change>,
     /// The objects that were held, or waited, and may ask again now: there may be many.
     pub released: Vec<ObjectKey>,
@@ -207,7 +207,7 @@ pub struct Ended {
     pub next: Vec<ObjectKey>,
 }
 
-/// What people are to be told of.
+/// The beginning or end of a quarantine, for logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The plugin is no longer called about these.

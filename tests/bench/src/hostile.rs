@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use crate::Line;
-use crate::stage::{Host, Stage, USER, quantile, until};
+use crate::stage::{Host, Stage, USER, api, quantile, until};
 
 const RUNS: usize = 3;
 /// In each half of a run.
@@ -305,11 +305,7 @@ fn tenant_object(client: &Client, number: usize, victim: &str) -> Object {
         }),
     };
     let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec});
-    (Api::namespaced_with(client.clone(), "tenant", &resource(group, "v1", kind)), object)
-}
-
-fn resource(group: &str, version: &str, kind: &str) -> kube::core::ApiResource {
-    kube::core::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk(group, version, kind))
+    (api(client, group, "v1", kind, Some("tenant")), object)
 }
 
 fn quiet_tenant(number: usize) -> String {
@@ -317,7 +313,7 @@ fn quiet_tenant(number: usize) -> String {
 }
 
 fn echos(client: &Client) -> Api<DynamicObject> {
-    Api::namespaced_with(client.clone(), "echos", &resource("mmontes.io", "v1alpha1", "Echo"))
+    api(client, "mmontes.io", "v1alpha1", "Echo", Some("echos"))
 }
 
 fn echo(name: &str) -> Value {
@@ -325,7 +321,7 @@ fn echo(name: &str) -> Value {
 }
 
 fn guests(client: &Client, kind: &str, namespace: &str) -> Api<DynamicObject> {
-    Api::namespaced_with(client.clone(), namespace, &resource("guests.gyre.dev", "v1", kind))
+    api(client, "guests.gyre.dev", "v1", kind, Some(namespace))
 }
 
 fn guest(kind: &str, name: &str, spec: Value) -> Value {

@@ -67,12 +67,9 @@ impl Stage {
         Ok(())
     }
 
+    /// The objects of a kind; see [`api`].
     pub(crate) fn api(&self, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        match namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            None => Api::all_with(self.client.clone(), &resource),
-        }
+        api(&self.client, group, version, kind, namespace)
     }
 
     /// Starts a host of that name, with what `mount` adds to `run`. It counts what it allocates.
@@ -93,6 +90,15 @@ impl Stage {
         })
         .await?;
         Ok(host)
+    }
+}
+
+/// The objects of a kind in a namespace, or in all.
+pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
     }
 }
 

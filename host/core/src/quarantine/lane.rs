@@ -1,4 +1,4 @@
-//! Who waits for the suspects' lane.
+//! The objects that wait for the suspects' lane.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use super::scope::Scope;
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// So many are told at once that the lane is free: the first that asks gets it, and some may be gone by then, or need no call.
+/// How many objects are told at once that the lane is free. The first that asks gets it; some may be gone by then, or need no call.
 const TOLD: usize = 4;
 
 /// The unproven go first for so many times as long as the last turn of a suspect took. Turns are counted in time, because one that ends at
@@ -39,9 +39,9 @@ pub(super) enum Rank {
 #[derive(Clone, Debug, Default)]
 struct Line {
     objects: BTreeMap<Scope, BTreeSet<ObjectKey>>,
-    /// Whose turn it was last.
+    /// The scope that had the last turn.
     last: Option<Scope>,
-    /// Of the scopes that wait, the object that had the last turn: or one that is changed all the time would be ahead of the others.
+    /// For each scope that waits, the object that had the last turn: otherwise one that changes all the time would be ahead of the others.
     last_objects: BTreeMap<Scope, ObjectKey>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of one scope.
+//! The calls about one scope, as far as they are remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,7 +18,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// That of an object.
+    /// The scope that an object belongs to.
     pub fn of(object: &ObjectKey) -> Self {
         match &object.namespace {
             Some(namespace) => Self::Namespace(namespace.clone()),
