@@ -330,6 +330,8 @@ fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
         running: mount.running.count(),
         idle: plugin.idle_instances(),
         in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
+        is_quarantined: live.as_ref().is_some_and(|live| live.probation.quarantined().is_some()),
+        quarantined_scopes: live.as_ref().map_or(0, |live| live.probation.quarantined_scopes(0).0),
     }
 }
 

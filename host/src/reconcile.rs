@@ -150,7 +150,13 @@ impl Run<'_> {
         }
         let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
         let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Reconcile).await;
-        let Called { result, clock, answers, reads } = called;
+        let Called { result, clock, answers, reads } = match called {
+            Ok(called) => called,
+            Err(problem) => {
+                self.progress.fail(problem);
+                return self.finish(Response { children: None, ..Response::default() }).await;
+            }
+        };
         self.reads = reads;
         // As they were at the call: whatever the steps change, the next reconcile is not spared.
         let inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
@@ -340,9 +346,12 @@ impl Run<'_> {
         let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
         let answered = if self.live.program.manifest().finalizes {
             let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Finalize).await;
-            self.memory.reads = called.answers.into_keys().collect();
-            self.reads = called.reads;
-            match called.result {
+            let result = called.and_then(|Called { result, answers, reads, .. }| {
+                self.memory.reads = answers.into_keys().collect();
+                self.reads = reads;
+                result
+            });
+            match result {
                 Ok(answered) => Some(answered),
                 Err(mut problem) => {
                     problem.message.push_str(&format!(

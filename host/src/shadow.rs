@@ -33,6 +33,7 @@ use gyre_core::quarantine::{Change, End, Extent};
 use gyre_core::queue::{Options, Time};
 use jiff::Timestamp;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use tracing::{error, error_span, info, warn};
 
@@ -118,6 +119,9 @@ impl Shadow {
                 if held_in_a_row >= self.moment().waiting {
                     held_in_a_row = 0;
                     sleep(ALL_HELD_PAUSE).await;
+                } else {
+                    // There may be many of them, and others on this thread.
+                    yield_now().await;
                 }
                 continue;
             };
@@ -173,6 +177,10 @@ impl Shadow {
                 // Whoever asks for the report sees what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
+        }
+        if self.mounted.parents.get(&key).is_none() {
+            // It went during the comparison.
+            self.forget(&key, ground.queue.now());
         }
     }
 

@@ -173,7 +173,6 @@ impl Mount {
         ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         ground.queue.add_mount(&self.name, self.queue_options(&live));
-        ground.metrics.quarantined(&self.name, false, 0);
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,

@@ -91,8 +91,12 @@ pub(crate) struct Answered {
     pub(crate) decision: Decision,
 }
 
-/// Calls the plugin, unless it is quarantined, and decides what is to be done about its answer. All that takes longer the more a plugin
-/// returns is done on the thread of the call.
+/// Calls the plugin, and decides what is to be done about its answer. All that takes longer the more a plugin returns is done on the thread of
+/// the call.
+///
+/// # Errors
+///
+/// If the plugin is not called now, because it is quarantined or another call comes first. What the last call read is still what is known then.
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
@@ -100,15 +104,9 @@ pub(crate) async fn call(
     sight: &Sight,
     basis: &Arc<Basis>,
     ask: Ask,
-) -> Called {
+) -> Result<Called, Problem> {
     let key = sight.parent.key();
-    let admitted = match live.probation.admit(&key, context.queue.now()) {
-        Ok(admitted) => admitted,
-        Err(problem) => {
-            let reads = ReadPrints::default();
-            return Called { result: Err(problem), clock: ClockUse::NotRead, answers: BTreeMap::new(), reads };
-        }
-    };
+    let admitted = live.probation.admit(&key, context.queue.now())?;
     let (result, usage, world) = run(context, mount, live, sight, basis, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = sight.parent.uid();
@@ -121,16 +119,16 @@ pub(crate) async fn call(
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
         },
     };
-    follow(context, mount, live, &key, admitted.ended(end, context.queue.now()));
+    follow(context, mount, &key, admitted.ended(end, context.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(shadow) = mount.shadow() {
         shadow.add(&key);
     }
-    Called { result: result.map_err(problem), clock: usage.clock, answers, reads }
+    Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
 
 /// What the end of a call means for others.
-fn follow(context: &Context, mount: &Mount, live: &Live, parent: &ObjectKey, ended: quarantine::Ended) {
+fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
             Change::Quarantined(extent) => {
@@ -142,9 +140,6 @@ fn follow(context: &Context, mount: &Mount, live: &Live, parent: &ObjectKey, end
             }
         }
     }
-    // Each time, since a quarantine also ends with the last object of its namespace.
-    let (scopes, _) = live.probation.quarantined_scopes(0);
-    context.metrics.quarantined(&mount.name, live.probation.quarantined().is_some(), scopes);
     for (parents, priority) in [(ended.next, Priority::Normal), (ended.released, Priority::Low)] {
         parents.into_iter().for_each(|parent| mount.enqueue(&context.queue, parent, priority));
     }

@@ -273,7 +273,6 @@ impl Metrics {
         drop(self.memo_hits.get_or_create(&plugin));
         drop(self.call_seconds.get_or_create(&plugin));
         drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
-        self.quarantined(mount, false, 0);
     }
 
     /// So many objects of a mount may be worked on at once.
@@ -291,16 +290,7 @@ impl Metrics {
         }
         let plugin = Plugin { plugin: mount.to_owned() };
         self.memory_peak.remove(&plugin);
-        self.quarantined.remove(&plugin);
-        self.quarantined_namespaces.remove(&plugin);
         self.parked.remove(&plugin);
-    }
-
-    /// Whether the plugin of a mount is quarantined as a whole, and for how many namespaces and single cluster-scoped objects.
-    pub fn quarantined(&self, mount: &str, is_quarantined: bool, namespaces: usize) {
-        let plugin = Plugin { plugin: mount.to_owned() };
-        self.quarantined.get_or_create(&plugin).set(i64::from(is_quarantined));
-        self.quarantined_namespaces.get_or_create(&plugin).set(namespaces as i64);
     }
 
     /// So many keys of a mount failed too often and wait for a change.
@@ -469,8 +459,13 @@ impl Metrics {
         self.instances.clear();
         self.unfinished_seconds.clear();
         self.longest_seconds.clear();
-        for (mount, Moment { compile, running, idle, in_progress }) in moments {
-            self.compile_seconds.get_or_create(&Plugin { plugin: mount.to_owned() }).set(compile.duration.as_secs_f64());
+        self.quarantined.clear();
+        self.quarantined_namespaces.clear();
+        for (mount, Moment { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in moments {
+            let plugin = Plugin { plugin: mount.to_owned() };
+            self.compile_seconds.get_or_create(&plugin).set(compile.duration.as_secs_f64());
+            self.quarantined.get_or_create(&plugin).set(i64::from(is_quarantined));
+            self.quarantined_namespaces.get_or_create(&plugin).set(quarantined_scopes as i64);
             for (state, count) in [("running", running), ("idle", idle)] {
                 self.instances.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
             }
@@ -530,6 +525,10 @@ pub struct Moment {
     pub idle: usize,
     /// What is worked on.
     pub in_progress: InProgress,
+    /// Whether its plugin is quarantined as a whole,
+    pub is_quarantined: bool,
+    /// and for how many namespaces and single cluster-scoped objects it is.
+    pub quarantined_scopes: usize,
 }
 
 /// How a shadow is at one moment.

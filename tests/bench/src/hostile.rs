@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use gyre_controlplane::{AuditEvent, Mark};
 use gyre_sandbox::{Options, Sandbox};
 use kube::Client;
@@ -38,8 +38,21 @@ const LIVES_FOR: usize = 1_200;
 const WARM_UP: usize = 1_000;
 
 const QUIET_TENANTS: usize = 5;
-const ATTACKS: [&str; 11] =
-    ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
+/// What the hostile plugin does, and the problem that its calls end in. To ask for names that cannot exist is none, nor is it to write the
+/// time.
+const ATTACKS: [(&str, Option<&str>); 11] = [
+    ("spin", Some("DeadlineExceeded")),
+    ("trap", Some("Trapped")),
+    ("memory", Some("OutOfMemory")),
+    ("recursion", Some("StackOverflow")),
+    ("children", Some("TooManyChildren")),
+    ("refusals", Some("UndeclaredKind")),
+    ("failure", Some("PluginTransient")),
+    ("names", None),
+    ("log", Some("LogFlood")),
+    ("clock", None),
+    ("elsewhere", Some("NamespaceNotGranted")),
+];
 /// How often the tenant does the next thing.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
@@ -52,6 +65,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
 async fn run() -> anyhow::Result<Vec<Line>> {
     let scene = Scene::set().await?;
     scene.with_attack(async || scene.load(WARM_UP).await.map(drop)).await?;
+    scene.until_at_rest().await?;
     let before = scene.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
@@ -78,6 +92,7 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     });
     lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
     lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
+    scene.until_at_rest().await?;
     let after = scene.host.bytes_at_most(before * 1.05).await?;
     lines.push(Line::new("bytes allocated before", before / 1e6, "MB", None));
     lines.push(Line::new("bytes allocated after / before", after / before, "x", Some(1.05)));
@@ -111,7 +126,7 @@ impl Scene {
             stage.install(sandbox.load(&std::fs::read(plugin)?)?.manifest()).await?;
         }
         let quiet = (0..QUIET_TENANTS).map(quiet_tenant);
-        let hostile = ATTACKS.map(|attack| format!("hostile-{attack}"));
+        let hostile = ATTACKS.map(|(attack, _)| format!("hostile-{attack}"));
         let namespaces = stage.api("", "v1", "Namespace", None);
         for name in ["echos".to_owned(), "tenant".to_owned()].into_iter().chain(quiet).chain(hostile) {
             create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
@@ -198,8 +213,9 @@ impl Scene {
             create(&api, object).await?;
         }
         let victim = self.victim().await?;
+        let (start, problems) = (self.stage.audit.mark()?, self.problems()?);
         let tenant = tokio::spawn(attack_as_a_tenant(self.stage.client.clone(), victim));
-        let done = during().await;
+        let done = during().await.and_then(|()| self.assert_attacked(start, &problems));
         tenant.abort();
         // It ends where it waits, and what it was about is done.
         drop(tenant.await);
@@ -212,6 +228,46 @@ impl Scene {
             delete(&api, name_of(&object)).await?;
         }
         delete(&echos(&self.stage.client), VICTIM).await
+    }
+
+    /// How often each attack that ends in a problem did so: those of the hostile plugin, and that on the plugin that is shared.
+    fn problems(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
+        let attacks = ATTACKS.into_iter().filter_map(|(attack, reason)| Some((attack, "attacker", reason?)));
+        let count = |(attack, plugin, reason): (&'static str, &str, &str)| {
+            Ok((attack, self.host.metric("gyre_plugin_problems_total", &[&format!("{plugin:?}"), &format!("{reason:?}")])?))
+        };
+        attacks.chain([("flood", "fickle", "TooManyChildren")]).map(count).collect()
+    }
+
+    /// An error if one of the attacks did not take place: nothing would be measured then.
+    fn assert_attacked(&self, start: Mark, before: &[(&'static str, f64)]) -> anyhow::Result<()> {
+        for ((attack, after), (_, before)) in self.problems()?.into_iter().zip(before) {
+            eprintln!("{attack}: {} times", after - before);
+            ensure!(after > *before, "the attack {attack} did not take place");
+        }
+        let events = self.stage.audit.since(start)?;
+        let count =
+            |is_it: &dyn Fn(&AuditEvent) -> bool| events.iter().filter(|event| event.is_write() && is_it(event)).count();
+        for attack in ["names", "clock"] {
+            let namespace = format!("hostile-{attack}");
+            let statuses = count(&|event| event.user == USER && event.resource == "attackers" && event.namespace == namespace);
+            eprintln!("{attack}: {statuses} statuses");
+            ensure!(statuses > 0, "the attack {attack} did not take place");
+        }
+        let of_tenant = count(&|event| event.user != USER && event.namespace == "tenant" && event.succeeded());
+        eprintln!("tenant: {of_tenant} writes");
+        ensure!(of_tenant > TENANT_OBJECTS, "the tenant did not attack");
+        Ok(())
+    }
+
+    /// Waits until nothing is left to do.
+    async fn until_at_rest(&self) -> anyhow::Result<()> {
+        until("the host to be at rest", async || {
+            let state = self.host.state()?;
+            let mounts = state.get("mounts").and_then(Value::as_array).context("no mounts")?;
+            Ok(mounts.iter().all(|mount| mount.pointer("/queue/entries") == Some(&json!(0))))
+        })
+        .await
     }
 
     /// An Echo whose UID the tenant has heard of.
@@ -262,7 +318,7 @@ fn hostile_objects(client: &Client) -> Vec<Object> {
         let object = guest("Fickle", &format!("flood-{number}"), json!({"fail": "flood"}));
         (guests(client, "Fickle", "tenant"), object)
     };
-    ATTACKS.into_iter().map(attack).chain((0..6).map(flood)).collect()
+    ATTACKS.into_iter().map(|(name, _)| attack(name)).chain((0..6).map(flood)).collect()
 }
 
 const VICTIM: &str = "victim";

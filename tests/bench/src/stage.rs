@@ -125,12 +125,25 @@ impl Host {
 
     /// What `/debug/state` shows.
     pub(crate) fn state(&self) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.get("/debug/state")?)?)
+    }
+
+    /// The sum of those values of a metric that have all of these in their labels.
+    pub(crate) fn metric(&self, name: &str, labels: &[&str]) -> anyhow::Result<f64> {
+        let value = |line: &str| -> Option<f64> {
+            let (its_labels, value) = line.strip_prefix(name)?.strip_prefix('{')?.split_once("} ")?;
+            labels.iter().all(|label| its_labels.contains(label)).then(|| value.parse().ok())?
+        };
+        Ok(self.get("/metrics")?.lines().filter_map(value).sum())
+    }
+
+    fn get(&self, path: &str) -> anyhow::Result<String> {
         let mut stream = TcpStream::connect(&self.address)?;
-        write!(stream, "GET /debug/state HTTP/1.0\r\nHost: gyre\r\n\r\n")?;
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: gyre\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         let (_, body) = answer.split_once("\r\n\r\n").context("no body")?;
-        Ok(serde_json::from_str(body)?)
+        Ok(body.to_owned())
     }
 
     /// How many bytes it has allocated and not given back.

@@ -181,7 +181,7 @@ fn reads_back(plugin: &Plugin, recording: &[u8], given: &[Given], secrets: Secre
         calls += 1;
         count(tally, "replayed");
     }
-    law(calls == given.len() || secrets == Secrets::Redacted, || format!("{calls} calls of {}", given.len()))
+    law(calls == given.len(), || format!("{calls} calls of {}", given.len()))
 }
 
 fn lines(recording: &[u8]) -> impl Iterator<Item = &[u8]> {
