@@ -7,9 +7,9 @@
 //! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
 
 mod access;
-mod arguments;
-pub(crate) mod client;
 pub(crate) mod local;
+pub(crate) mod record;
+pub(crate) mod shadow;
 pub(crate) mod state;
 mod tls;
 
@@ -31,25 +31,22 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tracing::info;
 
+use crate::admin::record::Recorded;
+use crate::client::is_there;
 use crate::cluster::informer::Informer;
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 use crate::health::{Ask, Reach, Vital};
 use crate::leadership::election::{Denials, Leaders};
 use crate::mounts::Mounts;
-use crate::mounts::live::Ground;
 use crate::mounts::mount::{Lead, Mount, Phase};
+use crate::mounts::services::Ground;
 use crate::program::Program;
-use crate::record::serve::{self, Recorded};
-use crate::shadow;
+use crate::shadow::Shadow;
 use crate::telemetry::metrics::{Form, Metrics, Moment};
 use crate::work::WorkQueue;
-use crate::writes::client::is_there;
 use access::Access;
 use local::Ends;
-use tls::Certificate;
-pub(crate) use tls::Secure;
-
-pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
+use tls::{Certificate, Secure};
 
 /// How the server is reached.
 #[derive(Clone, Debug)]
@@ -104,7 +101,7 @@ impl Shown {
 }
 
 /// Paths that the metrics cannot have.
-const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", serve::PATH, shadow::PATH];
+pub(crate) const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
 
 /// How long an answer is waited for before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -113,7 +110,7 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 type Check = (&'static str, Result<(), String>);
 
 /// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
-/// would do have a rule of their own, see [`mod@serve`].
+/// would do have a rule of their own, see [`mod@record`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
     let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
@@ -238,21 +235,21 @@ fn answering(shown: &Shown) -> Result<(), String> {
     result
 }
 
-/// Calls, as they are made. See [`mod@serve`].
+/// Calls, as they are made. See [`mod@record`].
 async fn record(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let host = serve::Host {
+    let host = record::Host {
         recorded: &shown.recorded,
         mounts: &shown.mounts,
         metrics: &shown.metrics,
         leaders: shown.leaders.as_deref(),
         ground: shown.ground.get(),
     };
-    serve::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+    record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
 /// How a shadow differs from its mount's plugin.
@@ -341,7 +338,7 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let mounts = shown.mounts.all();
     shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
-    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, mount.shadow()?.moment()))).collect();
+    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
     shown.metrics.shadows(shadows.into_iter());
     // One list may come in several lines.
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();

@@ -13,9 +13,7 @@ use tokio::task::JoinHandle;
 use crate::health::Vital;
 use crate::leadership::claim::Claim;
 use crate::leadership::election::{Drains, Election, Release, Scope, Shares};
-use crate::mounts::Mounts;
 use crate::telemetry::metrics::Metrics;
-use crate::work::WorkQueue;
 
 /// The claims of a host.
 #[derive(Clone)]
@@ -158,21 +156,19 @@ impl Leadership {
     }
 }
 
-/// What a mount is drained with that another replica is to have. Known once the host runs.
+/// How a mount is drained that another replica is to have. Known once the host runs.
 #[derive(Default)]
-pub(crate) struct Drained(RwLock<Option<(Arc<Mounts>, Arc<WorkQueue>)>>);
+pub(crate) struct Drained(RwLock<Option<Arc<Drains>>>);
 
 impl Drained {
     /// From now on mounts can be drained; before, there is nothing in progress.
-    pub(crate) fn set(&self, mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some((Arc::clone(mounts), Arc::clone(queue)));
+    pub(crate) fn set(&self, drains: Drains) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drains));
     }
 
     async fn drain(&self, name: &str) {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some((mounts, queue)) = known else { return };
-        if let Some(mount) = mounts.get(&name.into()) {
-            mount.drain(&queue).await;
-        }
+        let Some(drains) = known else { return };
+        drains(name).await;
     }
 }

@@ -1,9 +1,17 @@
 //! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
 
+mod follow;
+pub(crate) mod fresh;
 pub mod inventory;
+mod lifecycle;
 pub(crate) mod live;
+pub(crate) mod memory;
 pub mod mount;
+pub(crate) mod observer;
+pub(crate) mod probation;
 pub(crate) mod release;
+pub(crate) mod services;
+pub(crate) mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,17 +22,18 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 use tracing::info;
 
-use crate::host::Programs;
 use crate::mounts::inventory::Entry;
-use crate::mounts::live::Ground;
+use crate::mounts::lifecycle::Companion;
 use crate::mounts::mount::Mount;
 use crate::mounts::release::release;
-use crate::program::Program;
-use crate::work::MountName;
+use crate::mounts::services::Ground;
+use crate::program::{MountName, Program, Programs};
 
 /// See the module's documentation.
-#[derive(Default)]
-pub struct Mounts(Mutex<State>);
+pub struct Mounts {
+    state: Mutex<State>,
+    companion: Companion,
+}
 
 #[derive(Default)]
 struct State {
@@ -59,6 +68,11 @@ impl Drop for Mounted {
 }
 
 impl Mounts {
+    /// Without any yet; beside each live program this companion will run.
+    pub(crate) fn new(companion: Companion) -> Self {
+        Self { state: Mutex::default(), companion }
+    }
+
     /// The mount of that name.
     pub(crate) fn get(&self, name: &MountName) -> Option<Arc<Mount>> {
         self.state().mounted.get(name).map(|mounted| Arc::clone(&mounted.mount))
@@ -156,7 +170,7 @@ impl Mounts {
         let name = Arc::clone(&program.name);
         let (programs, receiver) = watch::channel(Arc::clone(&program));
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
-        let running = Arc::clone(&mount).run(receiver, Arc::clone(ground));
+        let running = Arc::clone(&mount).run(receiver, Arc::clone(ground), self.companion);
         let leading = Arc::clone(&mount).lead(Arc::clone(ground));
         // One that is mounted again while its parents are being let go: first the one, then the other.
         let leaving = state.leaving.remove(&*name);
@@ -193,7 +207,7 @@ impl Mounts {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,13 +7,8 @@
 
 pub(crate) mod basis;
 pub(crate) mod call;
-pub(crate) mod fresh;
-pub(crate) mod memory;
-pub(crate) mod probation;
+pub(crate) mod context;
 pub(crate) mod progress;
-pub(crate) mod running;
-pub(crate) mod threads;
-pub(crate) mod trail;
 pub(crate) mod world;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -23,55 +18,36 @@ use std::time::Duration;
 use gyre_core::grants::Namespaces;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
-use gyre_core::pace;
 use gyre_core::plan::{
     self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
-use gyre_core::queue;
 use gyre_core::response::{Event, Response, Severity, Teardown};
+use gyre_core::{pace, queue};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info, warn};
 
+use crate::call::Ask;
+use crate::call::threads::Priority;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
-use crate::leadership::claim::Claim;
-use crate::mounts::inventory::Inventory;
 use crate::mounts::live::Live;
+use crate::mounts::memory::{Inputs, Memory};
 use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::release;
+use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
 use crate::reconcile::basis::{Basis, Decision, Departing, Living, Sight};
-use crate::reconcile::call::{Answered, Ask, Called, Caller, call};
-use crate::reconcile::memory::{Inputs, Memory};
+use crate::reconcile::call::{Answered, Called, call};
+use crate::reconcile::context::Context;
 use crate::reconcile::progress::{Progress, warning};
-use crate::reconcile::threads::Priority;
-use crate::reconcile::trail::{Cause, ReadPrints, Seen, Trail, hash};
-use crate::record::Recordings;
-use crate::telemetry::metrics::Metrics;
-use crate::work::WorkQueue;
 use crate::writes::apply::Applier;
-use crate::writes::events::{Recorder, to_publish};
+use crate::writes::events::to_publish;
 use crate::writes::finalizers::{self, List};
 use crate::writes::parent::{Found, ParentWriter};
 use crate::writes::status;
 
 /// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
 const FEW: usize = 100;
-
-/// What all reconciles of a host share.
-pub(crate) struct Context {
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) recorder: Recorder,
-    /// How failing keys are retried: a status says whether its object will be tried again.
-    pub(crate) retries: queue::Options,
-    pub(crate) queue: Arc<WorkQueue>,
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) recordings: Recordings,
-    /// What a later start of the host knows of its mounts,
-    pub(crate) inventory: Arc<Inventory>,
-    /// and the claim to write it.
-    pub(crate) inventory_claim: Claim,
-}
 
 /// Brings the cluster to what the plugin wants for one parent.
 ///
@@ -215,7 +191,7 @@ impl Run<'_> {
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
-        Inputs::of(self.live, &self.sight.shown_parent(self.live), &self.sight.children, self.sight.views.keys(), answers)
+        Inputs::of(self.live.id, &self.sight.shown_parent(self.live), &self.sight.children, self.sight.views.keys(), answers)
     }
 
     /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
@@ -296,7 +272,7 @@ impl Run<'_> {
         let (resources, namespaces) = self.where_children_are();
         let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
         let (client, parent) = (&self.live.reads, &self.sight.parent);
-        let there = match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+        let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(there) => there,
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
@@ -435,12 +411,12 @@ impl Run<'_> {
     /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
     /// just made, and that they do not show yet, brings the parent back.
     async fn let_go_if_it_need_not_be_held(&mut self) {
-        if !finalizers::is_held(&self.sight.parent, self.writer().plugin()) {
+        if !finalizers::is_held(&self.sight.parent, self.writer().plugin) {
             return;
         }
         let (client, parent) = (&self.live.reads, &self.sight.parent);
         let (resources, namespaces) = self.where_children_are();
-        match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+        match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(children) if children.is_empty() => self.let_go(List::Remove).await,
             Ok(_) => {}
             Err(error) => {
@@ -463,8 +439,8 @@ impl Run<'_> {
     async fn let_go_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.sight.parent);
-        let left = match release::unreachable(&live.reads, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin(), parent, child)) => {
+        let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin, parent, child)) => {
                 return self.let_go(List::Remove).await;
             }
             Ok(left) => release::delete(&live.client, &left).await,
@@ -490,7 +466,7 @@ impl Run<'_> {
     }
 
     fn writer(&self) -> ParentWriter<'_> {
-        ParentWriter { mount: self.mount, live: self.live, queue: &self.context.queue, metrics: &self.context.metrics }
+        parent_writer(self.context, self.mount, self.live)
     }
 
     /// Sees to it that the parent carries our finalizer, and lists these children.
@@ -599,7 +575,7 @@ impl Run<'_> {
         let retries = self.mount.retries(&context.retries);
         let refusals = self.progress.refusals.told();
         let verdict = self.progress.verdict(&retries, &refusals);
-        let writer = ParentWriter { mount: self.mount, live: self.live, queue: &context.queue, metrics: &context.metrics };
+        let writer = parent_writer(context, self.mount, self.live);
         let parent = &Arc::clone(&self.sight.parent);
         let sight_key = parent.key();
         let written =
@@ -687,6 +663,22 @@ impl Run<'_> {
         if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
             self.context.metrics.problem(&self.mount.name, problem.reason());
         }
+    }
+}
+
+/// Writes to the parents of a mount.
+fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a Live) -> ParentWriter<'a> {
+    let manifest = live.program.manifest();
+    ParentWriter {
+        mount: &mount.name,
+        kind: &manifest.parent,
+        plugin: &manifest.name,
+        room: live.room,
+        parents: &live.parents,
+        client: &live.client,
+        own_writes: &mount.own_writes,
+        queue: &context.queue,
+        metrics: &context.metrics,
     }
 }
 

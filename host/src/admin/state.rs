@@ -6,11 +6,13 @@ use gyre_core::quarantine::{Held, Scope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
 
-use crate::cluster::informer::{Extent, Informer};
+use crate::cluster::informer::Informer;
 use crate::leadership::Claims;
 use crate::mounts::Mounts;
 use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::program::Program;
+use crate::shadow::Shadow;
+use crate::target::Projection;
 use crate::work::WorkQueue;
 
 /// So many keys of each sort are listed for a mount; all are counted.
@@ -32,7 +34,7 @@ fn watch_state(informer: &Informer) -> Value {
         "kind": target.kind.to_string(),
         "namespace": target.namespace,
         "labelSelector": target.label_selector,
-        "metadataOnly": target.extent == Extent::Metadata,
+        "metadataOnly": target.projection == Projection::Metadata,
         "objects": informer.store().len(),
         "synced": informer.is_synced(),
         "silentForSeconds": health.silent_for().as_secs(),
@@ -93,7 +95,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,
         "quarantinedFor": scopes,
-        "shadow": mount.shadow().map(|shadow| shadow.state()),
+        "shadow": Shadow::of(mount).map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
     })
 }

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use gyre_core::object::GroupVersionKind;
 use gyre_core::queue;
 use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
@@ -18,36 +17,15 @@ use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
-use crate::cluster::kinds::{Resource, error_chain};
-use crate::cluster::lists::Lists;
+use crate::client;
+use crate::client::lists::Lists;
+use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Mark, Store};
+use crate::error::error_chain;
 use crate::health::Health;
+use crate::target::{Projection, Target};
 use crate::telemetry::metrics::Metrics;
-use crate::writes::client;
-
-/// What is watched.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
-    /// The kind.
-    pub kind: GroupVersionKind,
-    /// One namespace; none: all of them, or a cluster-scoped kind.
-    pub namespace: Option<String>,
-    /// Only objects that match; none: all.
-    pub label_selector: Option<String>,
-    /// How much of them.
-    pub extent: Extent,
-}
-
-/// How much of an object is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Extent {
-    /// All of it.
-    #[default]
-    Whole,
-    /// `apiVersion`, `kind` and `metadata`.
-    Metadata,
-}
 
 /// Which objects of a kind are watched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +35,7 @@ pub struct Interest<'a> {
     /// Only objects that match; none: all.
     pub label_selector: Option<&'a str>,
     /// How much of them.
-    pub extent: Extent,
+    pub projection: Projection,
 }
 
 /// Where a notice comes from. A list brings many at once, of which most are not fresh.
@@ -212,7 +190,7 @@ impl Informers {
             kind: resource.kind(),
             namespace: interest.namespace.map(str::to_owned),
             label_selector: interest.label_selector.map(str::to_owned),
-            extent: interest.extent,
+            projection: interest.projection,
         };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
@@ -227,7 +205,7 @@ impl Informers {
             lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.client, interest.extent, &shared.health, &shared.lists);
+        let client = client::for_watch(&self.client, interest.projection, &shared.health, &shared.lists);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
@@ -385,9 +363,9 @@ impl Shared {
     fn parsed(&self, item: Received, metrics: &Metrics) -> Option<SharedObject> {
         let kind = &self.target.kind;
         let object = item.object.and_then(|object| {
-            let object = match self.target.extent {
-                Extent::Metadata => object.metadata_alone(kind),
-                Extent::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
+            let object = match self.target.projection {
+                Projection::Metadata => object.metadata_alone(kind),
+                Projection::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
             };
             object.map(Arc::new).map_err(Arc::new)
         });

@@ -11,11 +11,12 @@ use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
 use gyre_sandbox::ReadError;
 
-use crate::cluster::informer::{Extent, Informers, Interest};
+use crate::cluster::informer::{Informers, Interest};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
 use crate::program::Program;
+use crate::target::Projection;
 
 /// What a program may look up.
 pub(crate) struct Lookup {
@@ -106,8 +107,8 @@ impl Lookup {
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
-            let extent = if read.metadata_only { Extent::Metadata } else { Extent::Whole };
-            let interest = Interest { label_selector: read.label_selector.as_deref(), extent, ..Interest::default() };
+            let projection = if read.metadata_only { Projection::Metadata } else { Projection::Whole };
+            let interest = Interest { label_selector: read.label_selector.as_deref(), projection, ..Interest::default() };
             Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
         };
         let kind = resource.kind();

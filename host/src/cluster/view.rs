@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::ObjectKey;
 
+use crate::client::lists::Lists;
 use crate::clock::Moment;
 use crate::cluster::informer::{Informer, Informers, Interest, Notice, Subscription};
 use crate::cluster::kinds::Resource;
-use crate::cluster::lists::Lists;
 use crate::cluster::object::SharedObject;
 use crate::cluster::store::Mark;
 
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// When the list was asked for that the cache of a namespace is made of. See [`Lists::asked`](crate::cluster::lists::Lists::asked).
+    /// When the list was asked for that the cache of a namespace is made of. See [`Lists::asked`](crate::client::lists::Lists::asked).
     pub(crate) fn listed(&self, namespace: Option<&str>) -> Option<Moment> {
         self.informer_of(namespace)?.lists().asked()
     }

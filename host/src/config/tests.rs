@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::*;
-use crate::plugins::RunMounts;
+use crate::config::arguments::mounts::RunMounts;
 use crate::program::Program;
 
 /// The arguments as `gyre run` has them.

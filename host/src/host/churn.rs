@@ -16,6 +16,7 @@ use super::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::Holder;
 use crate::mounts::mount::Lead;
+use crate::program::{Program, fixed};
 
 /// A day of a cluster with many short-lived objects.
 const CHURN: usize = 100_000;
@@ -175,7 +176,7 @@ impl Replica {
         let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::default());
+        let mounts = Arc::new(Mounts::new(shadow::follow));
         let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&ground), Duration::ZERO));
         let working = {
             let mounts = Arc::clone(&mounts);

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{PLUGIN_LABEL, Parent};
-use gyre_core::queue::Priority;
 use gyre_core::status::Room;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
@@ -16,49 +15,21 @@ use kube::{Api, Client};
 use tokio::task::AbortHandle;
 use tracing::debug;
 
+use crate::client::lists::Lists;
+use crate::client::{self, answered};
 use crate::clock::Moment;
 use crate::cluster::informer::{Informers, Interest, Notice, Origin, Subscription};
-use crate::cluster::kinds::{self, Resource, StatusSubresource, answered, error_chain};
-use crate::cluster::lists::Lists;
+use crate::cluster::kinds::{self, Resource, StatusSubresource};
 use crate::cluster::lookup::{Lookup, Served};
 use crate::cluster::object::{Object, Received};
 use crate::cluster::view::View;
+use crate::error::error_chain;
 use crate::leadership::claim::Claim;
-use crate::leadership::{Claims, Offers};
-use crate::mounts::inventory::Inventory;
-use crate::mounts::mount::Mount;
-use crate::mounts::release::Releaser;
-use crate::program::{Program, ServiceAccount};
-use crate::reconcile::call::Caller;
-use crate::reconcile::fresh::{Found, FreshParents};
-use crate::reconcile::probation::Probation;
-use crate::telemetry::metrics::Metrics;
-use crate::work::WorkQueue;
-use crate::writes::{client, finalizers};
-
-/// What all mounts share to see and change the cluster.
-pub(crate) struct Ground {
-    pub(crate) client: Client,
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) claims: Claims,
-    pub(crate) offers: Offers,
-    pub(crate) informers: Informers,
-    pub(crate) queue: Arc<WorkQueue>,
-    pub(crate) inventory: Arc<Inventory>,
-    pub(crate) metrics: Arc<Metrics>,
-}
-
-impl Ground {
-    /// What to release the parents of a mount with that is gone, or that wrote as `account`, once this host has the claim to.
-    pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
-        let claim = self.claims.of(mount);
-        claim.held().await;
-        Releaser {
-            host: client::fenced(&self.client, &claim),
-            account: account.map(|account| client::for_account(&self.client, &claim, account)),
-        }
-    }
-}
+use crate::mounts::fresh::{Found, FreshParents};
+use crate::mounts::probation::Probation;
+use crate::mounts::services::Ground;
+use crate::program::Program;
+use crate::writes::finalizers;
 
 /// See the module's documentation.
 pub(crate) struct Live {
@@ -96,7 +67,7 @@ pub(crate) enum Error {
 
 impl Live {
     /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
-    /// later, by [`Live::await_kinds`]. It writes while that claim is held.
+    /// later, see [`mod@super::follow`]. It writes while that claim is held.
     pub(crate) async fn prepare(
         program: Arc<Program>,
         ground: &Ground,
@@ -195,26 +166,19 @@ impl Live {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// Queues each parent that something changes about, from now on, and all that are there, as after a list.
-    pub(crate) fn follow(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
-        for view in self.children().values() {
-            self.follow_children(view, mount, queue);
-        }
-        for kind in self.lookup.kinds() {
-            for view in self.lookup.served(&kind).iter().flat_map(Served::views) {
-                self.follow_reads(&kind, view, mount, queue);
-            }
-        }
-        self.follow_parents(mount, queue);
+    /// Begins to look at a kind that has come to be served.
+    pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
+        Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
     }
 
-    /// Waits for the kinds that are not served, and takes them in as they come.
-    pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, ground: &Arc<Ground>) {
-        for kind in self.unserved_kinds() {
-            let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(ground), kind.clone());
-            let task = tokio::spawn(waiting).abort_handle();
-            self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
-        }
+    /// A kind is waited for by that task, which ends with the program.
+    pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
+    }
+
+    /// A kind is not waited for any more.
+    pub(super) fn remove_awaited(&self, kind: &GroupVersionKind) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| awaited != kind);
     }
 
     /// Of children and of what is read, as far as it can be seen.
@@ -231,7 +195,7 @@ impl Live {
     }
 
     /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
-    fn take_in(&self, opened: Opened) {
+    pub(super) fn take_in(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
         self.keep(ends);
         if let Some(served) = read {
@@ -242,26 +206,12 @@ impl Live {
         }
     }
 
-    fn keep(&self, subscriptions: Vec<Subscription>) {
+    pub(super) fn keep(&self, subscriptions: Vec<Subscription>) {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).extend(subscriptions);
     }
 
-    fn follow_parents(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
-        let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
-        self.keep(self.parents.subscribe(move |notice| {
-            let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-            let object = notice.object();
-            live.note_parent(notice);
-            let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
-            if !is_held_back {
-                mount.enqueue(&queue, object.key(), priority_of(notice));
-            }
-        }));
-        self.fresh.follow_parents();
-    }
-
     /// A parent is there that was not there before, or one is gone.
-    fn note_parent(&self, notice: &Notice) {
+    pub(super) fn note_parent(&self, notice: &Notice) {
         let object = notice.object();
         let previous = notice.previous().map(|previous| previous.uid());
         match notice {
@@ -309,35 +259,6 @@ impl Live {
         });
         *self.finding.lock().unwrap_or_else(PoisonError::into_inner) = Some(finding.abort_handle());
     }
-
-    fn follow_children(self: &Arc<Self>, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
-        let (live, mount, queue) = (Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(queue));
-        self.keep(view.subscribe(move |notice| {
-            let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-            // As after the upgrade of managedFields, which the cache does not keep.
-            if notice.previous().is_some_and(|previous| previous.says_the_same_as(notice.object())) {
-                return;
-            }
-            // An object that changed its owner concerns both.
-            for object in [Some(notice.object()), notice.previous()].into_iter().flatten() {
-                match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
-                    Some(parent) => mount.enqueue(&queue, parent.key(), priority_of(notice)),
-                    // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
-                    None => debug!(plugin = %mount.name, child = %object.key(), "a child without a parent here"),
-                }
-            }
-        }));
-    }
-
-    fn follow_reads(&self, kind: &GroupVersionKind, view: &View, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
-        let (mount, queue, kind) = (Arc::downgrade(mount), Arc::clone(queue), kind.clone());
-        self.keep(view.subscribe(move |notice| {
-            let Some(mount) = mount.upgrade() else { return };
-            for parent in mount.readers_concerned(&kind, notice) {
-                mount.enqueue(&queue, parent, priority_of(notice));
-            }
-        }));
-    }
 }
 
 impl Drop for Live {
@@ -366,15 +287,8 @@ fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
     program.manifest().children.iter().map(|child| child.kind.clone()).collect()
 }
 
-fn priority_of(notice: &Notice) -> Priority {
-    match notice {
-        Notice::Stored { origin: Origin::List, .. } => Priority::Low,
-        Notice::Stored { origin: Origin::Watch, .. } | Notice::Deleted(_) => Priority::Normal,
-    }
-}
-
 /// The views of a kind, before they are taken in.
-struct Opened {
+pub(super) struct Opened {
     kind: GroupVersionKind,
     read: Option<Served>,
     children: Option<Arc<View>>,
@@ -398,7 +312,7 @@ impl Opened {
         Self { kind, read, children, ends }
     }
 
-    async fn synced(&self) {
+    pub(super) async fn synced(&self) {
         for view in self.read.iter().flat_map(Served::views).chain(&self.children) {
             view.synced().await;
         }
@@ -417,28 +331,4 @@ fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<S
         };
         owner.into_iter().for_each(|uid| fresh.forget(uid));
     })
-}
-
-/// Takes in a kind once it is served.
-async fn wait_for(live: Weak<Live>, mount: Weak<Mount>, ground: Arc<Ground>, kind: GroupVersionKind) {
-    let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
-    let resource = kinds::wait_for(&ground.client, &kind, &name).await;
-    let opened =
-        live.upgrade().map(|live| Opened::new((&live.program, &live.lookup, &live.fresh), &ground.informers, resource));
-    let Some(opened) = opened else { return };
-    opened.synced().await;
-    let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
-    live.take_in(opened);
-    live.fresh.forget_all();
-    if let Some(view) = live.children().get(&kind) {
-        live.follow_children(view, &mount, &ground.queue);
-    }
-    for view in live.lookup.served(&kind).iter().flat_map(Served::views) {
-        live.follow_reads(&kind, view, &mount, &ground.queue);
-    }
-    live.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| *awaited != kind);
-    // What was refused while the kind was not served can be done now.
-    for parent in live.parents.list(None) {
-        mount.enqueue(&ground.queue, parent.key(), Priority::Low);
-    }
 }

@@ -6,19 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, Readers};
-use tokio::sync::{OwnedRwLockReadGuard, watch};
-use tracing::{error, info};
+use tokio::sync::OwnedRwLockReadGuard;
 
+use crate::call::running::Running;
 use crate::cluster::informer::Notice;
-use crate::cluster::kinds::{self, Resource, StatusSubresource};
-use crate::mounts::inventory::Entry;
-use crate::mounts::live::{Ground, Live};
-use crate::mounts::release::release;
-use crate::program::Program;
-use crate::reconcile::memory::Memory;
-use crate::reconcile::running::Running;
-use crate::shadow::{self, Shadow};
-use crate::work::{MountName, WorkQueue};
+use crate::mounts::live::Live;
+use crate::mounts::memory::Memory;
+use crate::mounts::observer::Observer;
+use crate::program::MountName;
+use crate::work::WorkQueue;
 use crate::writes::own_writes::OwnWrites;
 
 /// See the module's documentation.
@@ -30,8 +26,7 @@ pub struct Mount {
     lead: Mutex<Lead>,
     memories: Mutex<HashMap<ObjectKey, Memory>>,
     readers: Mutex<Readers<ObjectKey>>,
-    /// What its plugin is compared with.
-    shadow: RwLock<Option<Arc<Shadow>>>,
+    observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
     pub(crate) running: Running,
@@ -90,7 +85,7 @@ impl Mount {
             lead: Mutex::default(),
             memories: Mutex::default(),
             readers: Mutex::default(),
-            shadow: RwLock::default(),
+            observer: RwLock::default(),
             own_writes: OwnWrites::default(),
             running: Running::default(),
             in_flight: Arc::default(),
@@ -102,101 +97,24 @@ impl Mount {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// From now on this program is the live one.
+    pub(super) fn activate(&self, live: Arc<Live>) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+    }
+
+    /// Waits for the reconciles in flight.
+    pub(super) async fn idle(&self) {
+        drop(self.in_flight.write().await);
+    }
+
     /// How far it has come.
     pub fn phase(&self) -> Phase {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn enter(&self, phase: Phase) {
+    /// From now on it is there.
+    pub(super) fn enter(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
-    }
-
-    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
-    pub(crate) async fn run(self: Arc<Self>, mut programs: watch::Receiver<Arc<Program>>, ground: Arc<Ground>) {
-        loop {
-            let program = Arc::clone(&programs.borrow_and_update());
-            tokio::select! {
-                biased;
-                changed = programs.changed() => match changed {
-                    Ok(()) => continue,
-                    Err(_) => return,
-                },
-                () = self.take_up(Arc::clone(&program), &ground) => {}
-            }
-            let changed = tokio::select! {
-                biased;
-                changed = programs.changed() => changed,
-                ((), ()) = async { tokio::join!(self.leave_behind(&ground), shadow::follow(&self, &program, &ground)) } => {
-                    programs.changed().await
-                }
-            };
-            self.set_shadow(None);
-            if changed.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Lets the parents go that were this mount's before its program changed, and are not any more.
-    async fn leave_behind(&self, ground: &Ground) {
-        let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
-        // What the old program is still about may hold them again.
-        drop(self.in_flight.write().await);
-        let releaser = ground.releaser(&self.name, entry.impersonate.as_ref()).await;
-        release(&releaser, &name, &entry, &ground.inventory).await;
-        ground.inventory.remove(&name);
-    }
-
-    /// Makes a program live.
-    async fn take_up(self: &Arc<Self>, program: Arc<Program>, ground: &Arc<Ground>) {
-        let old = self.live();
-        // What only its shadow would do otherwise is no reason to begin anew.
-        if old.as_ref().is_some_and(|old| old.program.does_the_same(&program)) {
-            return;
-        }
-        let parents = self.find_parents(&program, ground).await;
-        let former = ground
-            .inventory
-            .kinds(&self.name)
-            .into_iter()
-            .chain(old.iter().flat_map(|old| old.children().into_keys()))
-            .collect();
-        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former, &ground.claims.of(&self.name)).await {
-            Ok(live) => Arc::new(live),
-            Err(reason) => {
-                error!(plugin = %self.name, "not mounted: {reason}");
-                self.enter(Phase::Refused(reason.to_string()));
-                ground.offers.pass(&self.name);
-                return;
-            }
-        };
-        ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        ground.queue.add_mount(&self.name, self.queue_options(&live));
-        let manifest = program.manifest();
-        info!(
-            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
-            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
-        );
-        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
-        live.follow(self, &ground.queue);
-        live.find_fresh(&ground.client, &ground.claims.of(&self.name));
-        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
-        self.forget_what_is_gone(&ground.queue);
-        live.await_kinds(self, ground);
-        self.enter(Phase::Running);
-        ground.offers.add(&self.name);
-    }
-
-    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
-    pub(crate) async fn lead(self: Arc<Self>, ground: Arc<Ground>) {
-        let claim = ground.claims.of(&self.name);
-        loop {
-            claim.held().await;
-            self.set_lead(Lead::Yes, &ground.queue);
-            claim.lost().await;
-            self.set_lead(Lead::No, &ground.queue);
-        }
     }
 
     /// Begins no more work, and waits for what is in progress: the claim is about to go to another replica.
@@ -205,7 +123,8 @@ impl Mount {
         drop(self.in_flight.write().await);
     }
 
-    fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
+    /// From now on it works, or rests.
+    pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock().unwrap_or_else(PoisonError::into_inner) = lead;
         if let Some(live) = self.live() {
             queue.set_options(&self.name, self.queue_options(&live));
@@ -242,7 +161,7 @@ impl Mount {
     }
 
     /// Forgets all parents that the cache does not hold.
-    fn forget_what_is_gone(&self, queue: &WorkQueue) {
+    pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
         let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
@@ -257,7 +176,7 @@ impl Mount {
     }
 
     /// How the queue is to treat the mount, which has no workers while another leads it.
-    fn queue_options(&self, live: &Live) -> MountOptions {
+    pub(super) fn queue_options(&self, live: &Live) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
         let workers = match lead {
@@ -265,25 +184,6 @@ impl Mount {
             Lead::Yes => options.workers,
         };
         MountOptions { workers, ..options }
-    }
-
-    async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
-        let kind = &program.manifest().parent;
-        let found = kinds::look_for(&ground.client, kind, &self.name).await;
-        let brings_status = kinds::give_status(&program.manifest().crds, kind);
-        let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
-        if let Some(resource) = found.filter(|resource| !lacks_status(resource)) {
-            return resource;
-        }
-        let before = self.phase();
-        self.enter(Phase::Waiting);
-        ground.offers.pass(&self.name);
-        let mut resource = kinds::wait_for(&ground.client, kind, &self.name).await;
-        if lacks_status(&resource) {
-            resource = kinds::wait_for_status(&ground.client, resource, &self.name).await;
-        }
-        self.enter(before);
-        resource
     }
 
     /// Whether this host works for it.
@@ -325,22 +225,22 @@ impl Mount {
         }
     }
 
-    /// What its plugin is compared with; none: with nothing.
-    pub(crate) fn shadow(&self) -> Option<Arc<Shadow>> {
-        self.shadow.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Who is told what happens to its parents; none: nobody.
+    pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
+        self.observer.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on its plugin is compared with that.
-    pub(crate) fn set_shadow(&self, shadow: Option<Arc<Shadow>>) {
-        *self.shadow.write().unwrap_or_else(PoisonError::into_inner) = shadow;
+    /// From now on that one is told what happens to its parents.
+    pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
+        *self.observer.write().unwrap_or_else(PoisonError::into_inner) = observer;
     }
 
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
-        if let Some(shadow) = self.shadow() {
-            shadow.forget(key, now);
+        if let Some(observer) = self.observer() {
+            observer.forgotten(key, now);
         }
         self.own_writes.forget(key);
         if let Some(live) = self.live() {

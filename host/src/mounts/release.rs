@@ -12,8 +12,10 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client};
 use tracing::{info, warn};
 
-use crate::cluster::kinds::{self, Resource, answered, error_chain};
+use crate::client::answered;
+use crate::cluster::kinds::{self, Resource};
 use crate::cluster::object::{Object, Received, SharedObject};
+use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
 use crate::writes::finalizers::{child_list, is_held, let_go_unmounted};
 

@@ -13,7 +13,7 @@ use gyre_core::response::{Child, Teardown};
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
 use crate::mounts::live::Live;
-use crate::reconcile::memory::Memory;
+use crate::mounts::memory::Memory;
 use crate::writes::finalizers;
 
 /// What the cluster holds of one parent, as the caches have it at one moment.

@@ -8,69 +8,21 @@ use gyre_core::outcome::{Fault, Problem, ProblemKind};
 use gyre_core::quarantine::{self, Change, End};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
-use gyre_core::response::{Response, Teardown};
-use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, call};
+use gyre_core::response::Teardown;
+use gyre_sandbox::{Bytes, Call, ClockUse, Input, Usage, call};
 use tracing::{error, info};
 
-use crate::clock::Clock;
+use crate::call::{Ask, make, threads};
 use crate::cluster::lookup;
-use crate::host::Calls;
 use crate::mounts::live::Live;
 use crate::mounts::mount::Mount;
-use crate::reconcile::Context;
+use crate::mounts::probation::describe;
+use crate::mounts::trail::{ReadPrints, hash};
 use crate::reconcile::basis::{Basis, Decision, Sight};
-use crate::reconcile::probation::describe;
-use crate::reconcile::threads::{self, Threads};
-use crate::reconcile::trail::{ReadPrints, hash};
+use crate::reconcile::context::Context;
 use crate::reconcile::world::CallWorld;
 use crate::record::{Answer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
-
-/// What is asked of the plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// What should exist while the parent lives.
-    Reconcile,
-    /// What should still exist while it goes.
-    Finalize,
-}
-
-/// Calls a plugin, wherever the call comes from: the one place that does. A reconcile's response is that of a teardown which is not done.
-pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
-    match ask {
-        Ask::Reconcile => {
-            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
-            let undone = |response: Response| Teardown { response, done: false };
-            Call { result: result.map(undone), usage, world }
-        }
-        Ask::Finalize => plugin.finalize(input, limits, world),
-    }
-}
-
-/// Where plugins are called, and at what time of day.
-pub(crate) struct Caller {
-    pub(crate) clock: Clock,
-    pub(crate) calls: Calls,
-    pub(crate) threads: Arc<Threads>,
-}
-
-impl Caller {
-    /// Does what calls plugins.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Threads::run`].
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
-        priority: threads::Priority,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, threads::Error> {
-        match self.calls {
-            Calls::OnThreads => self.threads.run(priority, work).await,
-            Calls::Inline => Ok(work()),
-        }
-    }
-}
 
 /// What came of a call.
 pub(crate) struct Called {
@@ -121,8 +73,8 @@ pub(crate) async fn call(
     };
     follow(context, mount, &key, admitted.ended(end, context.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
-    if let Some(shadow) = mount.shadow() {
-        shadow.add(&key);
+    if let Some(observer) = mount.observer() {
+        observer.called(&key);
     }
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }

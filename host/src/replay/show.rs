@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::diff::unified;
+use crate::difference::unified::unified;
 use crate::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
 
 /// `reconcile Echo default/hello`.

@@ -15,14 +15,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tracing::Span;
 
-use super::report::redacted;
+use super::redaction::redacted;
 use super::tally::Outcome;
+use crate::call::{Ask, make};
 use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
 use crate::mounts::live::Live;
+use crate::mounts::memory::Memory;
 use crate::reconcile::basis::{Basis, Sight};
-use crate::reconcile::call::{Ask, make, problem};
-use crate::reconcile::memory::Memory;
+use crate::reconcile::call::problem;
 use crate::reconcile::progress::Progress;
 use crate::reconcile::world::CallWorld;
 use crate::writes::status::{decide, status_of};

@@ -8,7 +8,8 @@ use gyre_core::plan::{ChildList, finalizer, list_annotation};
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::cluster::kinds::{Resource, answered};
+use crate::client::answered;
+use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::writes::apply::problem;
 use crate::writes::parent::{At, ParentWriter};
@@ -34,7 +35,7 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
 ///
 /// What the request came to. The parent is written over the state that is known, or not at all.
 pub(crate) async fn hold(writer: &ParentWriter<'_>, parent: &Object, list: &ChildList) -> Result<SharedObject, Problem> {
-    let plugin = writer.plugin();
+    let plugin = writer.plugin;
     let mut finalizers = parent.finalizers();
     if !is_held(parent, plugin) {
         finalizers.push(finalizer(plugin));
@@ -61,8 +62,8 @@ pub(crate) enum List {
 ///
 /// As for [`hold`].
 pub(crate) async fn let_go(writer: &ParentWriter<'_>, parent: &Object, list: List) -> Result<Option<SharedObject>, Problem> {
-    let annotation = list_annotation(writer.plugin());
-    let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin()) } });
+    let annotation = list_annotation(writer.plugin);
+    let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin) } });
     if list == List::Remove
         && parent.annotation(&annotation).is_some()
         && let Some(Value::Object(metadata)) = patch.get_mut("metadata")

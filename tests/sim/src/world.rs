@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use gyre::call::Calls;
 use gyre::clock::Clock as HostClock;
-use gyre::host::{self, Calls, Options as HostOptions, Programs};
+use gyre::host;
+use gyre::host::Options as HostOptions;
 use gyre::leadership::claim::Claim;
 use gyre::mounts::inventory::Place;
+use gyre::program::Programs;
 use gyre::record::Recordings;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Server, Service};

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::stream;
 use gyre_core::grants::Scope;
-use gyre_core::object::ObjectKey;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;

@@ -14,8 +14,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
 
+use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
-use super::{Asked, Leaders, Options, Release, Standing, now, seed_of, until};
+use super::options::Options;
+use super::standing::{Asked, Release, Standing, now, seed_of, until};
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 

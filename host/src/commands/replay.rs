@@ -11,13 +11,14 @@ use clap::Args;
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::{Value, json};
 
-use super::{Replayed, Verdict, replay, show};
-use crate::cli::whole;
-use crate::cluster::kinds::error_chain;
-use crate::config::bounds;
-use crate::plugins::{CodeArguments, open};
+use crate::config::arguments::mounts::CodeArguments;
+use crate::config::values::whole;
+use crate::error::error_chain;
+use crate::plugins::open;
+use crate::program::bounds;
 use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
 use crate::record::{Ending, Reader};
+use crate::replay::{Replayed, Verdict, replay, show};
 use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -19,8 +19,11 @@ use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::Sandbox;
 
-use crate::cli::{label, whole};
-use crate::config::{self, Configuration, Document, DocumentSource, MountSpec, Place, Policy, Problems, Said, bounds};
+use crate::config::node::{Document, Source as DocumentSource};
+use crate::config::problem::{Place, Problems};
+use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
+use crate::config::values::{label, whole};
+use crate::program::bounds;
 
 /// All that flags can say of what is mounted. What a command has no flags for is not said.
 ///
@@ -224,7 +227,7 @@ impl PluginMounts {
         words.extend(adopt.then(|| "--adopt".to_owned()));
         words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
         words.extend(quarantine_after.map(|Faults(faults)| {
-            let faults = faults.map_or_else(|| config::NEVER.to_owned(), |faults| faults.to_string());
+            let faults = faults.map_or_else(|| spec::NEVER.to_owned(), |faults| faults.to_string());
             format!("--quarantine-after={faults}")
         }));
         words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));
@@ -264,7 +267,7 @@ impl FromStr for Faults {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == config::NEVER {
+        if text == spec::NEVER {
             return Ok(Self(None));
         }
         let faults = text.parse().ok().filter(|faults| bounds::FAULTS.contains(faults));
@@ -338,7 +341,7 @@ impl MountArguments {
             let source = DocumentSource::Flag(Arc::from(place.as_str()));
             match Document::parse(source, json) {
                 Ok(Document { source, root }) => {
-                    configuration.settings.push((plugin.clone(), config::Settings { source, node: root, path: String::new() }));
+                    configuration.settings.push((plugin.clone(), spec::Settings { source, node: root, path: String::new() }));
                 }
                 Err(problem) => problems.0.push(problem),
             }

@@ -11,12 +11,10 @@ use gyre_core::pace::Pace;
 use gyre_core::plan::Settled;
 use gyre_core::reads::Read;
 use gyre_core::response::Event;
-use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::cluster::object::{Object, SharedObject};
-use crate::mounts::live::Live;
-use crate::reconcile::trail::Trail;
+use crate::mounts::trail::Trail;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +49,7 @@ pub(crate) struct Inputs(u64, u64);
 impl Inputs {
     /// The parent counts without its resource version, which every write moves.
     pub(crate) fn of<'a>(
-        live: &Live,
+        program_id: u64,
         parent: &Object,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind> + Clone,
@@ -61,7 +59,7 @@ impl Inputs {
         let [first, second] = [1_u8, 2].map(|seed| {
             let mut hasher = DefaultHasher::new();
             seed.hash(&mut hasher);
-            live.id.hash(&mut hasher);
+            program_id.hash(&mut hasher);
             parent.around_resource_version().hash(&mut hasher);
             served.clone().for_each(|kind| kind.hash(&mut hasher));
             for (_, child) in children {
@@ -72,11 +70,4 @@ impl Inputs {
         });
         Self(first, second)
     }
-}
-
-/// A fingerprint of a status.
-pub(crate) fn status_hash(status: Option<&Map<String, Value>>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    status.map(|status| serde_json::to_string(status).unwrap_or_default()).hash(&mut hasher);
-    hasher.finish()
 }

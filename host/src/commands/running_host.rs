@@ -11,8 +11,8 @@ use http_body::Body as _;
 use kube::client::Body;
 use kube::{Client, Config};
 
-use crate::cli;
-use crate::cluster::kinds::error_chain;
+use crate::config::values::whole as whole_number;
+use crate::error::error_chain;
 
 /// Which host is asked.
 #[derive(Clone, Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct HostArguments {
     #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
     /// The port on this machine, where --from does not say; in the host's own container it is known.
-    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = cli::whole(1..=u16::MAX))]
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
     /// Whether the host serves over TLS, where --from does not say.
     #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::report::Report;
-use super::serve::{MEDIA_TYPE, PATH};
-use crate::admin::client::{self, HostArguments};
-use crate::cli::threads;
+use crate::admin::shadow::{MEDIA_TYPE, PATH};
+use crate::commands::process::threads;
+use crate::commands::running_host::{self, HostArguments};
 use crate::difference::Format;
+use crate::shadow::report::Report;
 
 /// A report holds no more than this, with all that is kept of it.
 const LARGEST_REPORT: usize = 256 << 20;
@@ -34,7 +34,7 @@ Exit codes: 0 nothing differs, 1 something does, 2 it cannot be said: not all ob
 #[derive(Debug, Args)]
 pub(crate) struct ShadowArguments {
     /// The mount whose shadow is reported of; not needed if there is only one with a shadow.
-    #[arg(value_name = "MOUNT", value_parser = client::mount)]
+    #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();
         let mut body = arguments.host.get(&format!("{PATH}{query}"), MEDIA_TYPE).await?;
-        client::whole(&mut body, LARGEST_REPORT).await
+        running_host::whole(&mut body, LARGEST_REPORT).await
     })?;
     let Ok(report) = serde_json::from_slice::<Report>(&answer) else {
         bail!("the host does not answer with a report that this version of gyre can read; use the one that the host runs");

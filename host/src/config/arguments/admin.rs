@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use crate::cli::whole;
+use crate::config::values::whole;
 
-use super::{Options, RESERVED_PATHS, Security};
+use crate::admin::{Options, RESERVED_PATHS, Security};
 
 /// Where the host is looked at.
 #[derive(Clone, Debug, Args)]

@@ -10,10 +10,11 @@ use anyhow::Context as _;
 use clap::Args;
 use kube::client::Body;
 
-use super::format::{Because, End, Line};
-use super::serve;
-use crate::admin::client::{self, HostArguments, chunk};
-use crate::cli::{threads, told_to_stop, whole};
+use crate::admin::record;
+use crate::commands::process::{threads, told_to_stop};
+use crate::commands::running_host::{self, HostArguments, chunk};
+use crate::config::values::whole;
+use crate::record::format::{Because, End, Line};
 use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -34,7 +35,7 @@ to those. --secrets keeps the values, if the host was started with --record-secr
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
     /// The mount whose calls are recorded; not needed if there is only one.
-    #[arg(value_name = "MOUNT", value_parser = client::mount)]
+    #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
@@ -42,13 +43,13 @@ pub(crate) struct RecordArguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// End after so many calls.
-    #[arg(long, value_name = "N", default_value_t = serve::CALLS, value_parser = whole(1_u64..))]
+    #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
     /// End after that time, e.g. 30s, 10m or 1h.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Duration,
     /// End after so many MiB.
-    #[arg(long, value_name = "MIB", default_value_t = serve::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
+    #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
     most_mib: u64,
     /// Have the plugin called about every object once, also where nothing has changed.
     #[arg(long)]
@@ -59,7 +60,7 @@ pub(crate) struct RecordArguments {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", serve::LONGEST.as_secs() / 3600);
+    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", record::LONGEST.as_secs() / 3600);
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
     let seconds = match unit {
         "s" => 1,
@@ -68,7 +69,7 @@ fn time(text: &str) -> Result<Duration, String> {
         _ => return Err(expected()),
     };
     let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
-    time.filter(|time| !time.is_zero() && *time <= serve::LONGEST).ok_or_else(expected)
+    time.filter(|time| !time.is_zero() && *time <= record::LONGEST).ok_or_else(expected)
 }
 
 /// Records until it is enough, or told to stop.
@@ -103,7 +104,7 @@ async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
     if let Some(mount) = &arguments.mount {
         query += &format!("&mount={mount}");
     }
-    arguments.host.get(&format!("{}?{query}", serve::PATH), serve::MEDIA_TYPE).await
+    arguments.host.get(&format!("{}?{query}", record::PATH), record::MEDIA_TYPE).await
 }
 
 async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {

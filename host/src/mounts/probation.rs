@@ -9,7 +9,7 @@ use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::quarantine::{Admission, End, Ended, Extent, Held, Lane, Quarantine, Scope};
 use gyre_core::queue::Time;
 
-use super::threads;
+use crate::call::threads;
 
 /// See the module's documentation. Clones are the same.
 #[derive(Clone)]

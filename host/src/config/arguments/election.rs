@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
 
-use super::{Leaders, Options, identity};
-use crate::cli::{WrongArguments, period};
 use crate::clock::Clock;
-use crate::config::list;
+use crate::config::problem::list;
+use crate::config::values::{WrongArguments, period};
+use crate::leadership::election::{Leaders, Options, Scope, identity};
 
 /// Whether several replicas of this host run, and how they agree on who writes.
 #[derive(Clone, Debug, Args)]
@@ -79,16 +79,6 @@ impl fmt::Display for TimeFlag {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "--{} (or {})", self.flag, self.variable)
     }
-}
-
-/// What is elected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Scope {
-    /// One leader for all mounts.
-    #[default]
-    Host,
-    /// One leader for each mount.
-    Mount,
 }
 
 impl ElectionArguments {

@@ -12,14 +12,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use gyre_sandbox::Bytes;
 
-use super::format::Secrets;
-use super::session::{self, Wanted};
-use super::{Bounds, Recordings};
 use crate::admin::local::{self, Ends};
 use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
-use crate::mounts::live::Ground;
 use crate::mounts::mount::Lead;
+use crate::mounts::services::Ground;
+use crate::record::format::Secrets;
+use crate::record::session::{self, Wanted};
+use crate::record::{Bounds, Recordings};
 use crate::telemetry::metrics::Metrics;
 
 /// Where it is.

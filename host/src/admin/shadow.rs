@@ -8,16 +8,17 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use tokio::sync::Semaphore;
 
-use super::report::Report;
 use crate::admin::local::{self, Ends};
 use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
 use crate::mounts::mount::Lead;
+use crate::shadow::Shadow;
+use crate::shadow::report::Report;
 
 /// Where it is.
 pub(crate) const PATH: &str = "/debug/shadow";
 /// Of the report.
-pub(super) const MEDIA_TYPE: &str = "application/json";
+pub(crate) const MEDIA_TYPE: &str = "application/json";
 
 /// One report is made at a time.
 static TURN: Semaphore = Semaphore::const_new(1);
@@ -55,10 +56,10 @@ fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Rep
     }
     let all = || mounts.all().into_iter().map(|(mount, _)| mount);
     // A mount without one is named as such.
-    let candidates = all().filter(|mount| mount.shadow().is_some() || name == Some(&*mount.name)).collect();
+    let candidates = all().filter(|mount| Shadow::of(mount).is_some() || name == Some(&*mount.name)).collect();
     let none = "no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}";
     let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;
-    let shadow = mount.shadow().ok_or_else(|| {
+    let shadow = Shadow::of(&mount).ok_or_else(|| {
         let text =
             format!("the mount {} has no shadow; the configuration file gives it one: shadow: {{plugin: FILE}}", mount.name);
         (StatusCode::NOT_FOUND, text)

@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::cluster::kinds::error_chain;
 use crate::config::yaml_problem;
+use crate::error::error_chain;
 
 /// The cluster of that kubeconfig; without one, as kubectl finds it, or that of the pod. A context is one of the kubeconfig.
 ///

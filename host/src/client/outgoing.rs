@@ -1,13 +1,4 @@
-//! Clients for one purpose each, over the one connection of the host.
-//!
-//! ```text
-//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
-//! ```
-//!
-//! Here is the last moment before a request is sent, so here writes are fenced.
-
-mod counted;
-mod incoming;
+//! Clients for one purpose each: what a request says, and whether it may be sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,19 +11,16 @@ use kube::client::Body;
 use serde_json::json;
 use tower_service::Service;
 
-use crate::cluster::informer::Extent;
-use crate::cluster::lists::Lists;
+use crate::client::incoming::Incoming;
+use crate::client::lists::Lists;
+use crate::client::request::{BoxError, has_parameter, is_watch};
 use crate::health::Health;
 use crate::leadership::claim::{Claim, NotHeld};
 use crate::program::{Program, ServiceAccount};
-use incoming::Incoming;
-
-pub(crate) use counted::{counted, is_there};
+use crate::target::Projection;
 
 /// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// For what a mount writes: fenced, and named in the API server's audit log with the digest of the plugin that wants it.
 pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> Client {
@@ -66,10 +54,10 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
 /// # Guarantees
 ///
 /// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
-pub(crate) fn for_watch(client: &Client, extent: Extent, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
-    let form = match extent {
-        Extent::Whole => Form::Whole,
-        Extent::Metadata => Form::Metadata,
+pub(crate) fn for_watch(client: &Client, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
+    let form = match projection {
+        Projection::Whole => Form::Whole,
+        Projection::Metadata => Form::Metadata,
     };
     let watch = Some((Arc::clone(health), Arc::clone(lists)));
     Outgoing { form, watch, ..Outgoing::over(client, &Claim::always()) }.client()
@@ -183,10 +171,6 @@ async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Erro
     .await
 }
 
-fn is_watch(request: &Request<Body>) -> bool {
-    has_parameter(request, |parameter| parameter == "watch=true")
-}
-
 /// Whether a list begins with the request: the first page, or a stream that begins with what is there.
 fn begins_list(request: &Request<Body>) -> bool {
     if is_watch(request) {
@@ -194,10 +178,6 @@ fn begins_list(request: &Request<Body>) -> bool {
     } else {
         !has_parameter(request, |parameter| parameter.starts_with("continue="))
     }
-}
-
-fn has_parameter(request: &Request<Body>, is_meant: impl Fn(&str) -> bool) -> bool {
-    request.uri().query().is_some_and(|query| query.split('&').any(is_meant))
 }
 
 /// A stream that the API server may begin with any state that it once knew (`resourceVersion=0`) begins with the present one: an API server
@@ -370,7 +350,7 @@ mod tests {
         let (server, requests) = server(200, None);
         let health = Arc::new(Health::default());
         health.failed("refused".to_owned());
-        let client = for_watch(&server, Extent::Metadata, &health, &Arc::default());
+        let client = for_watch(&server, Projection::Metadata, &health, &Arc::default());
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
         let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
@@ -392,7 +372,7 @@ mod tests {
         for (asked, expected, begins_list) in cases {
             let (server, requests) = server(200, None);
             let lists = Arc::new(Lists::default());
-            let client = for_watch(&server, Extent::Whole, &Arc::default(), &lists);
+            let client = for_watch(&server, Projection::Whole, &Arc::default(), &lists);
             send(&client, Method::GET, &format!("/api/v1/pods{asked}")).await.unwrap();
             assert_eq!(requests.lock().unwrap()[0].uri().to_string(), format!("/api/v1/pods{expected}"));
             lists.end();

@@ -9,7 +9,7 @@ use http_body::{Body, Frame};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
-use super::BoxError;
+use crate::client::request::BoxError;
 use crate::health::Health;
 
 /// kube-apiserver sends a bookmark after a minute, or a quarter more, in which a watch had nothing else to bring. One that is silent for

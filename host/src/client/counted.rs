@@ -10,8 +10,8 @@ use kube::Client;
 use kube::client::Body;
 use tower_service::Service;
 
-use super::incoming::Incoming;
-use super::{BoxError, is_watch};
+use crate::client::incoming::Incoming;
+use crate::client::request::{BoxError, is_watch};
 use crate::health::Reach;
 use crate::telemetry::metrics::Metrics;
 

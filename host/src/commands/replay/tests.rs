@@ -80,7 +80,7 @@ fn said(file: &[u8], plugin: &Plugin, arguments: &[&str]) -> String {
 }
 
 fn check(name: &str, actual: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/replay/command/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/replay/golden").join(name);
     if std::env::var_os("GYRE_BLESS").is_some() {
         std::fs::write(&path, actual).unwrap();
     }
