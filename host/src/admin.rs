@@ -39,7 +39,7 @@ use crate::health::{Ask, Reach, Vital};
 use crate::leadership::election::{Denials, Leaders};
 use crate::mounts::Mounts;
 use crate::mounts::mount::{Lead, Mount, Phase};
-use crate::mounts::services::Ground;
+use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::shadow::Shadow;
 use crate::telemetry::metrics::{Form, Metrics, Moment};
@@ -89,14 +89,14 @@ pub(crate) struct Shown {
     /// Whom the Leases of the election name; none: there is none.
     pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
-    pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
+    pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
     pub(crate) reach: Arc<Reach>,
     pub(crate) vital: Arc<Vital>,
 }
 
 impl Shown {
     fn informers(&self) -> Vec<Arc<Informer>> {
-        self.ground.get().map(|ground| ground.informers.running()).unwrap_or_default()
+        self.services.get().map(|services| services.informers.running()).unwrap_or_default()
     }
 }
 
@@ -122,7 +122,7 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
         closed = closed.route_layer(from_fn(move |request: Request, next: Next| {
             let (access, shown) = (Arc::clone(&access), shown.clone());
             async move {
-                let client = shown.ground.get().map(|ground| &ground.client);
+                let client = shown.services.get().map(|services| &services.client);
                 match access.check(client, request.headers(), request.uri().path()).await {
                     Ok(()) => next.run(request).await,
                     Err(refusal) => (refusal.status, format!("{}\n", refusal.message)).into_response(),
@@ -209,7 +209,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     let checks = vec![
         ("api-server", answering(&shown)),
         ("election", election),
-        ("inventory", shown.ground.get().map_or(Ok(()), |ground| ground.inventory.check())),
+        ("inventory", shown.services.get().map_or(Ok(()), |services| services.inventory.check())),
         ("mounts", started(&shown.mounts)),
         ("watches", alive(&shown.informers())),
     ];
@@ -218,10 +218,10 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
 
 /// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
 fn answering(shown: &Shown) -> Result<(), String> {
-    let Some(ground) = shown.ground.get() else { return Err("it has not answered yet".to_owned()) };
+    let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
     let (ask, result) = shown.reach.look();
     if ask == Ask::Now {
-        let (client, reach) = (ground.client.clone(), Arc::clone(&shown.reach));
+        let (client, reach) = (services.client.clone(), Arc::clone(&shown.reach));
         tokio::spawn(async move {
             // What it answers counts elsewhere, as all answers do.
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
@@ -247,7 +247,7 @@ async fn record(
         mounts: &shown.mounts,
         metrics: &shown.metrics,
         leaders: shown.leaders.as_deref(),
-        ground: shown.ground.get(),
+        services: shown.services.get(),
     };
     record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
@@ -314,7 +314,7 @@ fn answer(checks: Vec<Check>, query: &str) -> Response {
 }
 
 async fn debug_state(State(shown): State<Shown>) -> Response {
-    let claims = shown.ground.get().map(|ground| &ground.claims);
+    let claims = shown.services.get().map(|services| &services.claims);
     let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), claims));
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
@@ -327,8 +327,8 @@ fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
         running: mount.running.count(),
         idle: plugin.idle_instances(),
         in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
-        is_quarantined: live.as_ref().is_some_and(|live| live.probation.quarantined().is_some()),
-        quarantined_scopes: live.as_ref().map_or(0, |live| live.probation.quarantined_scopes(0).0),
+        is_quarantined: live.as_ref().is_some_and(|live| live.call_guard.quarantined().is_some()),
+        quarantined_scopes: live.as_ref().map_or(0, |live| live.call_guard.quarantined_scopes(0).0),
     }
 }
 

@@ -24,11 +24,11 @@ use crate::error::error_chain;
 use crate::health::{Reach, Vital};
 use crate::leadership::claim::Claim;
 use crate::leadership::election::{self, Drains, Scope};
-use crate::leadership::{Drained, Leadership, Offers};
+use crate::leadership::{DrainHandle, Leadership, LeadableMounts};
 use crate::mounts::Mounts;
 use crate::mounts::inventory::{Going, Inventory, Place};
 use crate::mounts::mount::Mount;
-use crate::mounts::services::Ground;
+use crate::mounts::services::HostServices;
 use crate::program::Programs;
 use crate::reconcile::context::Context;
 use crate::reconcile::reconcile;
@@ -120,7 +120,7 @@ pub async fn run(
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
-    let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let (offers, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, wanted, &drained, &metrics)?;
@@ -129,13 +129,13 @@ pub async fn run(
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::new(shadow::follow));
     drained.set(drains(&mounts, &queue));
-    let shown_ground = Arc::new(OnceLock::new());
+    let shown_services = Arc::new(OnceLock::new());
     let admin = match options.admin {
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
+            let (reach, vital, services) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_services));
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
-            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, ground, reach, vital };
+            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -152,7 +152,7 @@ pub async fn run(
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
     let caller =
         Arc::new(Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) });
-    let ground = Arc::new(Ground {
+    let services = Arc::new(HostServices {
         client,
         caller: Arc::clone(&caller),
         claims,
@@ -163,9 +163,9 @@ pub async fn run(
         metrics: Arc::clone(&metrics),
     });
     // Nobody else sets it.
-    let _ = shown_ground.set(Arc::clone(&ground));
+    let _ = shown_services.set(Arc::clone(&services));
     let recorder = Recorder::new(options.instance, options.clock);
-    let inventory_claim = ground.claims.of_inventory();
+    let inventory_claim = services.claims.of_inventory();
     let context = Arc::new(Context {
         metrics,
         recorder,
@@ -177,7 +177,7 @@ pub async fn run(
         inventory_claim: inventory_claim.clone(),
     });
 
-    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground), options.patience));
+    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
     vital.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let inventory = Arc::clone(&inventory);

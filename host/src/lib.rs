@@ -5,7 +5,7 @@
 //!                                         │ looks at
 //! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
 //!                                         ▲                                                        │ parent
-//!                                         └── view, lookup (reads, recorded) ◀── call, world ◀─ reconcile
+//!                                         └── view, lookup (reads, recorded) ◀── call, context ◀ reconcile
 //!                                                                               │ desired children, status, events
 //!                                          plan(observed, desired, grants) ◀────┘
 //!                                               │ steps, refusals

@@ -131,11 +131,11 @@ impl Program {
             (Some(shadow), Some(other)) => shadow.is_same(other),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        has_same_shadow && self.does_the_same(other)
+        has_same_shadow && self.same_except_shadow(other)
     }
 
     /// Whether it is the same plugin, by its digest, with the same configuration, whatever its shadow is.
-    pub fn does_the_same(&self, other: &Self) -> bool {
+    pub fn same_except_shadow(&self, other: &Self) -> bool {
         // Named one by one, so that a new field is not forgotten.
         let Self {
             name,

@@ -7,7 +7,7 @@
 //!   /debug/shadow, metrics ◀───────────────────┴───────────────────────┘
 //! ```
 //!
-//! A shadow is made live like any program ([`Live`](crate::mounts::live::Live)), but follows nothing: it looks at caches, and no change of what it reads has a parent
+//! A shadow is made live like any program ([`ActiveProgram`](crate::mounts::active_program::ActiveProgram)), but follows nothing: it looks at caches, and no change of what it reads has a parent
 //! reconciled. Its client is fenced by a claim that is never held, and nobody uses it.
 //!
 //! What waits is the name of a parent, once, however often it changes: both plugins are called anew when its turn comes. A call is a pure

@@ -16,7 +16,7 @@ use crate::admin::local::{self, Ends};
 use crate::leadership::election::Leaders;
 use crate::mounts::Mounts;
 use crate::mounts::mount::Lead;
-use crate::mounts::services::Ground;
+use crate::mounts::services::HostServices;
 use crate::record::format::Secrets;
 use crate::record::session::{self, Wanted};
 use crate::record::{Bounds, Recordings};
@@ -100,7 +100,7 @@ pub(crate) struct Host<'a> {
     pub(crate) metrics: &'a Arc<Metrics>,
     /// Whom the Leases name; none: there is no election.
     pub(crate) leaders: Option<&'a Leaders>,
-    pub(crate) ground: Option<&'a Arc<Ground>>,
+    pub(crate) services: Option<&'a Arc<HostServices>>,
 }
 
 /// Answers a request.
@@ -136,8 +136,8 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
     };
     let lines = session::start(&host.recorded.recordings, wanted, known, host.metrics)
         .map_err(|error| (StatusCode::TOO_MANY_REQUESTS, error.to_string()))?;
-    if let (Again::Yes, Some(ground)) = (query.again, host.ground) {
-        mount.call_again(&ground.queue);
+    if let (Again::Yes, Some(services)) = (query.again, host.services) {
+        mount.call_again(&services.queue);
     }
     let stream = futures::stream::unfold(lines, async |mut lines| {
         let line = lines.recv().await?;

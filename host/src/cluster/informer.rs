@@ -29,7 +29,7 @@ use crate::telemetry::metrics::Metrics;
 
 /// Which objects of a kind are watched.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Interest<'a> {
+pub struct WatchScope<'a> {
     /// One namespace; none: all of them, or a cluster-scoped kind.
     pub namespace: Option<&'a str>,
     /// Only objects that match; none: all.
@@ -49,7 +49,7 @@ pub enum Origin {
 
 /// What a subscriber is told.
 #[derive(Clone, Debug)]
-pub enum Notice {
+pub enum WatchEvent {
     /// The object is new, or changed.
     Stored {
         /// As it is now.
@@ -63,7 +63,7 @@ pub enum Notice {
     Deleted(SharedObject),
 }
 
-impl Notice {
+impl WatchEvent {
     /// The object as it is now, or as it last was.
     pub fn object(&self) -> &SharedObject {
         match self {
@@ -81,7 +81,7 @@ impl Notice {
 }
 
 /// Called for each notice, in order, by the task that runs the watch: it must be quick.
-type Subscriber = dyn Fn(&Notice) + Send + Sync;
+type Subscriber = dyn Fn(&WatchEvent) + Send + Sync;
 
 /// Until it is dropped, its subscriber is told of changes.
 #[must_use = "a subscription ends when it is dropped"]
@@ -115,7 +115,7 @@ impl Informer {
     /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
     pub fn remember(&self, object: &SharedObject, mark: Mark) {
         if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
-            self.shared.tell(&Notice::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+            self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }
 
@@ -150,12 +150,12 @@ impl Informer {
     }
 
     /// Tells `subscriber` of everything that is there, and then of each change.
-    pub fn subscribe(&self, subscriber: impl Fn(&Notice) + Send + Sync + 'static) -> Subscription {
+    pub fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Send + Sync + 'static) -> Subscription {
         let subscriber: Arc<Subscriber> = Arc::new(subscriber);
         // Under the lock, so that no change falls between the replay and the first notice.
         let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for object in self.shared.store.list() {
-            subscriber(&Notice::Stored { object, previous: None, origin: Origin::List });
+            subscriber(&WatchEvent::Stored { object, previous: None, origin: Origin::List });
         }
         subscribers.retain(|subscriber| subscriber.strong_count() > 0);
         subscribers.push(Arc::downgrade(&subscriber));
@@ -185,7 +185,7 @@ impl Informers {
     }
 
     /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
-    pub fn get(&self, resource: &Resource, interest: Interest<'_>) -> Arc<Informer> {
+    pub fn get(&self, resource: &Resource, interest: WatchScope<'_>) -> Arc<Informer> {
         let target = Target {
             kind: resource.kind(),
             namespace: interest.namespace.map(str::to_owned),
@@ -332,12 +332,12 @@ impl Shared {
                 if let Some(last) = self.parsed(item, metrics)
                     && let Some(known) = self.store.delete(&last)
                 {
-                    self.tell(&Notice::Deleted(known));
+                    self.tell(&WatchEvent::Deleted(known));
                 }
             }
             Event::InitDone => {
                 for gone in self.store.end_list() {
-                    self.tell(&Notice::Deleted(gone));
+                    self.tell(&WatchEvent::Deleted(gone));
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
@@ -355,7 +355,7 @@ impl Shared {
             Origin::List => self.store.list_item(Arc::clone(&object)),
         };
         if let Change::Stored { previous } = change {
-            self.tell(&Notice::Stored { object, previous, origin });
+            self.tell(&WatchEvent::Stored { object, previous, origin });
         }
     }
 
@@ -376,7 +376,7 @@ impl Shared {
         object.inspect_err(left_out).ok()
     }
 
-    fn tell(&self, notice: &Notice) {
+    fn tell(&self, notice: &WatchEvent) {
         let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
             subscriber(notice);

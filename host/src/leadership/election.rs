@@ -18,7 +18,7 @@ mod lease;
 mod options;
 mod shares;
 mod single;
-mod standing;
+mod lease_state;
 #[cfg(test)]
 mod tests;
 
@@ -27,4 +27,4 @@ pub use leaders::Leaders;
 pub use options::{Options, Scope, identity};
 pub use shares::{Claims, Drains, Shares};
 pub use single::Election;
-pub use standing::Release;
+pub use lease_state::Release;

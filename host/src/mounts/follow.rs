@@ -6,16 +6,16 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::Priority;
 use tracing::debug;
 
-use crate::cluster::informer::{Notice, Origin};
+use crate::cluster::informer::{WatchEvent, Origin};
 use crate::cluster::kinds;
 use crate::cluster::lookup::Served;
 use crate::cluster::view::View;
-use crate::mounts::live::Live;
+use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::Mount;
-use crate::mounts::services::Ground;
+use crate::mounts::services::HostServices;
 use crate::work::WorkQueue;
 
-impl Live {
+impl ActiveProgram {
     /// Queues each parent that something changes about, from now on, and all that are there, as after a list.
     pub(crate) fn follow(self: &Arc<Self>, mount: &Arc<Mount>, queue: &Arc<WorkQueue>) {
         for view in self.children().values() {
@@ -30,9 +30,9 @@ impl Live {
     }
 
     /// Waits for the kinds that are not served, and takes them in as they come.
-    pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, ground: &Arc<Ground>) {
+    pub(crate) fn await_kinds(self: &Arc<Self>, mount: &Arc<Mount>, services: &Arc<HostServices>) {
         for kind in self.unserved_kinds() {
-            let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(ground), kind.clone());
+            let waiting = wait_for(Arc::downgrade(self), Arc::downgrade(mount), Arc::clone(services), kind.clone());
             let task = tokio::spawn(waiting).abort_handle();
             self.add_awaited(kind, task);
         }
@@ -44,7 +44,7 @@ impl Live {
             let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
             let object = notice.object();
             live.note_parent(notice);
-            let is_held_back = matches!(notice, Notice::Stored { .. }) && mount.own_writes.holds_back(object);
+            let is_held_back = matches!(notice, WatchEvent::Stored { .. }) && mount.own_writes.holds_back(object);
             if !is_held_back {
                 mount.enqueue(&queue, object.key(), priority_of(notice));
             }
@@ -82,32 +82,32 @@ impl Live {
     }
 }
 
-fn priority_of(notice: &Notice) -> Priority {
+fn priority_of(notice: &WatchEvent) -> Priority {
     match notice {
-        Notice::Stored { origin: Origin::List, .. } => Priority::Low,
-        Notice::Stored { origin: Origin::Watch, .. } | Notice::Deleted(_) => Priority::Normal,
+        WatchEvent::Stored { origin: Origin::List, .. } => Priority::Low,
+        WatchEvent::Stored { origin: Origin::Watch, .. } | WatchEvent::Deleted(_) => Priority::Normal,
     }
 }
 
 /// Takes in a kind once it is served.
-async fn wait_for(live: Weak<Live>, mount: Weak<Mount>, ground: Arc<Ground>, kind: GroupVersionKind) {
+async fn wait_for(live: Weak<ActiveProgram>, mount: Weak<Mount>, services: Arc<HostServices>, kind: GroupVersionKind) {
     let Some(name) = mount.upgrade().map(|mount| Arc::clone(&mount.name)) else { return };
-    let resource = kinds::wait_for(&ground.client, &kind, &name).await;
-    let opened = live.upgrade().map(|live| live.open(&ground.informers, resource));
+    let resource = kinds::wait_for(&services.client, &kind, &name).await;
+    let opened = live.upgrade().map(|live| live.open(&services.informers, resource));
     let Some(opened) = opened else { return };
     opened.synced().await;
     let (Some(live), Some(mount)) = (live.upgrade(), mount.upgrade()) else { return };
     live.take_in(opened);
     live.fresh.forget_all();
     if let Some(view) = live.children().get(&kind) {
-        live.follow_children(view, &mount, &ground.queue);
+        live.follow_children(view, &mount, &services.queue);
     }
     for view in live.lookup.served(&kind).iter().flat_map(Served::views) {
-        live.follow_reads(&kind, view, &mount, &ground.queue);
+        live.follow_reads(&kind, view, &mount, &services.queue);
     }
     live.remove_awaited(&kind);
     // What was refused while the kind was not served can be done now.
     for parent in live.parents.list(None) {
-        mount.enqueue(&ground.queue, parent.key(), Priority::Low);
+        mount.enqueue(&services.queue, parent.key(), Priority::Low);
     }
 }

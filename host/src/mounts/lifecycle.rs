@@ -8,14 +8,14 @@ use tracing::{error, info};
 
 use crate::cluster::kinds::{self, Resource, StatusSubresource};
 use crate::mounts::inventory::Entry;
-use crate::mounts::live::Live;
+use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::release::release;
-use crate::mounts::services::Ground;
+use crate::mounts::services::HostServices;
 use crate::program::Program;
 
 /// What runs beside each program of a mount while that is live.
-pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a Ground) -> BoxFuture<'a, ()>;
+pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {
     /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
@@ -23,7 +23,7 @@ impl Mount {
     pub(crate) async fn run(
         self: Arc<Self>,
         mut programs: watch::Receiver<Arc<Program>>,
-        ground: Arc<Ground>,
+        services: Arc<HostServices>,
         companion: Companion,
     ) {
         loop {
@@ -34,12 +34,12 @@ impl Mount {
                     Ok(()) => continue,
                     Err(_) => return,
                 },
-                () = self.take_up(Arc::clone(&program), &ground) => {}
+                () = self.activate(Arc::clone(&program), &services) => {}
             }
             let changed = tokio::select! {
                 biased;
                 changed = programs.changed() => changed,
-                ((), ()) = async { tokio::join!(self.leave_behind(&ground), companion(&self, &program, &ground)) } => {
+                ((), ()) = async { tokio::join!(self.release_out_of_scope(&services), companion(&self, &program, &services)) } => {
                     programs.changed().await
                 }
             };
@@ -51,70 +51,70 @@ impl Mount {
     }
 
     /// Lets the parents go that were this mount's before its program changed, and are not any more.
-    async fn leave_behind(&self, ground: &Ground) {
-        let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
+    async fn release_out_of_scope(&self, services: &HostServices) {
+        let Some((name, entry)) = services.inventory.left(&self.name) else { return };
         // What the old program is still about may hold them again.
         self.idle().await;
-        let releaser = ground.releaser(&self.name, entry.impersonate.as_ref()).await;
-        release(&releaser, &name, &entry, &ground.inventory).await;
-        ground.inventory.remove(&name);
+        let releaser = services.releaser(&self.name, entry.impersonate.as_ref()).await;
+        release(&releaser, &name, &entry, &services.inventory).await;
+        services.inventory.remove(&name);
     }
 
     /// Makes a program live.
-    async fn take_up(self: &Arc<Self>, program: Arc<Program>, ground: &Arc<Ground>) {
+    async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.live();
         // What only its shadow would do otherwise is no reason to begin anew.
-        if old.as_ref().is_some_and(|old| old.program.does_the_same(&program)) {
+        if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
         }
-        let parents = self.find_parents(&program, ground).await;
-        let former = ground
+        let parents = self.find_parents(&program, services).await;
+        let former = services
             .inventory
             .kinds(&self.name)
             .into_iter()
             .chain(old.iter().flat_map(|old| old.children().into_keys()))
             .collect();
-        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former, &ground.claims.of(&self.name)).await {
+        let live = match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name)).await {
             Ok(live) => Arc::new(live),
             Err(reason) => {
                 error!(plugin = %self.name, "not mounted: {reason}");
                 self.enter(Phase::Refused(reason.to_string()));
-                ground.offers.pass(&self.name);
+                services.offers.mark_unleadable(&self.name);
                 return;
             }
         };
-        ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        self.activate(Arc::clone(&live));
-        ground.queue.add_mount(&self.name, self.queue_options(&live));
+        services.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
+        self.set_live(Arc::clone(&live));
+        services.queue.add_mount(&self.name, self.queue_options(&live));
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
-        live.follow(self, &ground.queue);
-        live.find_fresh(&ground.client, &ground.claims.of(&self.name));
+        live.follow(self, &services.queue);
+        live.find_fresh(&services.client, &services.claims.of(&self.name));
         // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
-        self.forget_what_is_gone(&ground.queue);
-        live.await_kinds(self, ground);
+        self.forget_what_is_gone(&services.queue);
+        live.await_kinds(self, services);
         self.enter(Phase::Running);
-        ground.offers.add(&self.name);
+        services.offers.add(&self.name);
     }
 
     /// Works while the claim to the mount is held, and rests while it is not. Never ends.
-    pub(crate) async fn lead(self: Arc<Self>, ground: Arc<Ground>) {
-        let claim = ground.claims.of(&self.name);
+    pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {
+        let claim = services.claims.of(&self.name);
         loop {
             claim.held().await;
-            self.set_lead(Lead::Yes, &ground.queue);
+            self.set_lead(Lead::Yes, &services.queue);
             claim.lost().await;
-            self.set_lead(Lead::No, &ground.queue);
+            self.set_lead(Lead::No, &services.queue);
         }
     }
 
-    async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
+    async fn find_parents(&self, program: &Program, services: &HostServices) -> Resource {
         let kind = &program.manifest().parent;
-        let found = kinds::look_for(&ground.client, kind, &self.name).await;
+        let found = kinds::look_for(&services.client, kind, &self.name).await;
         let brings_status = kinds::give_status(&program.manifest().crds, kind);
         let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
         if let Some(resource) = found.filter(|resource| !lacks_status(resource)) {
@@ -122,10 +122,10 @@ impl Mount {
         }
         let before = self.phase();
         self.enter(Phase::Waiting);
-        ground.offers.pass(&self.name);
-        let mut resource = kinds::wait_for(&ground.client, kind, &self.name).await;
+        services.offers.mark_unleadable(&self.name);
+        let mut resource = kinds::wait_for(&services.client, kind, &self.name).await;
         if lacks_status(&resource) {
-            resource = kinds::wait_for_status(&ground.client, resource, &self.name).await;
+            resource = kinds::wait_for_status(&services.client, resource, &self.name).await;
         }
         self.enter(before);
         resource

@@ -9,9 +9,9 @@ use gyre_core::reads::{Labels, Read, Readers};
 use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::call::running::Running;
-use crate::cluster::informer::Notice;
-use crate::mounts::live::Live;
-use crate::mounts::memory::Memory;
+use crate::cluster::informer::WatchEvent;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::parent_state::ParentState;
 use crate::mounts::observer::Observer;
 use crate::program::MountName;
 use crate::work::WorkQueue;
@@ -21,10 +21,10 @@ use crate::writes::own_writes::OwnWrites;
 pub struct Mount {
     /// The mount's name, unique in a host.
     pub name: MountName,
-    live: RwLock<Option<Arc<Live>>>,
+    live: RwLock<Option<Arc<ActiveProgram>>>,
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
-    memories: Mutex<HashMap<ObjectKey, Memory>>,
+    memories: Mutex<HashMap<ObjectKey, ParentState>>,
     readers: Mutex<Readers<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
@@ -93,12 +93,12 @@ impl Mount {
     }
 
     /// What is live; none before its caches are filled, and after it was unmounted.
-    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+    pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on this program is the live one.
-    pub(super) fn activate(&self, live: Arc<Live>) {
+    pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
 
@@ -170,13 +170,13 @@ impl Mount {
             gone.extend(memories.keys().filter(|parent| !is_there(parent)).cloned());
         }
         gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
-        gone.extend(live.probation.held().into_iter().filter(|parent| !is_there(parent)));
+        gone.extend(live.call_guard.held().into_iter().filter(|parent| !is_there(parent)));
         gone.iter().for_each(|parent| self.forget(parent, queue.now()));
         queue.retain(&self.name, is_there);
     }
 
     /// How the queue is to treat the mount, which has no workers while another leads it.
-    pub(super) fn queue_options(&self, live: &Live) -> MountOptions {
+    pub(super) fn queue_options(&self, live: &ActiveProgram) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
         let workers = match lead {
@@ -192,7 +192,7 @@ impl Mount {
     }
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
-    pub(crate) async fn retire(&self) -> Option<Arc<Live>> {
+    pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Leaving);
         let live = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(self.in_flight.write().await);
@@ -200,17 +200,17 @@ impl Mount {
     }
 
     /// Held by a reconcile from start to end.
-    pub(crate) async fn enter_flight(&self) -> OwnedRwLockReadGuard<()> {
+    pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
     /// What is remembered of a parent from its last reconcile.
-    pub(crate) fn memory(&self, key: &ObjectKey) -> Memory {
+    pub(crate) fn memory(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned().unwrap_or_default()
     }
 
     /// Remembers a reconcile of a parent.
-    pub(crate) fn remember(&self, key: &ObjectKey, memory: Memory) {
+    pub(crate) fn remember(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
     }
 
@@ -244,7 +244,7 @@ impl Mount {
         }
         self.own_writes.forget(key);
         if let Some(live) = self.live() {
-            live.probation.forget(key, now);
+            live.call_guard.forget(key, now);
         }
     }
 
@@ -269,7 +269,7 @@ impl Mount {
     }
 
     /// The parents whose last call would be answered otherwise now.
-    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &Notice) -> BTreeSet<ObjectKey> {
+    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
         if previous.is_some_and(|previous| previous.says_the_same_as(object)) {
             return BTreeSet::new();
@@ -277,8 +277,8 @@ impl Mount {
         let labels = |label: &str| object.label(label);
         let labels_before = |label: &str| previous.and_then(|previous| previous.label(label));
         let (before, now): (Option<Labels<'_, '_>>, Option<Labels<'_, '_>>) = match notice {
-            Notice::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
-            Notice::Deleted(_) => (Some(&labels), None),
+            WatchEvent::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
+            WatchEvent::Deleted(_) => (Some(&labels), None),
         };
         self.readers().concerned(kind, &object.key(), before, now)
     }

@@ -54,7 +54,7 @@ impl Report {
         drop(tally);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
-        let quarantine = live.get().and_then(|live| live.probation.quarantined());
+        let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
         let mut remarks = Vec::new();
         if live.get().is_none() {
             remarks.push("the caches of the shadow are not filled yet".to_owned());

@@ -24,13 +24,13 @@ use crate::call::Ask;
 use crate::call::threads::Priority;
 use crate::cluster::kinds;
 use crate::leadership::claim::Claim;
-use crate::mounts::live::{self, Live};
+use crate::mounts::active_program::{self, ActiveProgram};
 use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::observer::Observer;
-use crate::mounts::probation::Admitted;
-use crate::mounts::services::Ground;
+use crate::mounts::call_guard::Admitted;
+use crate::mounts::services::HostServices;
 use crate::program::Program;
-use crate::reconcile::basis::Sight;
+use crate::reconcile::plan_inputs::ObservedState;
 use crate::telemetry::metrics::Shadowed;
 use crate::writes::finalizers;
 
@@ -41,10 +41,10 @@ const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
 /// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
 pub(crate) struct Shadow {
-    pub(super) mounted: Arc<Live>,
+    pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
     /// Set once its caches are filled.
-    pub(super) live: OnceLock<Arc<Live>>,
+    pub(super) live: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
     tally: Mutex<Tally>,
     added: Notify,
@@ -60,7 +60,7 @@ enum Found {
 }
 
 impl Shadow {
-    fn new(mounted: Arc<Live>, program: Arc<Program>, since: Timestamp) -> Self {
+    fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
         Self { mounted, program, live: OnceLock::new(), since, tally: Mutex::default(), added: Notify::new() }
     }
 
@@ -80,7 +80,7 @@ impl Shadow {
     fn forget(&self, parent: &ObjectKey, now: Time) {
         self.tally().forget(parent);
         if let Some(live) = self.live.get() {
-            live.probation.forget(parent, now);
+            live.call_guard.forget(parent, now);
         }
     }
 
@@ -90,7 +90,7 @@ impl Shadow {
     }
 
     /// Compares one parent after the other, all of them once at first. Never ends.
-    async fn follow(&self, live: &Arc<Live>, mount: &Mount, ground: &Ground) {
+    async fn follow(&self, live: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
         // Where another replica leads, nobody is called; the one that comes to lead calls its plugin about each.
         if mount.leads() == Lead::Yes {
             let parents = self.mounted.parents.list(None);
@@ -99,7 +99,7 @@ impl Shadow {
         let mut held_in_a_row = 0;
         loop {
             let key = self.next().await;
-            let Ok(admitted) = live.probation.admit(&key, ground.queue.now()) else {
+            let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
                 self.add(&key);
                 held_in_a_row += 1;
                 // Others may be admitted. If none is, only time changes that.
@@ -113,7 +113,7 @@ impl Shadow {
                 continue;
             };
             held_in_a_row = 0;
-            self.compare(live, key, admitted, mount, ground).await;
+            self.compare(live, key, admitted, mount, services).await;
         }
     }
 
@@ -131,13 +131,13 @@ impl Shadow {
     }
 
     /// Compares what the programs want for one parent.
-    async fn compare(&self, live: &Arc<Live>, key: ObjectKey, admitted: Admitted, mount: &Mount, ground: &Ground) {
-        let compared = match self.pair(live, &key, mount, ground) {
-            Found::Pair(pair) => ground.caller.run(Priority::Idle, move || pair.compare()).await,
+    async fn compare(&self, live: &Arc<ActiveProgram>, key: ObjectKey, admitted: Admitted, mount: &Mount, services: &HostServices) {
+        let compared = match self.pair(live, &key, mount, services) {
+            Found::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
             Found::Later => Ok(None),
             Found::Nothing => {
                 drop(admitted);
-                return self.forget(&key, ground.queue.now());
+                return self.forget(&key, services.queue.now());
             }
         };
         let Comparison { end, outcome } = match compared {
@@ -152,10 +152,10 @@ impl Shadow {
                 return self.add(&key);
             }
         };
-        ground.metrics.shadowed(&mount.name, outcome.word());
+        services.metrics.shadowed(&mount.name, outcome.word());
         self.tally().record(&key, outcome);
         // Where there was nothing to call it for, nothing is known of it.
-        for change in admitted.ended(end.unwrap_or(End::HostFault), ground.queue.now()).changes {
+        for change in admitted.ended(end.unwrap_or(End::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
                     warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
@@ -167,18 +167,18 @@ impl Shadow {
         }
         if self.mounted.parents.get(&key).is_none() {
             // It went during the comparison.
-            self.forget(&key, ground.queue.now());
+            self.forget(&key, services.queue.now());
         }
     }
 
     /// What both sides see of a parent.
-    fn pair(&self, live: &Arc<Live>, key: &ObjectKey, mount: &Mount, ground: &Ground) -> Found {
+    fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
         let Some(parent) = parent else { return Found::Nothing };
-        let is_held = finalizers::is_held(&parent, &self.mounted.program.manifest().name);
+        let has_finalizer = finalizers::has_finalizer(&parent, &self.mounted.program.manifest().name);
         let ask = match parent.is_deleting() {
             false => Ask::Reconcile,
-            true if is_held && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
+            true if has_finalizer && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
             true => return Found::Nothing,
         };
         let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
@@ -188,18 +188,18 @@ impl Shadow {
         let memory = mount.memory(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
-        let queue_now = ground.queue.now();
-        let held = self.mounted.probation.holds(key, queue_now);
+        let queue_now = services.queue.now();
+        let held = self.mounted.call_guard.holds(key, queue_now);
         Found::Pair(Box::new(Pair {
             held,
             ask,
-            is_held,
-            now: ground.caller.clock.now(),
+            has_finalizer,
+            now: services.caller.clock.now(),
             retries,
             memory,
-            mounted: Side { sight: Sight::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
+            mounted: Side { observed: ObservedState::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
             shadow: Side {
-                sight: Sight::of(live, shadowed),
+                observed: ObservedState::of(live, shadowed),
                 live: Arc::clone(live),
                 span: Some(error_span!("shadow", plugin = %mount.name, object = %key)),
             },
@@ -218,24 +218,24 @@ impl Observer for Shadow {
 }
 
 /// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
-pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, ground: &'a Ground) -> BoxFuture<'a, ()> {
+pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         // A defect of the host in here is none of the mount's.
-        if AssertUnwindSafe(compare_all(mount, program, ground)).catch_unwind().await.is_err() {
+        if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
             error!(plugin = %mount.name, "the host panicked: there is no shadow any more. This is a defect of gyre; its log says where");
             mount.set_observer(None);
         }
     })
 }
 
-async fn compare_all(mount: &Mount, program: &Program, ground: &Ground) {
+async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) {
     let Some(wanted) = &program.shadow else { return };
-    let Some(mounted) = mount.live().filter(|live| live.program.does_the_same(program)) else { return };
-    ground.metrics.has_shadow(&mount.name);
+    let Some(mounted) = mount.live().filter(|live| live.program.same_except_shadow(program)) else { return };
+    services.metrics.has_shadow(&mount.name);
     loop {
-        let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), ground.caller.clock.now()));
+        let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), services.caller.clock.now()));
         mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
-        let live = match prepare(wanted, &mounted, mount, ground).await {
+        let live = match prepare(wanted, &mounted, mount, services).await {
             Ok(live) => Arc::new(live),
             Err(reason) => return error!(plugin = %mount.name, "no shadow: {reason}"),
         };
@@ -243,23 +243,23 @@ async fn compare_all(mount: &Mount, program: &Program, ground: &Ground) {
         let manifest = wanted.manifest();
         info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
-            () = shadow.follow(&live, mount, ground) => {}
+            () = shadow.follow(&live, mount, services) => {}
             // Much that was refused can be done then.
-            () = one_served(live.unserved_kinds(), mount, ground) => {}
+            () = one_served(live.unserved_kinds(), mount, services) => {}
         }
     }
 }
 
-async fn prepare(wanted: &Arc<Program>, mounted: &Live, mount: &Mount, ground: &Ground) -> Result<Live, live::Error> {
-    let parents = kinds::wait_for(&ground.client, &wanted.manifest().parent, &mount.name).await;
+async fn prepare(wanted: &Arc<Program>, mounted: &ActiveProgram, mount: &Mount, services: &HostServices) -> Result<ActiveProgram, active_program::Error> {
+    let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
     // It would take over what the program before it has made.
-    let former = ground.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
-    Live::prepare(Arc::clone(wanted), ground, parents, &former, &Claim::never()).await
+    let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
+    ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
 }
 
 /// Ends once the API server serves one of the kinds. Without any, never.
-async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, ground: &Ground) {
-    let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&ground.client, kind, &mount.name)));
+async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {
+    let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&services.client, kind, &mount.name)));
     let waiting: Vec<_> = waiting.collect();
     if waiting.is_empty() {
         std::future::pending::<()>().await;

@@ -88,7 +88,7 @@ async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[St
     let kind = kube::core::GroupVersionKind::gvk("", "v1", "ConfigMap");
     let api = ApiResource::from_gvk_with_plural(&kind, "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
-    let informer = informers.get(&resource, Interest::default());
+    let informer = informers.get(&resource, WatchScope::default());
     let (told, mut last) = tokio::sync::watch::channel(false);
     let subscription = informer.subscribe(move |notice| {
         if notice.object().name() == "last" {

@@ -17,7 +17,7 @@ use tracing::info;
 use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
 use super::options::Options;
-use super::standing::{Asked, Release, Standing, now, seed_of, until};
+use super::lease_state::{Asked, Release, LeaseState, now, seed_of, until};
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 
@@ -32,7 +32,7 @@ struct Inner {
     names: Names,
     metrics: Arc<Metrics>,
     leaders: Arc<Leaders>,
-    standings: Mutex<BTreeMap<String, Standing>>,
+    standings: Mutex<BTreeMap<String, LeaseState>>,
 }
 
 impl Claims {
@@ -64,14 +64,14 @@ impl Claims {
         });
     }
 
-    fn standings(&self) -> MutexGuard<'_, BTreeMap<String, Standing>> {
+    fn standings(&self) -> MutexGuard<'_, BTreeMap<String, LeaseState>> {
         self.0.standings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    fn standing(&self, mount: &str) -> Standing {
-        Standing::new(self.names.mount(mount), Holder::new().0, Arc::clone(&self.metrics))
+    fn standing(&self, mount: &str) -> LeaseState {
+        LeaseState::new(self.names.mount(mount), Holder::new().0, Arc::clone(&self.metrics))
     }
 }
 

@@ -12,7 +12,7 @@ use tracing::info;
 use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
 use super::options::Options;
-use super::standing::{Asked, Release, Standing, now, seed_of, until};
+use super::lease_state::{Asked, Release, LeaseState, now, seed_of, until};
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 
@@ -45,7 +45,7 @@ impl Election {
         let (holder, claim) = Holder::new();
         let (release, asked) = Release::new();
         let leases = Leases::new(client, &options, Labels::None);
-        let standing = Standing::new(options.name.clone(), holder, metrics);
+        let standing = LeaseState::new(options.name.clone(), holder, metrics);
         let Options { name, leaders, .. } = options;
         let single = Single { elector, leases, leaders, name, origin: Instant::now(), standing };
         Ok((claim, single.run(asked, ready), release))
@@ -58,7 +58,7 @@ struct Single {
     leaders: Arc<Leaders>,
     name: String,
     origin: Instant,
-    standing: Standing,
+    standing: LeaseState,
 }
 
 impl Single {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use gyre::cluster::informer::{Informer, Informers, Interest, Notice};
+use gyre::cluster::informer::{Informer, Informers, WatchScope, WatchEvent};
 use gyre::cluster::kinds::{Resource, StatusSubresource};
 use gyre::cluster::object::{Object, SharedObject};
 use gyre::target::Projection;
@@ -341,15 +341,15 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let informers = Informers::new(client, Arc::clone(&metrics), case.strategy.clone(), 0);
     let api = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "ConfigMap"), "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
-    let informer = informers.get(&resource, Interest { projection: case.projection, ..Interest::default() });
+    let informer = informers.get(&resource, WatchScope { projection: case.projection, ..WatchScope::default() });
     let (told, (ended, mut last)) = (Arc::<Mutex<Told>>::default(), tokio::sync::watch::channel(false));
     let telling = Arc::clone(&told);
     let subscription = informer.subscribe(move |notice| {
         let object = notice.object();
         let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
         match notice {
-            Notice::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
-            Notice::Deleted(_) => drop(told.remove(&object.key())),
+            WatchEvent::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
+            WatchEvent::Deleted(_) => drop(told.remove(&object.key())),
         }
         if object.name() == LAST && object.resource_version() == LAST_VERSION {
             ended.send_replace(true);

@@ -62,7 +62,7 @@ impl Asked {
 }
 
 /// Tells those who write, who read logs and who look at metrics how the host stands to one lease.
-pub(super) struct Standing {
+pub(super) struct LeaseState {
     pub(super) name: String,
     pub(super) holder: Holder,
     metrics: Arc<Metrics>,
@@ -71,7 +71,7 @@ pub(super) struct Standing {
     leader: Option<String>,
 }
 
-impl Standing {
+impl LeaseState {
     pub(super) fn new(name: String, holder: Holder, metrics: Arc<Metrics>) -> Self {
         metrics.leads(&name, false);
         Self { name, holder, metrics, claim: None, leader: None }

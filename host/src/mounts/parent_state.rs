@@ -18,7 +18,7 @@ use crate::mounts::trail::Trail;
 
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ParentState {
     /// The parent that this is about: another of the same name is another object.
     pub(crate) uid: String,
     /// The inputs of the last reconcile that went well, if the plugin need not be called again while they hold.

@@ -18,21 +18,21 @@ use tracing::debug;
 use crate::client::lists::Lists;
 use crate::client::{self, answered};
 use crate::clock::Moment;
-use crate::cluster::informer::{Informers, Interest, Notice, Origin, Subscription};
+use crate::cluster::informer::{Informers, WatchScope, WatchEvent, Origin, Subscription};
 use crate::cluster::kinds::{self, Resource, StatusSubresource};
-use crate::cluster::lookup::{Lookup, Served};
+use crate::cluster::lookup::{ReadCache, Served};
 use crate::cluster::object::{Object, Received};
 use crate::cluster::view::View;
 use crate::error::error_chain;
 use crate::leadership::claim::Claim;
 use crate::mounts::fresh::{Found, FreshParents};
-use crate::mounts::probation::Probation;
-use crate::mounts::services::Ground;
+use crate::mounts::call_guard::CallGuard;
+use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::writes::finalizers;
 
 /// See the module's documentation.
-pub(crate) struct Live {
+pub(crate) struct ActiveProgram {
     /// Tells it from all others in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
@@ -43,11 +43,11 @@ pub(crate) struct Live {
     /// What it reads with besides its caches, before it writes: as the host.
     pub(crate) reads: Client,
     /// How far the plugin is trusted.
-    pub(crate) probation: Probation,
+    pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
     /// Those that need not be looked at before something is created for them.
     pub(crate) fresh: Arc<FreshParents>,
-    pub(crate) lookup: Lookup,
+    pub(crate) lookup: ReadCache,
     /// By kind: those that are served, among them kinds that an earlier program declared.
     children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
     subscriptions: Mutex<Vec<Subscription>>,
@@ -65,12 +65,12 @@ pub(crate) enum Error {
     Confined(GroupVersionKind),
 }
 
-impl Live {
+impl ActiveProgram {
     /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
     /// later, see [`mod@super::follow`]. It writes while that claim is held.
     pub(crate) async fn prepare(
         program: Arc<Program>,
-        ground: &Ground,
+        services: &HostServices,
         parents: Resource,
         former_kinds: &BTreeSet<GroupVersionKind>,
         claim: &Claim,
@@ -79,11 +79,11 @@ impl Live {
             return Err(Error::Confined(parents.kind()));
         }
         static LIVES: AtomicU64 = AtomicU64::new(0);
-        let (lookup, fresh) = (Lookup::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
+        let (lookup, fresh) = (ReadCache::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
         let mut opened = Vec::new();
         for kind in kinds(&program, &lookup, former_kinds) {
-            if let Some(resource) = kinds::look_for(&ground.client, &kind, &program.name).await {
-                opened.push(Opened::new((&program, &lookup, &fresh), &ground.informers, resource));
+            if let Some(resource) = kinds::look_for(&services.client, &kind, &program.name).await {
+                opened.push(Opened::new((&program, &lookup, &fresh), &services.informers, resource));
             }
         }
         if claim.check().is_ok() {
@@ -98,12 +98,12 @@ impl Live {
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
             room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
-            client: client::for_program(&ground.client, claim, &program),
-            reads: client::fenced(&ground.client, claim),
-            parents: View::new(&ground.informers, parents, &program.namespaces, Interest::default()),
+            client: client::for_program(&services.client, claim, &program),
+            reads: client::fenced(&services.client, claim),
+            parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
             fresh,
             lookup,
-            probation: Probation::new(program.quarantine_after),
+            call_guard: CallGuard::new(program.quarantine_after),
             program,
             children: RwLock::default(),
             subscriptions: Mutex::default(),
@@ -211,12 +211,12 @@ impl Live {
     }
 
     /// A parent is there that was not there before, or one is gone.
-    pub(super) fn note_parent(&self, notice: &Notice) {
+    pub(super) fn note_parent(&self, notice: &WatchEvent) {
         let object = notice.object();
         let previous = notice.previous().map(|previous| previous.uid());
         match notice {
-            Notice::Stored { .. } if previous == Some(object.uid()) => {}
-            Notice::Stored { origin, .. } => {
+            WatchEvent::Stored { .. } if previous == Some(object.uid()) => {}
+            WatchEvent::Stored { origin, .. } => {
                 previous.iter().for_each(|uid| self.fresh.forget(uid));
                 let found = match origin {
                     Origin::Watch => Found::ByWatch(object.resource_version()),
@@ -224,7 +224,7 @@ impl Live {
                 };
                 self.fresh.found(object.uid(), found, self.parents.listed(object.namespace()));
             }
-            Notice::Deleted(_) => self.fresh.forget(object.uid()),
+            WatchEvent::Deleted(_) => self.fresh.forget(object.uid()),
         }
     }
 
@@ -261,7 +261,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for ActiveProgram {
     fn drop(&mut self) {
         for (_, task) in self.awaited.get_mut().unwrap_or_else(PoisonError::into_inner) {
             task.abort();
@@ -273,7 +273,7 @@ impl Drop for Live {
 }
 
 /// All kinds but the parents', each once.
-fn kinds(program: &Program, lookup: &Lookup, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
+fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
     let mut kinds = declared_children(program);
     let is_declared = |kind: &GroupVersionKind| {
         declared_children(program).iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
@@ -299,14 +299,14 @@ pub(super) struct Opened {
 impl Opened {
     /// Begins to look at a kind that is served.
     fn new(
-        (program, lookup, fresh): (&Program, &Lookup, &Arc<FreshParents>),
+        (program, lookup, fresh): (&Program, &ReadCache, &Arc<FreshParents>),
         informers: &Informers,
         resource: Resource,
     ) -> Self {
         let kind = resource.kind();
         let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
         let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
-        let interest = Interest { label_selector: Some(PLUGIN_LABEL), ..Interest::default() };
+        let interest = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
         let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, interest)));
         let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
         Self { kind, read, children, ends }
@@ -323,11 +323,11 @@ fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<S
     let fresh = Arc::clone(fresh);
     children.subscribe(move |notice| {
         let owner = match notice {
-            Notice::Deleted(last) => last.owner_uid(),
-            Notice::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
+            WatchEvent::Deleted(last) => last.owner_uid(),
+            WatchEvent::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
                 previous.owner_uid().filter(|before| object.owner_uid() != Some(*before))
             }
-            Notice::Stored { previous, .. } => previous.as_ref().and_then(|previous| previous.owner_uid()),
+            WatchEvent::Stored { previous, .. } => previous.as_ref().and_then(|previous| previous.owner_uid()),
         };
         owner.into_iter().for_each(|uid| fresh.forget(uid));
     })

@@ -11,7 +11,7 @@ use tracing::{Level, Span, event};
 
 use crate::cluster::lookup::Answer;
 use crate::cluster::object::SharedObject;
-use crate::mounts::live::Live;
+use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 use crate::telemetry::log::without_control;
@@ -28,9 +28,9 @@ enum Audience {
 
 /// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
 /// that, and the span that log lines go into.
-pub(crate) struct CallWorld {
+pub(crate) struct CallContext {
     audience: Audience,
-    live: Arc<Live>,
+    live: Arc<ActiveProgram>,
     parent: ObjectKey,
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
@@ -40,10 +40,10 @@ pub(crate) struct CallWorld {
     pub(crate) transcript: Option<Transcript>,
 }
 
-impl CallWorld {
+impl CallContext {
     pub(crate) fn new<'a>(
         mount: &Arc<Mount>,
-        live: &Arc<Live>,
+        live: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -52,9 +52,9 @@ impl CallWorld {
     }
 
     /// Of a call that changes nothing of when the parent is reconciled; what it says goes into that span, or nowhere.
-    pub(crate) fn apart<'a>(
+    pub(crate) fn detached<'a>(
         span: Option<Span>,
-        live: &Arc<Live>,
+        live: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -64,7 +64,7 @@ impl CallWorld {
 
     fn before<'a>(
         audience: Audience,
-        live: &Arc<Live>,
+        live: &Arc<ActiveProgram>,
         parent: ObjectKey,
         children: &[(GroupVersionKind, SharedObject)],
         served: impl Iterator<Item = &'a GroupVersionKind>,
@@ -121,7 +121,7 @@ fn bytes(object: &SharedObject) -> Bytes {
     Bytes::from(object.shared_json())
 }
 
-impl World for CallWorld {
+impl World for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
             self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));

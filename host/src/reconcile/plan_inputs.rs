@@ -12,19 +12,19 @@ use gyre_core::response::{Child, Teardown};
 
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
-use crate::mounts::live::Live;
-use crate::mounts::memory::Memory;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::parent_state::ParentState;
 use crate::writes::finalizers;
 
 /// What the cluster holds of one parent, as the caches have it at one moment.
-pub(crate) struct Sight {
+pub(crate) struct ObservedState {
     pub(crate) parent: SharedObject,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
 }
 
-impl Sight {
-    pub(crate) fn of(live: &Live, parent: SharedObject) -> Self {
+impl ObservedState {
+    pub(crate) fn of(live: &ActiveProgram, parent: SharedObject) -> Self {
         let views = live.children();
         let owner = live.parent(&parent);
         let mut children = Vec::new();
@@ -36,14 +36,14 @@ impl Sight {
     }
 
     /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
-    pub(crate) fn shown_parent(&self, live: &Live) -> SharedObject {
+    pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
         finalizers::without_list(&self.parent, &live.program.manifest().name)
     }
 }
 
 /// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
 /// may create objects may say that they are a parent's.
-fn is_child(live: &Live, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
+fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
     let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
         Ownership::Reference => true,
         Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
@@ -52,7 +52,7 @@ fn is_child(live: &Live, parent: &Parent, kind: &GroupVersionKind, object: &Shar
 }
 
 /// What plans are made from, in the form that they take it.
-pub(crate) struct Basis {
+pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
     /// Made when they are needed.
@@ -61,13 +61,13 @@ pub(crate) struct Basis {
     settled: BTreeMap<String, Settled>,
 }
 
-impl Basis {
-    pub(crate) fn of(live: &Live, sight: &Sight, memory: &Memory) -> Self {
+impl PlanInputs {
+    pub(crate) fn of(live: &ActiveProgram, observed: &ObservedState, memory: &ParentState) -> Self {
         Self {
-            parent: live.parent(&sight.parent),
-            children: Arc::clone(&sight.children),
+            parent: live.parent(&observed.parent),
+            children: Arc::clone(&observed.children),
             keys: OnceLock::new(),
-            scopes: sight.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
+            scopes: observed.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
             settled: memory.settled.clone(),
         }
     }
@@ -88,13 +88,13 @@ impl Basis {
             .collect()
     }
 
-    pub(crate) fn input<'a>(&'a self, live: &'a Live, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
+    pub(crate) fn input<'a>(&'a self, live: &'a ActiveProgram, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
         let plugin = &live.program.manifest().name;
         Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }
 
     /// Decides what to do for a parent that lives. It takes longer the more children are desired and observed.
-    pub(crate) fn living(&self, live: &Live, desired: Option<&[Child]>) -> Living {
+    pub(crate) fn living(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> Living {
         let observed = self.observed();
         let input = self.input(live, desired, &observed);
         let plan = plan::plan(&input);
@@ -104,7 +104,7 @@ impl Basis {
     }
 
     /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::living`].
-    pub(crate) fn leaving(&self, live: &Live, parent: &Parent, teardown: Option<&Teardown>) -> Departing {
+    pub(crate) fn leaving(&self, live: &ActiveProgram, parent: &Parent, teardown: Option<&Teardown>) -> Departing {
         let observed = self.observed();
         let input = Input { parent, ..self.input(live, None, &observed) };
         let leaving = plan::leave(&input, teardown);

@@ -13,17 +13,17 @@ use crate::call::threads;
 
 /// See the module's documentation. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Probation(Arc<Mutex<Quarantine>>);
+pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
 /// A call that was admitted. Unless it is told how it ended, it counts as one that was not made.
 pub(crate) struct Admitted {
-    probation: Probation,
+    call_guard: CallGuard,
     parent: ObjectKey,
     admission: Option<Admission>,
     now: Time,
 }
 
-impl Probation {
+impl CallGuard {
     /// For a plugin that is quarantined after faults in a row about so many different objects; none: never.
     pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
         Self(Arc::new(Mutex::new(Quarantine::new(quarantine_after))))
@@ -39,8 +39,8 @@ impl Probation {
                 None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),
             }),
             admission @ (Admission::Call(_) | Admission::Probe(_)) => {
-                let (probation, parent) = (self.clone(), parent.clone());
-                Ok(Admitted { probation, parent, admission: Some(admission), now })
+                let (call_guard, parent) = (self.clone(), parent.clone());
+                Ok(Admitted { call_guard, parent, admission: Some(admission), now })
             }
         }
     }
@@ -101,7 +101,7 @@ impl Admitted {
     fn end(&mut self, end: End, now: Time) -> Ended {
         self.admission
             .take()
-            .map(|admission| self.probation.quarantine().ended(&self.parent, admission, end, now))
+            .map(|admission| self.call_guard.quarantine().ended(&self.parent, admission, end, now))
             .unwrap_or_default()
     }
 }

@@ -11,7 +11,7 @@ use gyre_core::status::{Retry, Verdict};
 use crate::writes::apply::Done;
 
 /// See the module's documentation.
-pub(crate) struct Progress {
+pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
     /// What has to be waited for: a word, and a sentence.
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     pub(crate) failures: u32,
 }
 
-impl Progress {
+impl ReconcileReport {
     pub(crate) fn new(failures: u32) -> Self {
         Self {
             changed: Changed::No,
