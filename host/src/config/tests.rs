@@ -12,6 +12,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
+use crate::config::node::Document;
 use crate::program::Program;
 
 /// The arguments as `gyre run` has them.
