@@ -24,7 +24,7 @@ use crate::error::error_chain;
 use crate::health::{Reach, Vital};
 use crate::leadership::claim::Claim;
 use crate::leadership::election::{self, Drains, Scope};
-use crate::leadership::{DrainHandle, Leadership, LeadableMounts};
+use crate::leadership::{DrainHandle, LeadableMounts, Leadership};
 use crate::mounts::Mounts;
 use crate::mounts::inventory::{Going, Inventory, Place};
 use crate::mounts::mount::Mount;

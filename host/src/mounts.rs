@@ -1,14 +1,14 @@
 //! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
 
+pub(crate) mod active_program;
+pub(crate) mod call_guard;
 mod follow;
 pub(crate) mod fresh;
 pub mod inventory;
 mod lifecycle;
-pub(crate) mod active_program;
-pub(crate) mod parent_state;
 pub mod mount;
 pub(crate) mod observer;
-pub(crate) mod call_guard;
+pub(crate) mod parent_state;
 pub(crate) mod release;
 pub(crate) mod services;
 pub(crate) mod trail;

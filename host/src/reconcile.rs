@@ -5,11 +5,11 @@
 //!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
 //! ```
 
-pub(crate) mod plan_inputs;
 pub(crate) mod call;
-pub(crate) mod context;
-pub(crate) mod report;
 pub(crate) mod call_context;
+pub(crate) mod context;
+pub(crate) mod plan_inputs;
+pub(crate) mod report;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -32,13 +32,13 @@ use crate::call::threads::Priority;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::mounts::active_program::ActiveProgram;
-use crate::mounts::parent_state::{Inputs, ParentState};
 use crate::mounts::mount::{Lead, Mount};
+use crate::mounts::parent_state::{Inputs, ParentState};
 use crate::mounts::release;
 use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
-use crate::reconcile::plan_inputs::{PlanInputs, Decision, Departing, Living, ObservedState};
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::context::Context;
+use crate::reconcile::plan_inputs::{Decision, Departing, Living, ObservedState, PlanInputs};
 use crate::reconcile::report::{ReconcileReport, warning};
 use crate::writes::apply::Applier;
 use crate::writes::events::to_publish;
@@ -62,7 +62,11 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
-    let memory = if memory.uid == parent.uid() { memory } else { ParentState { uid: parent.uid().to_owned(), ..ParentState::default() } };
+    let memory = if memory.uid == parent.uid() {
+        memory
+    } else {
+        ParentState { uid: parent.uid().to_owned(), ..ParentState::default() }
+    };
     let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
     let observed = ObservedState::of(&live, parent);
@@ -191,7 +195,13 @@ impl Run<'_> {
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
-        Inputs::of(self.live.id, &self.observed.shown_parent(self.live), &self.observed.children, self.observed.views.keys(), answers)
+        Inputs::of(
+            self.live.id,
+            &self.observed.shown_parent(self.live),
+            &self.observed.children,
+            self.observed.views.keys(),
+            answers,
+        )
     }
 
     /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
@@ -485,7 +495,8 @@ impl Run<'_> {
             let Context { inventory, inventory_claim, .. } = self.context;
             inventory.tried(&self.mount.name, inventory_claim).await;
             if let Err(why) = inventory.knows(&self.mount.name) {
-                let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.observed.parent));
+                let message =
+                    format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.observed.parent));
                 return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
             }
         }
@@ -638,7 +649,11 @@ impl Run<'_> {
             warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
         }
         for event in &news {
-            context.recorder.publish(&self.live.client, &mount.name, kind, &self.observed.parent, event).in_current_span().await;
+            context
+                .recorder
+                .publish(&self.live.client, &mount.name, kind, &self.observed.parent, event)
+                .in_current_span()
+                .await;
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.memory.events = Some(events);

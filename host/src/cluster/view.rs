@@ -7,7 +7,7 @@ use gyre_core::object::ObjectKey;
 
 use crate::client::lists::Lists;
 use crate::clock::Moment;
-use crate::cluster::informer::{Informer, Informers, WatchScope, WatchEvent, Subscription};
+use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::store::Mark;

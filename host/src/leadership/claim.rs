@@ -66,7 +66,9 @@ impl Holder {
 
     /// The claim is lost.
     pub fn lose(&self) {
-        self.0.send_modify(|standing| *standing = ClaimState { losses: standing.losses.wrapping_add(1), ..ClaimState::default() });
+        self.0.send_modify(|standing| {
+            *standing = ClaimState { losses: standing.losses.wrapping_add(1), ..ClaimState::default() }
+        });
     }
 }
 

@@ -15,16 +15,16 @@
 mod denials;
 mod leaders;
 mod lease;
+mod lease_state;
 mod options;
 mod shares;
 mod single;
-mod lease_state;
 #[cfg(test)]
 mod tests;
 
 pub use denials::Denials;
 pub use leaders::Leaders;
+pub use lease_state::Release;
 pub use options::{Options, Scope, identity};
 pub use shares::{Claims, Drains, Shares};
 pub use single::Election;
-pub use lease_state::Release;

@@ -6,7 +6,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::Priority;
 use tracing::debug;
 
-use crate::cluster::informer::{WatchEvent, Origin};
+use crate::cluster::informer::{Origin, WatchEvent};
 use crate::cluster::kinds;
 use crate::cluster::lookup::Served;
 use crate::cluster::view::View;

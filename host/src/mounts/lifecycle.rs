@@ -7,8 +7,8 @@ use tokio::sync::watch;
 use tracing::{error, info};
 
 use crate::cluster::kinds::{self, Resource, StatusSubresource};
-use crate::mounts::inventory::Entry;
 use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::inventory::Entry;
 use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
@@ -74,15 +74,18 @@ impl Mount {
             .into_iter()
             .chain(old.iter().flat_map(|old| old.children().into_keys()))
             .collect();
-        let live = match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name)).await {
-            Ok(live) => Arc::new(live),
-            Err(reason) => {
-                error!(plugin = %self.name, "not mounted: {reason}");
-                self.enter(Phase::Refused(reason.to_string()));
-                services.offers.mark_unleadable(&self.name);
-                return;
-            }
-        };
+        let live =
+            match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
+                .await
+            {
+                Ok(live) => Arc::new(live),
+                Err(reason) => {
+                    error!(plugin = %self.name, "not mounted: {reason}");
+                    self.enter(Phase::Refused(reason.to_string()));
+                    services.offers.mark_unleadable(&self.name);
+                    return;
+                }
+            };
         services.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
         self.set_live(Arc::clone(&live));
         services.queue.add_mount(&self.name, self.queue_options(&live));

@@ -15,12 +15,12 @@ use tracing::{error, info};
 use crate::call::{Ask, make, threads};
 use crate::cluster::lookup;
 use crate::mounts::active_program::ActiveProgram;
-use crate::mounts::mount::Mount;
 use crate::mounts::call_guard::describe;
+use crate::mounts::mount::Mount;
 use crate::mounts::trail::{ReadPrints, hash};
-use crate::reconcile::plan_inputs::{PlanInputs, Decision, ObservedState};
-use crate::reconcile::context::Context;
 use crate::reconcile::call_context::CallContext;
+use crate::reconcile::context::Context;
+use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{Answer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 

@@ -88,7 +88,12 @@ impl PlanInputs {
             .collect()
     }
 
-    pub(crate) fn input<'a>(&'a self, live: &'a ActiveProgram, desired: Option<&'a [Child]>, observed: &'a [Observed<'a>]) -> Input<'a> {
+    pub(crate) fn input<'a>(
+        &'a self,
+        live: &'a ActiveProgram,
+        desired: Option<&'a [Child]>,
+        observed: &'a [Observed<'a>],
+    ) -> Input<'a> {
         let plugin = &live.program.manifest().name;
         Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
     }

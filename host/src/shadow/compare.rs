@@ -22,10 +22,10 @@ use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::parent_state::ParentState;
-use crate::reconcile::plan_inputs::{PlanInputs, ObservedState};
 use crate::reconcile::call::problem;
-use crate::reconcile::report::ReconcileReport;
 use crate::reconcile::call_context::CallContext;
+use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
+use crate::reconcile::report::ReconcileReport;
 use crate::writes::status::{decide, status_of};
 
 /// Such a call may take so many times as long as one of the mount's: its thread gets what nobody else needs, and on a busy machine the

@@ -9,7 +9,10 @@ use crate::mounts::active_program::ActiveProgram;
 use crate::program::Program;
 
 /// [`difference::redacted`], of the Secrets that these see.
-pub(super) fn redacted<'a>(changes: Vec<Change>, lives: impl IntoIterator<Item = &'a Arc<ActiveProgram>>) -> (Vec<Change>, bool) {
+pub(super) fn redacted<'a>(
+    changes: Vec<Change>,
+    lives: impl IntoIterator<Item = &'a Arc<ActiveProgram>>,
+) -> (Vec<Change>, bool) {
     let lives: Vec<&Arc<ActiveProgram>> = lives.into_iter().collect();
     let seen: Vec<Bytes> = lives.iter().flat_map(|live| live.secrets()).collect();
     let seen: Vec<&[u8]> = seen.iter().map(|secret| &**secret).collect();

@@ -25,9 +25,9 @@ use crate::call::threads::Priority;
 use crate::cluster::kinds;
 use crate::leadership::claim::Claim;
 use crate::mounts::active_program::{self, ActiveProgram};
+use crate::mounts::call_guard::Admitted;
 use crate::mounts::mount::{Lead, Mount};
 use crate::mounts::observer::Observer;
-use crate::mounts::call_guard::Admitted;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 use crate::reconcile::plan_inputs::ObservedState;
@@ -131,7 +131,14 @@ impl Shadow {
     }
 
     /// Compares what the programs want for one parent.
-    async fn compare(&self, live: &Arc<ActiveProgram>, key: ObjectKey, admitted: Admitted, mount: &Mount, services: &HostServices) {
+    async fn compare(
+        &self,
+        live: &Arc<ActiveProgram>,
+        key: ObjectKey,
+        admitted: Admitted,
+        mount: &Mount,
+        services: &HostServices,
+    ) {
         let compared = match self.pair(live, &key, mount, services) {
             Found::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
             Found::Later => Ok(None),
@@ -250,7 +257,12 @@ async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) 
     }
 }
 
-async fn prepare(wanted: &Arc<Program>, mounted: &ActiveProgram, mount: &Mount, services: &HostServices) -> Result<ActiveProgram, active_program::Error> {
+async fn prepare(
+    wanted: &Arc<Program>,
+    mounted: &ActiveProgram,
+    mount: &Mount,
+    services: &HostServices,
+) -> Result<ActiveProgram, active_program::Error> {
     let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
     // It would take over what the program before it has made.
     let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();

@@ -34,7 +34,11 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
 /// # Errors
 ///
 /// What the request came to. The parent is written over the state that is known, or not at all.
-pub(crate) async fn add_finalizer(writer: &ParentWriter<'_>, parent: &Object, list: &ChildList) -> Result<SharedObject, Problem> {
+pub(crate) async fn add_finalizer(
+    writer: &ParentWriter<'_>,
+    parent: &Object,
+    list: &ChildList,
+) -> Result<SharedObject, Problem> {
     let plugin = writer.plugin;
     let mut finalizers = parent.finalizers();
     if !has_finalizer(parent, plugin) {
@@ -61,7 +65,11 @@ pub(crate) enum List {
 /// # Errors
 ///
 /// As for [`add_finalizer`].
-pub(crate) async fn remove_finalizer(writer: &ParentWriter<'_>, parent: &Object, list: List) -> Result<Option<SharedObject>, Problem> {
+pub(crate) async fn remove_finalizer(
+    writer: &ParentWriter<'_>,
+    parent: &Object,
+    list: List,
+) -> Result<Option<SharedObject>, Problem> {
     let annotation = list_annotation(writer.plugin);
     let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin) } });
     if list == List::Remove

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use super::manifests::Applied;
-use crate::cluster::informer::{Informer, Informers, WatchScope, WatchEvent, Subscription};
+use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::{self, Resource};
 use crate::telemetry::metrics::Metrics;
 

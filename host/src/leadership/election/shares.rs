@@ -16,8 +16,8 @@ use tracing::info;
 
 use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
+use super::lease_state::{Asked, LeaseState, Release, now, seed_of, until};
 use super::options::Options;
-use super::lease_state::{Asked, Release, LeaseState, now, seed_of, until};
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use gyre::cluster::informer::{Informer, Informers, WatchScope, WatchEvent};
+use gyre::cluster::informer::{Informer, Informers, WatchEvent, WatchScope};
 use gyre::cluster::kinds::{Resource, StatusSubresource};
 use gyre::cluster::object::{Object, SharedObject};
 use gyre::target::Projection;
