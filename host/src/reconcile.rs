@@ -18,11 +18,11 @@ use std::time::Duration;
 use gyre_core::grants::Namespaces;
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
+use gyre_core::pace;
 use gyre_core::plan::{
     self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
 use gyre_core::response::{Event, Response, Severity, Teardown};
-use gyre_core::{pace, queue};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info, warn};

@@ -14,6 +14,7 @@ use super::*;
 use crate::config::arguments::mounts::RunMounts;
 use crate::config::node::Document;
 use crate::program::Program;
+use crate::program::bounds;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]
