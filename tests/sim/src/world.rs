@@ -10,7 +10,7 @@ use gyre::host;
 use gyre::host::Options as HostOptions;
 use gyre::leadership::claim::Claim;
 use gyre::mounts::inventory::Place;
-use gyre::program::Programs;
+use gyre::program::{Programs, fixed};
 use gyre::record::Recordings;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Server, Service};
@@ -111,7 +111,7 @@ impl World {
 
     /// Starts a host that is alone.
     pub fn host(&self, plugins: &Plugins) -> Host {
-        self.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), None)
+        self.host_with(fixed(plugins.programs().to_vec()), Claim::always(), None)
     }
 
     /// Starts a host that runs these programs and may write while it has the claim. After its write number `last_write` it is killed.
