@@ -7,9 +7,9 @@
 //! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
 
 mod access;
-mod arguments;
-pub(crate) mod client;
 pub(crate) mod local;
+pub(crate) mod record;
+pub(crate) mod shadow;
 pub(crate) mod state;
 mod tls;
 
@@ -31,25 +31,22 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tracing::info;
 
+use crate::admin::record::Recorded;
+use crate::client::is_there;
 use crate::cluster::informer::Informer;
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 use crate::health::{Ask, Reach, Vital};
 use crate::leadership::election::{Denials, Leaders};
 use crate::mounts::Mounts;
-use crate::mounts::live::Ground;
 use crate::mounts::mount::{Lead, Mount, Phase};
+use crate::mounts::services::HostServices;
 use crate::program::Program;
-use crate::record::serve::{self, Recorded};
-use crate::shadow;
+use crate::shadow::Shadow;
 use crate::telemetry::metrics::{Form, Metrics, Moment};
 use crate::work::WorkQueue;
-use crate::writes::client::is_there;
 use access::Access;
 use local::Ends;
-use tls::Certificate;
-pub(crate) use tls::Secure;
-
-pub(crate) use arguments::{AdminArguments, Listen, SecureArguments};
+use tls::{Certificate, Secure};
 
 /// How the server is reached.
 #[derive(Clone, Debug)]
@@ -92,19 +89,19 @@ pub(crate) struct Shown {
     /// Whom the Leases of the election name; none: there is none.
     pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
-    pub(crate) ground: Arc<OnceLock<Arc<Ground>>>,
+    pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
     pub(crate) reach: Arc<Reach>,
     pub(crate) vital: Arc<Vital>,
 }
 
 impl Shown {
     fn informers(&self) -> Vec<Arc<Informer>> {
-        self.ground.get().map(|ground| ground.informers.running()).unwrap_or_default()
+        self.services.get().map(|services| services.informers.running()).unwrap_or_default()
     }
 }
 
 /// Paths that the metrics cannot have.
-const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", serve::PATH, shadow::PATH];
+pub(crate) const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
 
 /// How long an answer is waited for before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
@@ -113,7 +110,7 @@ const ASKED_FOR: Duration = Duration::from_secs(15);
 type Check = (&'static str, Result<(), String>);
 
 /// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
-/// would do have a rule of their own, see [`mod@serve`].
+/// would do have a rule of their own, see [`mod@record`].
 fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
     let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
     let mut closed = Router::new().route(state, get(debug_state));
@@ -125,7 +122,7 @@ fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>)
         closed = closed.route_layer(from_fn(move |request: Request, next: Next| {
             let (access, shown) = (Arc::clone(&access), shown.clone());
             async move {
-                let client = shown.ground.get().map(|ground| &ground.client);
+                let client = shown.services.get().map(|services| &services.client);
                 match access.check(client, request.headers(), request.uri().path()).await {
                     Ok(()) => next.run(request).await,
                     Err(refusal) => (refusal.status, format!("{}\n", refusal.message)).into_response(),
@@ -212,7 +209,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     let checks = vec![
         ("api-server", answering(&shown)),
         ("election", election),
-        ("inventory", shown.ground.get().map_or(Ok(()), |ground| ground.inventory.check())),
+        ("inventory", shown.services.get().map_or(Ok(()), |services| services.inventory.check())),
         ("mounts", started(&shown.mounts)),
         ("watches", alive(&shown.informers())),
     ];
@@ -221,10 +218,10 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
 
 /// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
 fn answering(shown: &Shown) -> Result<(), String> {
-    let Some(ground) = shown.ground.get() else { return Err("it has not answered yet".to_owned()) };
+    let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
     let (ask, result) = shown.reach.look();
     if ask == Ask::Now {
-        let (client, reach) = (ground.client.clone(), Arc::clone(&shown.reach));
+        let (client, reach) = (services.client.clone(), Arc::clone(&shown.reach));
         tokio::spawn(async move {
             // What it answers counts elsewhere, as all answers do.
             match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
@@ -238,21 +235,21 @@ fn answering(shown: &Shown) -> Result<(), String> {
     result
 }
 
-/// Calls, as they are made. See [`mod@serve`].
+/// Calls, as they are made. See [`mod@record`].
 async fn record(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let host = serve::Host {
+    let host = record::Host {
         recorded: &shown.recorded,
         mounts: &shown.mounts,
         metrics: &shown.metrics,
         leaders: shown.leaders.as_deref(),
-        ground: shown.ground.get(),
+        services: shown.services.get(),
     };
-    serve::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+    record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
 /// How a shadow differs from its mount's plugin.
@@ -317,7 +314,7 @@ fn answer(checks: Vec<Check>, query: &str) -> Response {
 }
 
 async fn debug_state(State(shown): State<Shown>) -> Response {
-    let claims = shown.ground.get().map(|ground| &ground.claims);
+    let claims = shown.services.get().map(|services| &services.claims);
     let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), claims));
     ([(CONTENT_TYPE, "application/json")], text).into_response()
 }
@@ -330,8 +327,8 @@ fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
         running: mount.running.count(),
         idle: plugin.idle_instances(),
         in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
-        is_quarantined: live.as_ref().is_some_and(|live| live.probation.quarantined().is_some()),
-        quarantined_scopes: live.as_ref().map_or(0, |live| live.probation.quarantined_scopes(0).0),
+        is_quarantined: live.as_ref().is_some_and(|live| live.call_guard.quarantined().is_some()),
+        quarantined_scopes: live.as_ref().map_or(0, |live| live.call_guard.quarantined_scopes(0).0),
     }
 }
 
@@ -341,7 +338,7 @@ async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
     let mounts = shown.mounts.all();
     shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
     let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
-    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, mount.shadow()?.moment()))).collect();
+    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
     shown.metrics.shadows(shadows.into_iter());
     // One list may come in several lines.
     let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();

@@ -1,7 +1,6 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
 mod arguments;
-mod connect;
 #[cfg(test)]
 mod tests;
 
@@ -15,33 +14,32 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use gyre_sandbox::CodeSource;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{error, info};
 
-pub(crate) use self::arguments::{WrongArguments, label, missing, period, time, whole};
-pub(crate) use self::connect::configuration;
-use crate::admin::SecureArguments;
-use crate::cluster::kinds::error_chain;
+use crate::client::transport;
+use crate::commands::connect::configuration;
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::manual::{self, CompletionsArguments, ManArguments};
 use crate::commands::new::{self, NewArguments};
 use crate::commands::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
+use crate::commands::process::{threads, told_to_stop};
 use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
-use crate::config::{self, HostArguments, Source};
+use crate::commands::record::{self, RecordArguments};
+use crate::commands::replay::{self, ReplayArguments};
+use crate::commands::shadow::{self, ShadowArguments};
+use crate::config::arguments::admin::SecureArguments;
+use crate::config::arguments::election::ElectionArguments;
+use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
+use crate::config::values::{MissingArgument, WrongArguments, label};
+use crate::config::{self, HostArguments, Reload, Source};
+use crate::error::error_chain;
 use crate::host::{self, Options};
-use crate::leadership::election::ElectionArguments;
-use crate::plugins::{CodeArguments, MountArguments, RbacMounts, RunMounts, open, read};
+use crate::plugins::{open, read};
 use crate::program::ServiceAccount;
-use crate::record::command::{self as record, RecordArguments};
 use crate::record::format::Secrets;
-use crate::replay;
-use crate::shadow::{self, ShadowArguments};
-use crate::telemetry::log;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::traces::Traces;
-use crate::writes::transport;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -103,7 +101,7 @@ enum Command {
     Shadow(ShadowArguments),
     /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
     #[command(after_help = replay::EXAMPLES)]
-    Replay(replay::ReplayArguments),
+    Replay(ReplayArguments),
 }
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
@@ -201,7 +199,7 @@ struct PluginArguments {
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
-        Err(error) => arguments::named_by_variable(error).exit(),
+        Err(error) => arguments::named_by_variable(error, Gyre::command()).exit(),
     };
     let result = match command {
         Command::Run(arguments) => run(*arguments),
@@ -254,6 +252,9 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return code;
     }
+    if let Some(missing) = error.downcast_ref() {
+        arguments::missing(missing, Gyre::command());
+    }
     // Sources are printed once each: some errors print theirs within their own text.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
     if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }
@@ -262,15 +263,15 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
 fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount);
     if mount.is_empty() {
-        missing("run", SOMETHING_TO_MOUNT);
+        bail!(MissingArgument { command: "run", argument: SOMETHING_TO_MOUNT });
     }
-    let traces = Traces::of(&arguments.host.traces, &instance())?;
-    log::start(&arguments.host.log, "info", traces.as_ref())?;
+    let traces = arguments.host.traces.traces(&instance())?;
+    arguments.host.log.start("info", traces.as_ref())?;
     let host = arguments.host;
     let source = Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::GRACE));
     let election = host.election.options(&host.home_namespace, source.name(), &instance())?;
     if arguments.check {
-        return print(config::Table(&source));
+        return print(config::Table(&source.programs()));
     }
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
@@ -288,10 +289,13 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         if !arguments.no_reload {
             let metrics = Arc::clone(&metrics);
             tokio::spawn(source.follow(RELOAD_EVERY, sender, move |reload| {
+                match reload {
+                    Reload::Taken => metrics.configuration_taken(),
+                    Reload::Refused(_) => metrics.configuration_refused(),
+                }
                 for problem in reload.problems() {
                     error!("the changed configuration is refused, and the one before it goes on: {problem}");
                 }
-                metrics.reloaded(&reload);
             }));
         }
         let options = Options {
@@ -313,7 +317,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
 fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() {
-        missing("rbac", SOMETHING_TO_MOUNT);
+        bail!(MissingArgument { command: "rbac", argument: SOMETHING_TO_MOUNT });
     }
     let source = Source::open_host(&mount, &arguments.election)?;
     let programs = source.programs();
@@ -355,18 +359,6 @@ fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The threads of a host, but for those that plugins are called on.
-pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        // For the resolver, and for loading plugins.
-        .max_blocking_threads(8)
-        // An idle thread holds on to memory that its work has freed.
-        .thread_keep_alive(Duration::from_secs(2))
-        .build()
-        .context("cannot start the threads")
-}
-
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let Some(cache) = arguments.code.cache() else {
@@ -399,28 +391,4 @@ fn instance() -> String {
     let name = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
     name.or_else(|| std::fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned()))
         .unwrap_or_else(|| "gyre".to_owned())
-}
-
-/// Ends at the first SIGTERM or SIGINT. The second one ends the process at once, with exit code 1.
-pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
-    let (stop, stopped) = tokio::sync::oneshot::channel();
-    tokio::spawn(async move {
-        let mut stop = Some(stop);
-        loop {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            match stop.take() {
-                // Nobody waits any more if the host has ended by itself.
-                Some(stop) => drop(stop.send(())),
-                None => std::process::exit(1),
-            }
-        }
-    });
-    Ok(async move {
-        let _ = stopped.await;
-    })
 }

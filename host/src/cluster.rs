@@ -6,7 +6,6 @@
 
 pub mod informer;
 pub mod kinds;
-pub(crate) mod lists;
 pub(crate) mod lookup;
 pub mod object;
 pub(crate) mod raw;

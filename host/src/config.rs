@@ -12,12 +12,13 @@
 //! For a value that can be set in several places, a flag goes before its environment variable, which goes before `host` and `defaults` in
 //! the file, which go before what is built in. What a mount says of itself goes before all of these.
 
+pub(crate) mod arguments;
 mod bounded;
 mod directory;
 mod file;
 mod load;
 mod node;
-mod problem;
+pub(crate) mod problem;
 mod process;
 mod quantity;
 mod read;
@@ -26,7 +27,7 @@ mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
-mod watch;
+pub(crate) mod values;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -41,23 +42,20 @@ use tracing::{debug, error, info, warn};
 
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
-pub(crate) use self::load::LARGEST_PLUGIN;
 use self::load::{Loader, Programs};
-pub(crate) use self::node::{Document, Source as DocumentSource, yaml_problem};
-pub(crate) use self::problem::{Place, list};
+use self::node::Source as DocumentSource;
+pub(crate) use self::node::yaml_problem;
+use self::problem::Place;
 pub use self::problem::{Problem, Problems};
-use self::process::Setting;
 pub(crate) use self::process::{HostArguments, with_defaults};
-pub(crate) use self::quantity::parse_duration;
 pub use self::settings::accept as accept_settings;
-pub(crate) use self::spec::{Configuration, MountSpec, NEVER, Policy, Said, Settings, bounds};
-use self::spec::{NAME, Origin};
+use self::spec::{Configuration, MountSpec, NAME, Origin, Said, Setting};
 pub(crate) use self::table::Table;
-pub(crate) use self::watch::Files;
-use crate::cluster::kinds::error_chain;
-use crate::leadership::election::ElectionArguments;
+use crate::config::arguments::election::ElectionArguments;
+use crate::config::arguments::mounts::MountArguments;
+use crate::error::error_chain;
 use crate::mounts::inventory;
-use crate::plugins::MountArguments;
+use crate::plugins::files::Files;
 use crate::program::Program;
 
 /// A file that has changed may still be written. It is taken when it has stayed as it is for so long,

@@ -1,5 +1,7 @@
 //! What would change, and of how many parents: what `gyre diff` and `gyre shadow` say.
 
+pub(crate) mod unified;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -9,9 +11,9 @@ use gyre_core::plan::LIST_ANNOTATION_PREFIX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::difference::unified::unified;
 use crate::program::Program;
 use crate::record::Redaction;
-use crate::replay::diff::unified;
 
 /// In which form it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

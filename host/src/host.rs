@@ -15,33 +15,30 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, error_span, info, warn};
 
-use crate::admin;
+use crate::admin::record::Recorded;
+use crate::call::threads::Threads;
+use crate::call::{Caller, Calls};
 use crate::clock::Clock;
 use crate::cluster::informer::{Informers, list_strategy};
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 use crate::health::{Reach, Vital};
 use crate::leadership::claim::Claim;
-use crate::leadership::election::{self, Scope};
-use crate::leadership::{Drained, Leadership, Offers};
+use crate::leadership::election::{self, Drains, Scope};
+use crate::leadership::{DrainHandle, LeadableMounts, Leadership};
 use crate::mounts::Mounts;
 use crate::mounts::inventory::{Going, Inventory, Place};
-use crate::mounts::live::Ground;
 use crate::mounts::mount::Mount;
-use crate::program::Program;
-use crate::reconcile::call::Caller;
-use crate::reconcile::threads::Threads;
-use crate::reconcile::{Context, reconcile};
+use crate::mounts::services::HostServices;
+use crate::program::Programs;
+use crate::reconcile::context::Context;
+use crate::reconcile::reconcile;
 use crate::record::Recordings;
 use crate::record::format::Secrets;
-use crate::record::serve::Recorded;
 use crate::telemetry::log::without_control;
 use crate::telemetry::metrics::{End, Metrics};
 use crate::work::WorkQueue;
-use crate::writes::client;
 use crate::writes::events::Recorder;
-
-/// The programs that a host is to run: it follows them as they change.
-pub type Programs = watch::Receiver<Arc<[Program]>>;
+use crate::{admin, client, shadow};
 
 /// How long reconciles may go on after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
@@ -105,21 +102,6 @@ impl Default for Options {
     }
 }
 
-/// Where plugins are called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Calls {
-    /// On threads that may block, so that a slow plugin holds up no other work.
-    #[default]
-    OnThreads,
-    /// Where the reconcile runs: simulations have but one thread, whose order of events a seed decides.
-    Inline,
-}
-
-/// A list of programs that does not change.
-pub fn fixed(programs: Vec<Program>) -> Programs {
-    watch::channel(programs.into()).1
-}
-
 /// Runs the programs, as they change, until `shutdown` ends; then lets reconciles in flight end within [`GRACE_PERIOD`].
 ///
 /// # Errors
@@ -138,22 +120,22 @@ pub async fn run(
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
-    let (offers, drained) = (Offers::new(), Arc::new(Drained::default()));
+    let (offers, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
     let leadership = Leadership::start(&client, options.claim, options.election, &offers, wanted, &drained, &metrics)?;
     leadership.is_vital(&vital);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
-    let mounts = Arc::new(Mounts::default());
-    drained.set(&mounts, &queue);
-    let shown_ground = Arc::new(OnceLock::new());
+    let mounts = Arc::new(Mounts::new(shadow::follow));
+    drained.set(drains(&mounts, &queue));
+    let shown_services = Arc::new(OnceLock::new());
     let admin = match options.admin {
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let (reach, vital, ground) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_ground));
+            let (reach, vital, services) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_services));
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
-            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, ground, reach, vital };
+            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, reach, vital };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -170,7 +152,7 @@ pub async fn run(
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
     let caller =
         Arc::new(Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) });
-    let ground = Arc::new(Ground {
+    let services = Arc::new(HostServices {
         client,
         caller: Arc::clone(&caller),
         claims,
@@ -181,9 +163,9 @@ pub async fn run(
         metrics: Arc::clone(&metrics),
     });
     // Nobody else sets it.
-    let _ = shown_ground.set(Arc::clone(&ground));
+    let _ = shown_services.set(Arc::clone(&services));
     let recorder = Recorder::new(options.instance, options.clock);
-    let inventory_claim = ground.claims.of_inventory();
+    let inventory_claim = services.claims.of_inventory();
     let context = Arc::new(Context {
         metrics,
         recorder,
@@ -195,7 +177,7 @@ pub async fn run(
         inventory_claim: inventory_claim.clone(),
     });
 
-    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&ground), options.patience));
+    let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
     vital.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let inventory = Arc::clone(&inventory);
@@ -252,6 +234,19 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
 async fn stops(mut stopped: watch::Receiver<bool>) {
     // The sender only goes away with the host.
     let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
+/// How a mount is drained that another replica is to have.
+fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
+    let (mounts, queue) = (Arc::clone(mounts), Arc::clone(queue));
+    Box::new(move |name| {
+        let (mount, queue) = (mounts.get(&name.into()), Arc::clone(&queue));
+        Box::pin(async move {
+            if let Some(mount) = mount {
+                mount.drain(&queue).await;
+            }
+        })
+    })
 }
 
 /// Hosts with different names do not retry in step.

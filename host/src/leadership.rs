@@ -13,9 +13,7 @@ use tokio::task::JoinHandle;
 use crate::health::Vital;
 use crate::leadership::claim::Claim;
 use crate::leadership::election::{Drains, Election, Release, Scope, Shares};
-use crate::mounts::Mounts;
 use crate::telemetry::metrics::Metrics;
-use crate::work::WorkQueue;
 
 /// The claims of a host.
 #[derive(Clone)]
@@ -46,35 +44,35 @@ impl Claims {
 
 /// The mounts that this host could lead, as the election sees them.
 #[derive(Clone)]
-pub(crate) struct Offers {
+pub(crate) struct LeadableMounts {
     able: watch::Sender<BTreeSet<String>>,
     /// Those that could be led once, and those that cannot and are not waited for.
-    met: watch::Sender<BTreeSet<String>>,
+    decided: watch::Sender<BTreeSet<String>>,
 }
 
-impl Offers {
+impl LeadableMounts {
     /// None yet.
     pub(crate) fn new() -> Self {
-        Self { able: watch::Sender::new(BTreeSet::new()), met: watch::Sender::new(BTreeSet::new()) }
+        Self { able: watch::Sender::new(BTreeSet::new()), decided: watch::Sender::new(BTreeSet::new()) }
     }
 
     /// The mount could be led: its caches are filled, or its parents are to be let go.
     pub(crate) fn add(&self, mount: &str) {
         self.able.send_if_modified(|able| able.insert(mount.to_owned()));
-        self.pass(mount);
+        self.mark_unleadable(mount);
     }
 
     /// Nobody could lead the mount: its kind is not served, or it is refused.
-    pub(crate) fn pass(&self, mount: &str) {
-        self.met.send_if_modified(|met| met.insert(mount.to_owned()));
+    pub(crate) fn mark_unleadable(&self, mount: &str) {
+        self.decided.send_if_modified(|decided| decided.insert(mount.to_owned()));
     }
 
     /// Waits until each of these could be led, or nobody could.
     fn all(&self, wanted: BTreeSet<String>) -> impl Future<Output = ()> + Send + use<> {
-        let mut met = self.met.subscribe();
+        let mut decided = self.decided.subscribe();
         async move {
             // Who sees the sender go has nothing to lead.
-            let _ = met.wait_for(|met| wanted.is_subset(met)).await;
+            let _ = decided.wait_for(|decided| wanted.is_subset(decided)).await;
         }
     }
 
@@ -103,9 +101,9 @@ impl Leadership {
         client: &Client,
         given: Claim,
         election: Option<(Scope, election::Options)>,
-        offers: &Offers,
+        offers: &LeadableMounts,
         wanted: BTreeSet<String>,
-        drained: &Arc<Drained>,
+        drained: &Arc<DrainHandle>,
         metrics: &Arc<Metrics>,
     ) -> anyhow::Result<Self> {
         let metrics = Arc::clone(metrics);
@@ -158,21 +156,19 @@ impl Leadership {
     }
 }
 
-/// What a mount is drained with that another replica is to have. Known once the host runs.
+/// How a mount is drained that another replica is to have. Known once the host runs.
 #[derive(Default)]
-pub(crate) struct Drained(RwLock<Option<(Arc<Mounts>, Arc<WorkQueue>)>>);
+pub(crate) struct DrainHandle(RwLock<Option<Arc<Drains>>>);
 
-impl Drained {
+impl DrainHandle {
     /// From now on mounts can be drained; before, there is nothing in progress.
-    pub(crate) fn set(&self, mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some((Arc::clone(mounts), Arc::clone(queue)));
+    pub(crate) fn set(&self, drains: Drains) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drains));
     }
 
     async fn drain(&self, name: &str) {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some((mounts, queue)) = known else { return };
-        if let Some(mount) = mounts.get(&name.into()) {
-            mount.drain(&queue).await;
-        }
+        let Some(drains) = known else { return };
+        drains(name).await;
     }
 }

@@ -5,38 +5,48 @@
 //!                                         │ looks at
 //! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
 //!                                         ▲                                                        │ parent
-//!                                         └── view, lookup (reads, recorded) ◀── call, world ◀─ reconcile
+//!                                         └── view, lookup (reads, recorded) ◀── call, context ◀ reconcile
 //!                                                                               │ desired children, status, events
 //!                                          plan(observed, desired, grants) ◀────┘
 //!                                               │ steps, refusals
 //!                                             apply, parent ─▶ client (claim) ─▶ outcome ──▶ status, events, metrics, work.done
 //! ```
 //!
-//! | modules | what they do |
+//! | modules, from the top down: each imports only what stands below it | what they do |
 //! |---|---|
-//! | [`config`], `plugins`, [`program`] | the operator's configuration, and the programs that it comes down to |
-//! | [`host`], [`mounts`] | what is mounted, how it changes, and how it goes |
-//! | [`cluster`] | what the cluster holds, and who may look at it |
-//! | [`work`], `reconcile` | one reconcile after another: the queue, the call, what comes of it |
+//! | [`cli`] | the command line: arguments in, modules together, errors out |
+//! | `commands`, [`scene`] | the commands beside the host itself, and what tests of plugins have of them |
+//! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
+//! | [`host`] | a running host, from start to end |
+//! | [`admin`] | what probes and people see of it |
+//! | `shadow` | another version beside a mount's |
+//! | [`replay`], `difference` | recorded calls made again, and what would change |
+//! | `reconcile` | one reconcile after another: the call, the plan, what comes of it |
+//! | [`mounts`] | what is mounted, how it changes, and how it goes |
 //! | `writes` | what is written |
+//! | [`record`] | calls, kept |
+//! | [`cluster`] | what the cluster holds, and who may look at it |
+//! | `client` | the ways to the API server, where writes are fenced |
 //! | [`leadership`] | whether this host may write |
-//! | [`admin`], [`health`], [`telemetry`] | what people and probes see |
-//! | [`record`], [`replay`] | calls, kept and made again |
-//! | [`scene`] | a cluster in memory with a host that works on it, for tests of plugins |
-//! | `shadow`, `difference` | another version beside a mount's, and what would change |
-//! | [`cli`], `commands`, [`clock`] | how it is started, the commands for plugin authors, and the time |
+//! | `call` | where plugins are called |
+//! | [`work`] | the queue |
+//! | [`program`] | a plugin with all that its mount says of it |
+//! | [`telemetry`], [`health`], [`target`], [`clock`], `error` | logs, metrics and traces, how watches fare, what they are about, the time, and how errors read |
 //!
 //! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
 //!
 //! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
 
 pub mod admin;
+pub mod call;
 pub mod cli;
+mod client;
 pub mod clock;
 pub mod cluster;
 mod commands;
 pub mod config;
 mod difference;
+mod error;
 pub mod health;
 pub mod host;
 pub mod leadership;
@@ -48,6 +58,7 @@ pub mod record;
 pub mod replay;
 pub mod scene;
 mod shadow;
+pub mod target;
 pub mod telemetry;
 pub mod work;
 mod writes;

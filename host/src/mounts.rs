@@ -1,9 +1,17 @@
 //! The mounts of a host: it follows the programs that are wanted, and mounts, replaces and unmounts.
 
+pub(crate) mod active_program;
+pub(crate) mod call_guard;
+mod follow;
+pub(crate) mod fresh;
 pub mod inventory;
-pub(crate) mod live;
+mod lifecycle;
 pub mod mount;
+pub(crate) mod observer;
+pub(crate) mod parent_state;
 pub(crate) mod release;
+pub(crate) mod services;
+pub(crate) mod trail;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,17 +22,18 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 use tracing::info;
 
-use crate::host::Programs;
 use crate::mounts::inventory::Entry;
-use crate::mounts::live::Ground;
+use crate::mounts::lifecycle::Companion;
 use crate::mounts::mount::Mount;
 use crate::mounts::release::release;
-use crate::program::Program;
-use crate::work::MountName;
+use crate::mounts::services::HostServices;
+use crate::program::{MountName, Program, Programs};
 
 /// See the module's documentation.
-#[derive(Default)]
-pub struct Mounts(Mutex<State>);
+pub struct Mounts {
+    state: Mutex<State>,
+    companion: Companion,
+}
 
 #[derive(Default)]
 struct State {
@@ -59,6 +68,11 @@ impl Drop for Mounted {
 }
 
 impl Mounts {
+    /// Without any yet; beside each live program this companion will run.
+    pub(crate) fn new(companion: Companion) -> Self {
+        Self { state: Mutex::default(), companion }
+    }
+
     /// The mount of that name.
     pub(crate) fn get(&self, name: &MountName) -> Option<Arc<Mount>> {
         self.state().mounted.get(name).map(|mounted| Arc::clone(&mounted.mount))
@@ -77,11 +91,11 @@ impl Mounts {
 
     /// Mounts and unmounts as `programs` says, for as long as it is polled. What the inventory shows and nobody wants is let go once the
     /// host has been patient for so long.
-    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, ground: Arc<Ground>, patience: Duration) {
+    pub(crate) async fn follow(self: Arc<Self>, mut programs: Programs, services: Arc<HostServices>, patience: Duration) {
         let until = Instant::now() + patience;
         loop {
             let wanted = Arc::clone(&programs.borrow_and_update());
-            let left = self.bring_to(&wanted, &ground, until).await;
+            let left = self.bring_to(&wanted, &services, until).await;
             let changed = async {
                 // Those of whoever is gone stay as they are.
                 if programs.changed().await.is_err() {
@@ -106,24 +120,24 @@ impl Mounts {
         std::mem::take(&mut state.leaving).into_values().for_each(|task| task.abort());
     }
 
-    async fn bring_to(&self, wanted: &[Program], ground: &Arc<Ground>, patient_until: Instant) -> Left {
+    async fn bring_to(&self, wanted: &[Program], services: &Arc<HostServices>, patient_until: Instant) -> Left {
         let mut left = Left::Nothing;
-        ground.inventory.want(wanted);
+        services.inventory.want(wanted);
         let is_wanted = |mounted: &Mounted| {
             wanted.iter().any(|program| program.name == mounted.mount.name && identity(program) == identity(&mounted.program))
         };
         let unwanted: Vec<Mounted> =
             self.state().mounted.extract_if(.., |_, mounted| !is_wanted(mounted)).map(|(_, mounted)| mounted).collect();
         for mounted in unwanted {
-            self.unmount(mounted, ground);
+            self.unmount(mounted, services);
         }
         // Before anything is mounted under the name of what was another plugin's.
-        for (name, entry) in ground.inventory.all() {
+        for (name, entry) in services.inventory.all() {
             let is_seen_to = {
                 let state = self.state();
                 state.mounted.contains_key(&*name) || state.leaving.contains_key(&name)
             };
-            if !is_seen_to && !ground.inventory.is_wanted(&name, &entry) {
+            if !is_seen_to && !services.inventory.is_wanted(&name, &entry) {
                 // A name that another plugin has got is no longer this one's.
                 let is_taken = wanted.iter().any(|program| *program.name == *name);
                 let patience = patient_until.saturating_duration_since(Instant::now());
@@ -133,17 +147,17 @@ impl Mounts {
                     continue;
                 }
                 info!(mount = name, "no longer mounted, as the inventory shows");
-                self.let_go(name, entry, None, ground);
+                self.let_go(name, entry, None, services);
             }
         }
         for program in wanted {
-            self.mount(program, ground);
+            self.mount(program, services);
         }
         left
     }
 
     /// Mounts a program, or has the mount of that name change over to it.
-    fn mount(&self, program: &Program, ground: &Arc<Ground>) {
+    fn mount(&self, program: &Program, services: &Arc<HostServices>) {
         let mut state = self.state();
         if let Some(mounted) = state.mounted.get_mut(&program.name) {
             if !mounted.program.is_same(program) {
@@ -156,8 +170,8 @@ impl Mounts {
         let name = Arc::clone(&program.name);
         let (programs, receiver) = watch::channel(Arc::clone(&program));
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
-        let running = Arc::clone(&mount).run(receiver, Arc::clone(ground));
-        let leading = Arc::clone(&mount).lead(Arc::clone(ground));
+        let running = Arc::clone(&mount).run(receiver, Arc::clone(services), self.companion);
+        let leading = Arc::clone(&mount).lead(Arc::clone(services));
         // One that is mounted again while its parents are being let go: first the one, then the other.
         let leaving = state.leaving.remove(&*name);
         let task = tokio::spawn(async move {
@@ -169,31 +183,31 @@ impl Mounts {
         state.mounted.insert(name, Mounted { mount, program, programs, task: task.abort_handle() });
     }
 
-    fn unmount(&self, mounted: Mounted, ground: &Arc<Ground>) {
+    fn unmount(&self, mounted: Mounted, services: &Arc<HostServices>) {
         let Mounted { mount, program, .. } = &mounted;
-        let entry = ground.inventory.all_of(program);
-        self.let_go(mount.name.to_string(), entry, Some(Arc::clone(mount)), ground);
+        let entry = services.inventory.all_of(program);
+        self.let_go(mount.name.to_string(), entry, Some(Arc::clone(mount)), services);
     }
 
-    fn let_go(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, ground: &Arc<Ground>) {
-        let (ground, mount_name) = (Arc::clone(ground), name.clone());
+    fn let_go(&self, name: String, entry: Entry, mount: Option<Arc<Mount>>, services: &Arc<HostServices>) {
+        let (services, mount_name) = (Arc::clone(services), name.clone());
         let task = tokio::spawn(async move {
             if let Some(mount) = mount {
-                ground.queue.remove_mount(&mount.name);
+                services.queue.remove_mount(&mount.name);
                 mount.retire().await;
             }
             // Replicas that share the mounts have to agree on who does it.
-            ground.offers.add(&mount_name);
-            let releaser = ground.releaser(&mount_name, entry.impersonate.as_ref()).await;
-            release(&releaser, &mount_name, &entry, &ground.inventory).await;
-            ground.inventory.remove(&mount_name);
-            ground.offers.remove(&mount_name);
+            services.offers.add(&mount_name);
+            let releaser = services.releaser(&mount_name, entry.impersonate.as_ref()).await;
+            release(&releaser, &mount_name, &entry, &services.inventory).await;
+            services.inventory.remove(&mount_name);
+            services.offers.remove(&mount_name);
         });
         self.state().leaving.insert(name, task);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

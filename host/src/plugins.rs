@@ -1,7 +1,7 @@
-//! Plugins from files: the arguments that name them, reading, compiling.
+//! Plugins from files: reading them, and having them compiled.
 
-mod arguments;
 mod compiling;
+pub(crate) mod files;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,11 +10,11 @@ use anyhow::anyhow;
 use gyre_sandbox::{Plugin, Sandbox};
 use tracing::{debug, info};
 
-pub(crate) use self::arguments::{
-    CodeArguments, DevMounts, ForetoldMounts, MountArguments, PluginMounts, RbacMounts, RunMounts,
-};
-use crate::cluster::kinds::error_chain;
-use crate::config::{Files, LARGEST_PLUGIN};
+use crate::error::error_chain;
+use crate::plugins::files::Files;
+
+/// Components with an interpreter in them have some 20 MiB.
+pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
 /// Loads the plugin in a file, whose bytes these are, for a process that stays. Says so first if it has to compile a large one.
 pub(crate) fn load_file(

@@ -14,8 +14,7 @@ use gyre_core::queue::MountOptions;
 use gyre_core::selector::Selector;
 use gyre_sandbox::{Limits, Plugin};
 use serde::{Deserialize, Serialize};
-
-use crate::work::MountName;
+use tokio::sync::watch;
 
 /// After faults of a plugin in a row about so many different objects it is quarantined.
 ///
@@ -24,6 +23,12 @@ use crate::work::MountName;
 pub const QUARANTINE_AFTER: u32 = 5;
 /// How many objects of a mount are worked on at once, unless it says otherwise: echoperator's `NUM_WORKERS`.
 pub const WORKERS: usize = 4;
+
+/// Names a mount.
+pub type MountName = Arc<str>;
+
+/// The programs that a host is to run: it follows them as they change.
+pub type Programs = watch::Receiver<Arc<[Program]>>;
 
 /// A plugin with all that its mount says of it. It does not change: a mount whose plugin or configuration changes gets another program.
 #[derive(Clone)]
@@ -126,11 +131,11 @@ impl Program {
             (Some(shadow), Some(other)) => shadow.is_same(other),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        has_same_shadow && self.does_the_same(other)
+        has_same_shadow && self.same_except_shadow(other)
     }
 
     /// Whether it is the same plugin, by its digest, with the same configuration, whatever its shadow is.
-    pub fn does_the_same(&self, other: &Self) -> bool {
+    pub fn same_except_shadow(&self, other: &Self) -> bool {
         // Named one by one, so that a new field is not forgotten.
         let Self {
             name,
@@ -186,4 +191,38 @@ impl Program {
     pub fn manifest(&self) -> &Manifest {
         self.plugin.manifest()
     }
+}
+
+/// A list of programs that does not change.
+pub fn fixed(programs: Vec<Program>) -> Programs {
+    watch::channel(programs.into()).1
+}
+
+/// The bounds of what may be configured.
+pub(crate) mod bounds {
+    use std::ops::RangeInclusive;
+    use std::time::Duration;
+
+    /// A thread each while they are called.
+    pub(crate) const WORKERS: RangeInclusive<u32> = 1..=256;
+    pub(crate) const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
+    pub(crate) const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
+    /// Beyond an hour the plugin's own wish would count for nothing.
+    pub(crate) const REQUEUE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
+    /// The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
+    pub(crate) const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
+    pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
+    pub(crate) const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
+    /// serde_json stops at 128.
+    pub(crate) const DEPTH: RangeInclusive<u32> = 1..=128;
+    pub(crate) const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
+    pub(crate) const EVENTS: RangeInclusive<u32> = 0..=1_000;
+    pub(crate) const READS: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
+    /// Less than that would leave nothing of a failure to read.
+    pub(crate) const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
+    pub(crate) const LOG: RangeInclusive<u64> = 0..=1 << 24;
+    pub(crate) const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
+    pub(crate) const REUSE: RangeInclusive<u32> = 1..=1_000_000;
 }

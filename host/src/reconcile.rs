@@ -5,16 +5,11 @@
 //!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
 //! ```
 
-pub(crate) mod basis;
 pub(crate) mod call;
-pub(crate) mod fresh;
-pub(crate) mod memory;
-pub(crate) mod probation;
-pub(crate) mod progress;
-pub(crate) mod running;
-pub(crate) mod threads;
-pub(crate) mod trail;
-pub(crate) mod world;
+pub(crate) mod call_context;
+pub(crate) mod context;
+pub(crate) mod plan_inputs;
+pub(crate) mod report;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -27,30 +22,26 @@ use gyre_core::pace;
 use gyre_core::plan::{
     self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
-use gyre_core::queue;
 use gyre_core::response::{Event, Response, Severity, Teardown};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info, warn};
 
+use crate::call::Ask;
+use crate::call::threads::Priority;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
-use crate::leadership::claim::Claim;
-use crate::mounts::inventory::Inventory;
-use crate::mounts::live::Live;
+use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::{Lead, Mount};
+use crate::mounts::parent_state::{Inputs, ParentState};
 use crate::mounts::release;
-use crate::reconcile::basis::{Basis, Decision, Departing, Living, Sight};
-use crate::reconcile::call::{Answered, Ask, Called, Caller, call};
-use crate::reconcile::memory::{Inputs, Memory};
-use crate::reconcile::progress::{Progress, warning};
-use crate::reconcile::threads::Priority;
-use crate::reconcile::trail::{Cause, ReadPrints, Seen, Trail, hash};
-use crate::record::Recordings;
-use crate::telemetry::metrics::Metrics;
-use crate::work::WorkQueue;
+use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
+use crate::reconcile::call::{Answered, Called, call};
+use crate::reconcile::context::Context;
+use crate::reconcile::plan_inputs::{Decision, Departing, Living, ObservedState, PlanInputs};
+use crate::reconcile::report::{ReconcileReport, warning};
 use crate::writes::apply::Applier;
-use crate::writes::events::{Recorder, to_publish};
+use crate::writes::events::to_publish;
 use crate::writes::finalizers::{self, List};
 use crate::writes::parent::{Found, ParentWriter};
 use crate::writes::status;
@@ -58,46 +49,35 @@ use crate::writes::status;
 /// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
 const FEW: usize = 100;
 
-/// What all reconciles of a host share.
-pub(crate) struct Context {
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) recorder: Recorder,
-    /// How failing keys are retried: a status says whether its object will be tried again.
-    pub(crate) retries: queue::Options,
-    pub(crate) queue: Arc<WorkQueue>,
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) recordings: Recordings,
-    /// What a later start of the host knows of its mounts,
-    pub(crate) inventory: Arc<Inventory>,
-    /// and the claim to write it.
-    pub(crate) inventory_claim: Claim,
-}
-
 /// Brings the cluster to what the plugin wants for one parent.
 ///
 /// # Guarantees
 ///
 /// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
 pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
-    let _in_flight = mount.enter_flight().await;
+    let _in_flight = mount.begin_reconcile().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
         mount.forget(key, context.queue.now());
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
-    let memory = if memory.uid == parent.uid() { memory } else { Memory { uid: parent.uid().to_owned(), ..Memory::default() } };
-    let is_held = finalizers::is_held(&parent, &live.program.manifest().name);
+    let memory = if memory.uid == parent.uid() {
+        memory
+    } else {
+        ParentState { uid: parent.uid().to_owned(), ..ParentState::default() }
+    };
+    let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
     let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
-    let sight = Sight::of(&live, parent);
-    let progress = Progress::new(failures);
+    let observed = ObservedState::of(&live, parent);
+    let progress = ReconcileReport::new(failures);
     let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
     let (cause, written) = (Cause::Change, BTreeSet::new());
-    let run = Run { context, mount, live: &live, sight, memory, progress, cause, reads, written };
-    let outcome = match (is_selected, is_leaving, is_held) {
-        (true, false, _) => run.living().await,
-        (true, true, true) => run.leaving().await,
-        (false, _, true) => run.no_longer_ours().await,
+    let run = Run { context, mount, live: &live, observed, memory, progress, cause, reads, written };
+    let outcome = match (is_selected, is_leaving, has_finalizer) {
+        (true, false, _) => run.reconcile_live().await,
+        (true, true, true) => run.reconcile_deleting().await,
+        (false, _, true) => run.release_parent().await,
         // The garbage collector takes the children; nothing new is made for a parent that goes.
         (true, true, false) | (false, _, false) => {
             mount.forget(key, context.queue.now());
@@ -116,10 +96,10 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
 struct Run<'a> {
     context: &'a Context,
     mount: &'a Arc<Mount>,
-    live: &'a Arc<Live>,
-    sight: Sight,
-    memory: Memory,
-    progress: Progress,
+    live: &'a Arc<ActiveProgram>,
+    observed: ObservedState,
+    memory: ParentState,
+    progress: ReconcileReport,
     /// Why there is this reconcile.
     cause: Cause,
     /// What its call read, or the last one before it.
@@ -129,7 +109,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    async fn living(mut self) -> Outcome {
+    async fn reconcile_live(mut self) -> Outcome {
         let answers = self.answers();
         let inputs = self.fingerprint(&answers);
         let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
@@ -142,14 +122,14 @@ impl Run<'_> {
         }
         self.memory.inputs = None;
         if self.live.program.manifest().finalizes
-            && !finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name)
-            && let Err(problem) = self.hold(&ChildList::default()).await
+            && !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name)
+            && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
             self.progress.fail(problem);
             return self.finish(Response { children: None, ..Response::default() }).await;
         }
-        let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
-        let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Reconcile).await;
+        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
+        let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
         let Called { result, clock, answers, reads } = match called {
             Ok(called) => called,
             Err(problem) => {
@@ -163,7 +143,7 @@ impl Run<'_> {
         let response = match result {
             Ok(Answered { names_children, teardown, decision }) => {
                 if let Decision::Living(living) = decision {
-                    self.carry_out_living(&basis, living, names_children).await;
+                    self.carry_out_living(&plan_inputs, living, names_children).await;
                 }
                 teardown.response
             }
@@ -178,7 +158,7 @@ impl Run<'_> {
 
     /// What the plugin would read now, if it read what it read last time.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
-        let namespace = self.sight.parent.namespace();
+        let namespace = self.observed.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
         self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
     }
@@ -186,7 +166,7 @@ impl Run<'_> {
     /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
     /// passes: what is remembered of it stays as it is.
     fn hold_back(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
-        let (live, parent) = (self.live, &self.sight.parent);
+        let (live, parent) = (self.live, &self.observed.parent);
         let of_others = || {
             let answer = |read| live.lookup.answer(read, parent.namespace());
             let others = self.memory.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
@@ -209,19 +189,25 @@ impl Run<'_> {
     }
 
     fn seen(&self) -> Seen<'_> {
-        let Sight { parent, children, views } = &self.sight;
+        let ObservedState { parent, children, views } = &self.observed;
         Seen { surroundings: hash(&(self.live.id, views.keys().collect::<Vec<_>>())), parent, children }
     }
 
     fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
-        Inputs::of(self.live, &self.sight.shown_parent(self.live), &self.sight.children, self.sight.views.keys(), answers)
+        Inputs::of(
+            self.live.id,
+            &self.observed.shown_parent(self.live),
+            &self.observed.children,
+            self.observed.views.keys(),
+            answers,
+        )
     }
 
     /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
-    async fn carry_out_living(&mut self, basis: &Basis, living: Living, names_children: bool) {
+    async fn carry_out_living(&mut self, plan_inputs: &PlanInputs, living: Living, names_children: bool) {
         let Living { plan, needs_finalizer, list } = living;
-        let parent = match self.claim_and_execute(plan, basis, names_children.then_some(&list), needs_finalizer).await {
+        let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
             Ok(parent) => parent,
             Err(problem) => return self.progress.fail(problem),
         };
@@ -244,15 +230,15 @@ impl Run<'_> {
     async fn claim_and_execute(
         &mut self,
         plan: Plan,
-        basis: &Basis,
+        plan_inputs: &PlanInputs,
         list: Option<&ChildList>,
         is_needed: bool,
     ) -> Result<Parent, Problem> {
-        let (plan, parent) = self.claim_children(plan, basis, list, is_needed).await?;
+        let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
         if plan.steps.iter().any(|step| matches!(step, Step::Create { .. })) {
             self.check_that_parent_lives().await?;
         }
-        self.execute(plan, basis, &parent).await;
+        self.execute(plan, plan_inputs, &parent).await;
         Ok(parent)
     }
 
@@ -263,28 +249,28 @@ impl Run<'_> {
     async fn claim_children(
         &mut self,
         mut plan: Plan,
-        basis: &Basis,
+        plan_inputs: &PlanInputs,
         list: Option<&ChildList>,
         is_needed: bool,
     ) -> Result<(Plan, Parent), Problem> {
-        let Some(list) = list else { return Ok((plan, self.live.parent(&self.sight.parent))) };
-        if basis.parent().children.is_missing() {
+        let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
+        if plan_inputs.parent().children.is_missing() {
             // What does not get on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
-            self.execute(Plan { steps: first, ..Plan::default() }, basis, basis.parent()).await;
+            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
             if let Some(problem) = self.progress.problem.take() {
                 return Err(problem);
             }
         }
         if is_needed {
-            self.hold(list).await?;
+            self.add_finalizer(list).await?;
             // What was there already, and is listed only now, was not shown to the plugin.
-            if Sight::of(self.live, self.sight.parent.clone()).children.len() > self.sight.children.len() {
+            if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
                 self.progress.look_again_after(Duration::ZERO);
             }
         }
-        Ok((plan, self.live.parent(&self.sight.parent)))
+        Ok((plan, self.live.parent(&self.observed.parent)))
     }
 
     /// Takes what is gone off the parent's list. What the caches do not show may be there all the same, so the API server is asked.
@@ -295,8 +281,8 @@ impl Run<'_> {
         }
         let (resources, namespaces) = self.where_children_are();
         let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
-        let (client, parent) = (&self.live.reads, &self.sight.parent);
-        let there = match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
+        let (client, parent) = (&self.live.reads, &self.observed.parent);
+        let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
             Ok(there) => there,
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
@@ -308,8 +294,8 @@ impl Run<'_> {
         let mut rest = known.union(&unseen);
         there.iter().for_each(|(resource, child)| rest.insert(&resource.kind(), &child.key()));
         if rest != *list {
-            match finalizers::hold(&self.writer(), &self.sight.parent, &rest).await {
-                Ok(parent) => self.sight.parent = parent,
+            match finalizers::add_finalizer(&self.writer(), &self.observed.parent, &rest).await {
+                Ok(parent) => self.observed.parent = parent,
                 Err(problem) => self.progress.fail(problem),
             }
         }
@@ -318,7 +304,7 @@ impl Run<'_> {
     /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To create it again would run
     /// its Job once more, and again each time that the garbage collector has deleted it.
     async fn check_that_parent_lives(&self) -> Result<(), Problem> {
-        let (writer, parent) = (self.writer(), &self.sight.parent);
+        let (writer, parent) = (self.writer(), &self.observed.parent);
         if self.live.fresh.take(parent.uid()) {
             return Ok(());
         }
@@ -333,19 +319,19 @@ impl Run<'_> {
     }
 
     /// The parent has a deletionTimestamp, and our finalizer.
-    async fn leaving(mut self) -> Outcome {
-        if plan::is_released(self.sight.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
+    async fn reconcile_deleting(mut self) -> Outcome {
+        if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
             self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
-            self.let_go(List::Keep).await;
+            self.remove_finalizer(List::Keep).await;
             return self.finish(Response { children: None, ..Response::default() }).await;
         }
         if let Some(held) = self.hold_back(&self.answers()) {
             return held;
         }
-        let basis = Arc::new(Basis::of(self.live, &self.sight, &self.memory));
+        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
         let answered = if self.live.program.manifest().finalizes {
-            let called = call(self.context, self.mount, self.live, &self.sight, &basis, Ask::Finalize).await;
+            let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Finalize).await;
             let result = called.and_then(|Called { result, answers, reads, .. }| {
                 self.memory.reads = answers.into_keys().collect();
                 self.reads = reads;
@@ -368,21 +354,21 @@ impl Run<'_> {
             Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
             _ => (Response { children: None, ..Response::default() }, None),
         };
-        self.carry_out_leaving(&basis, leaving).await;
+        self.carry_out_leaving(&plan_inputs, leaving).await;
         self.finish(response).await
     }
 
     /// Carries out what was decided about the plugin's answer; none: it does not finalize.
-    async fn carry_out_leaving(&mut self, basis: &Arc<Basis>, departing: Option<Departing>) {
+    async fn carry_out_leaving(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<Departing>) {
         let decided = match departing {
             Some(departing) => Ok(departing),
-            None => self.decide_leaving(basis, basis.parent(), None).await,
+            None => self.decide_leaving(plan_inputs, plan_inputs.parent(), None).await,
         };
         let Departing { leaving: Leaving { plan, end }, list } = match decided {
             Ok(departing) => departing,
             Err(problem) => return self.progress.fail(problem),
         };
-        let parent = match self.claim_and_execute(plan, basis, list.as_ref(), true).await {
+        let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
             Ok(parent) => parent,
             Err(problem) => return self.progress.fail(problem),
         };
@@ -393,12 +379,12 @@ impl Run<'_> {
                 "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
             );
             let cut_short = Teardown { response: Response { children: None, ..Response::default() }, done: true };
-            let decided = self.decide_leaving(basis, &parent, Some(cut_short)).await;
+            let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
             let Leaving { plan, end } = match decided {
                 Ok(departing) => departing.leaving,
                 Err(problem) => return self.progress.fail(problem),
             };
-            self.execute(plan, basis, &parent).await;
+            self.execute(plan, plan_inputs, &parent).await;
             end
         } else {
             end
@@ -419,15 +405,15 @@ impl Run<'_> {
     /// Decides where there is no call: also on a thread of calls if there are many children.
     async fn decide_leaving(
         &self,
-        basis: &Arc<Basis>,
+        plan_inputs: &Arc<PlanInputs>,
         parent: &Parent,
         teardown: Option<Teardown>,
     ) -> Result<Departing, Problem> {
-        if basis.children.len() <= FEW {
-            return Ok(basis.leaving(self.live, parent, teardown.as_ref()));
+        if plan_inputs.children.len() <= FEW {
+            return Ok(plan_inputs.leaving(self.live, parent, teardown.as_ref()));
         }
-        let (live, basis, parent) = (Arc::clone(self.live), Arc::clone(basis), parent.clone());
-        let decide = move || basis.leaving(&live, &parent, teardown.as_ref());
+        let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
+        let decide = move || plan_inputs.leaving(&live, &parent, teardown.as_ref());
         let decided = self.context.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan what becomes of the children: {error}")))
     }
@@ -435,13 +421,13 @@ impl Run<'_> {
     /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
     /// just made, and that they do not show yet, brings the parent back.
     async fn let_go_if_it_need_not_be_held(&mut self) {
-        if !finalizers::is_held(&self.sight.parent, self.writer().plugin()) {
+        if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
             return;
         }
-        let (client, parent) = (&self.live.reads, &self.sight.parent);
+        let (client, parent) = (&self.live.reads, &self.observed.parent);
         let (resources, namespaces) = self.where_children_are();
-        match release::unreachable(client, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(children) if children.is_empty() => self.let_go(List::Remove).await,
+        match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
             Ok(_) => {}
             Err(error) => {
                 let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
@@ -451,7 +437,7 @@ impl Run<'_> {
     }
 
     fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
-        let resources = self.sight.views.values().map(|view| view.resource.clone()).collect();
+        let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
         let namespaces = match &self.live.program.namespaces {
             Namespaces::All => None,
             Namespaces::Only(names) => Some(names),
@@ -462,10 +448,10 @@ impl Run<'_> {
     /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
     async fn let_go_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
-        let (live, parent) = (self.live, &self.sight.parent);
-        let left = match release::unreachable(&live.reads, self.writer().plugin(), parent, &resources, namespaces).await {
-            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin(), parent, child)) => {
-                return self.let_go(List::Remove).await;
+        let (live, parent) = (self.live, &self.observed.parent);
+        let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin, parent, child)) => {
+                return self.remove_finalizer(List::Remove).await;
             }
             Ok(left) => release::delete(&live.client, &left).await,
             Err(error) => Err(error),
@@ -483,52 +469,53 @@ impl Run<'_> {
     }
 
     /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
-    async fn no_longer_ours(mut self) -> Outcome {
-        self.let_go(List::Keep).await;
-        self.mount.forget(&self.sight.parent.key(), self.context.queue.now());
+    async fn release_parent(mut self) -> Outcome {
+        self.remove_finalizer(List::Keep).await;
+        self.mount.forget(&self.observed.parent.key(), self.context.queue.now());
         self.progress.outcome(None)
     }
 
     fn writer(&self) -> ParentWriter<'_> {
-        ParentWriter { mount: self.mount, live: self.live, queue: &self.context.queue, metrics: &self.context.metrics }
+        parent_writer(self.context, self.mount, self.live)
     }
 
     /// Sees to it that the parent carries our finalizer, and lists these children.
-    async fn hold(&mut self, children: &ChildList) -> Result<(), Problem> {
+    async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
         let plugin = &self.live.program.manifest().name;
-        let list = finalizers::child_list(&self.sight.parent, plugin);
+        let list = finalizers::child_list(&self.observed.parent, plugin);
         // Where there is nothing to list, a missing list is not written: after an upgrade each parent that is held would be.
-        let is_far = |child: &SharedObject| ownership(self.sight.parent.namespace(), child.namespace()) == Ownership::Labels;
-        let lists_enough = !list.is_missing() || !self.sight.children.iter().any(|(_, child)| is_far(child));
+        let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
+        let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
         let is_listed = children.without(&list) == ChildList::default() && lists_enough;
-        if finalizers::is_held(&self.sight.parent, plugin) && is_listed {
+        if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
             return Ok(());
         }
         // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
-        if !finalizers::is_held(&self.sight.parent, plugin) {
+        if !finalizers::has_finalizer(&self.observed.parent, plugin) {
             let Context { inventory, inventory_claim, .. } = self.context;
             inventory.tried(&self.mount.name, inventory_claim).await;
             if let Err(why) = inventory.knows(&self.mount.name) {
-                let message = format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.sight.parent));
+                let message =
+                    format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.observed.parent));
                 return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
             }
         }
-        self.sight.parent = finalizers::hold(&self.writer(), &self.sight.parent, &list.union(children)).await?;
+        self.observed.parent = finalizers::add_finalizer(&self.writer(), &self.observed.parent, &list.union(children)).await?;
         self.progress.changed = Changed::Yes;
         Ok(())
     }
 
     /// Sees to it that the parent does not carry our finalizer.
-    async fn let_go(&mut self, list: List) {
-        if !finalizers::is_held(&self.sight.parent, &self.live.program.manifest().name) {
+    async fn remove_finalizer(&mut self, list: List) {
+        if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
             return;
         }
-        match finalizers::let_go(&self.writer(), &self.sight.parent, list).await {
+        match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
             Ok(released) => {
                 self.progress.changed = Changed::Yes;
                 self.progress.released = true;
                 if let Some(released) = released {
-                    self.sight.parent = released;
+                    self.observed.parent = released;
                 }
             }
             Err(problem) => self.progress.fail(problem),
@@ -536,17 +523,17 @@ impl Run<'_> {
     }
 
     /// Carries out the steps of a plan for the parent as it is now.
-    async fn execute(&mut self, plan: Plan, basis: &Basis, parent: &Parent) {
+    async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
         // What is no longer there need not be remembered.
         if !self.memory.settled.is_empty() || !self.memory.taken_back.is_empty() {
-            let observed: HashSet<&str> = basis.children.iter().map(|(_, child)| child.uid()).collect();
+            let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
             self.memory.settled.retain(|uid, _| observed.contains(uid.as_str()));
             self.memory.taken_back.retain(|uid, _| observed.contains(uid.as_str()));
         }
         self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
-        let input = Input { parent, ..basis.input(self.live, None, &[]) };
+        let input = Input { parent, ..plan_inputs.input(self.live, None, &[]) };
         self.progress.refusals.extend(refusals);
         if let Some(child) = waiting.first() {
             self.progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
@@ -556,7 +543,7 @@ impl Run<'_> {
             metrics: &self.context.metrics,
             mount: &self.mount.name,
             plugin: input.plugin,
-            views: &self.sight.views,
+            views: &self.observed.views,
             settled: &mut self.memory.settled,
             taken_back: &mut self.memory.taken_back,
             now: self.context.queue.now(),
@@ -581,31 +568,31 @@ impl Run<'_> {
         self.leave_trail(published);
         let has_settled = self.progress.look_again.is_none();
         let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
-        let Self { mount, sight, mut memory, progress, .. } = self;
+        let Self { mount, observed, mut memory, progress, .. } = self;
         let outcome = progress.outcome(asked);
         if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
             memory.inputs = inputs;
         }
         memory.requeue_at = asked.map(|delay| Instant::now() + delay);
-        mount.remember(&sight.parent.key(), memory);
+        mount.remember(&observed.parent.key(), memory);
         outcome
     }
 
     async fn write_status(&mut self, response: &Response) {
         let context = self.context;
-        if self.progress.released && self.sight.parent.is_deleting() {
+        if self.progress.released && self.observed.parent.is_deleting() {
             return;
         }
         let retries = self.mount.retries(&context.retries);
         let refusals = self.progress.refusals.told();
         let verdict = self.progress.verdict(&retries, &refusals);
-        let writer = ParentWriter { mount: self.mount, live: self.live, queue: &context.queue, metrics: &context.metrics };
-        let parent = &Arc::clone(&self.sight.parent);
+        let writer = parent_writer(context, self.mount, self.live);
+        let parent = &Arc::clone(&self.observed.parent);
         let sight_key = parent.key();
         let written =
             status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
         let written = written.map(|(written, answer)| {
-            self.sight.parent = answer.unwrap_or_else(|| Arc::clone(parent));
+            self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
             written
         });
         match written {
@@ -662,7 +649,11 @@ impl Run<'_> {
             warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
         }
         for event in &news {
-            context.recorder.publish(&self.live.client, &mount.name, kind, &self.sight.parent, event).in_current_span().await;
+            context
+                .recorder
+                .publish(&self.live.client, &mount.name, kind, &self.observed.parent, event)
+                .in_current_span()
+                .await;
         }
         let published = if news.is_empty() { Changed::No } else { Changed::Yes };
         self.memory.events = Some(events);
@@ -687,6 +678,22 @@ impl Run<'_> {
         if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
             self.context.metrics.problem(&self.mount.name, problem.reason());
         }
+    }
+}
+
+/// Writes to the parents of a mount.
+fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
+    let manifest = live.program.manifest();
+    ParentWriter {
+        mount: &mount.name,
+        kind: &manifest.parent,
+        plugin: &manifest.name,
+        room: live.room,
+        parents: &live.parents,
+        client: &live.client,
+        own_writes: &mount.own_writes,
+        queue: &context.queue,
+        metrics: &context.metrics,
     }
 }
 

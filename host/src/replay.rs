@@ -8,15 +8,12 @@
 //! The plugin runs in the same sandbox and through the same function as in a host (`call::make`). With the plugin that was recorded each
 //! answer is the same, byte for byte, or the plugin is not a pure function. With another version it shows what that would do otherwise.
 
-mod command;
-pub(crate) mod diff;
 pub(crate) mod show;
 
 use std::collections::BTreeSet;
 
 use gyre_sandbox::Plugin;
 
-pub(crate) use self::command::{EXAMPLES, ReplayArguments, run};
 use crate::record::Question;
 use crate::record::format::{AnswerLine, CallLine, ProgramLine};
 

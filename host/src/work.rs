@@ -7,10 +7,8 @@ use gyre_core::queue::{MountOptions, Next, Options, Priority, Queue, Retry, Take
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::program::MountName;
 use crate::telemetry::metrics::Metrics;
-
-/// Names a mount in the queue.
-pub type MountName = Arc<str>;
 
 /// See the module's documentation.
 pub struct WorkQueue {

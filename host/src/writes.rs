@@ -1,4 +1,4 @@
-//! What is written to the cluster, and by which client.
+//! What is written to the cluster.
 //!
 //! ```text
 //! plan ──▶ apply ───────────────┐
@@ -10,10 +10,8 @@
 //! What should be written is decided in `gyre_core`; whether this host may, in [`leadership`](crate::leadership).
 
 pub(crate) mod apply;
-pub(crate) mod client;
 pub(crate) mod events;
 pub(crate) mod finalizers;
 pub(crate) mod own_writes;
 pub(crate) mod parent;
 pub(crate) mod status;
-pub(crate) mod transport;

@@ -4,8 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gyre::host::Programs;
-use gyre::program::Program;
+use gyre::program::{Program, Programs};
 use gyre::record::{CallRecord, Listening, Recordings};
 use gyre::scene::{Again, Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
 use gyre_core::object::GroupVersionKind;

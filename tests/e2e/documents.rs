@@ -274,7 +274,7 @@ fn metrics_and_reasons_that_the_guides_name_are_there() {
         "host/src/admin/state.rs",
         "host/src/mounts/mount.rs",
         "host/src/reconcile.rs",
-        "host/src/reconcile/progress.rs",
+        "host/src/reconcile/report.rs",
     ]);
     let mut count = 0;
     for document in ["sdk/docs/contract.md", "sdk/docs/operating.md"] {

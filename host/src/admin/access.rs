@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// Permission is good for a minute, as controller-runtime has it of tokens: so long a token that is taken back goes on.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use axum::http::uri::Authority;
 use axum::serve::IncomingStream;
 use tokio::net::TcpListener;
 
-use super::Secure;
+use super::tls::Secure;
 use crate::leadership::election::Leaders;
 use crate::mounts::mount::Mount;
 

@@ -6,11 +6,13 @@ use gyre_core::quarantine::{Held, Scope};
 use gyre_core::queue::Priority;
 use serde_json::{Value, json};
 
-use crate::cluster::informer::{Extent, Informer};
+use crate::cluster::informer::Informer;
 use crate::leadership::Claims;
 use crate::mounts::Mounts;
 use crate::mounts::mount::{Lead, Mount, Phase};
 use crate::program::Program;
+use crate::shadow::Shadow;
+use crate::target::Projection;
 use crate::work::WorkQueue;
 
 /// So many keys of each sort are listed for a mount; all are counted.
@@ -32,7 +34,7 @@ fn watch_state(informer: &Informer) -> Value {
         "kind": target.kind.to_string(),
         "namespace": target.namespace,
         "labelSelector": target.label_selector,
-        "metadataOnly": target.extent == Extent::Metadata,
+        "metadataOnly": target.projection == Projection::Metadata,
         "objects": informer.store().len(),
         "synced": informer.is_synced(),
         "silentForSeconds": health.silent_for().as_secs(),
@@ -65,7 +67,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
     let program = live.as_ref().map_or(wanted, |live| &live.program);
     let (readers, reads) = mount.count_reads();
     let awaited: Vec<String> = live.iter().flat_map(|live| live.awaited_kinds()).map(|kind| kind.to_string()).collect();
-    let quarantine = live.as_ref().and_then(|live| live.probation.quarantined()).map(|held| {
+    let quarantine = live.as_ref().and_then(|live| live.call_guard.quarantined()).map(|held| {
         json!({
             "reason": held.reason,
             "faults": held.faults,
@@ -73,14 +75,14 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
             "probeInSeconds": held.until.saturating_since(queue.now()).as_secs(),
         })
     });
-    let scopes = live.as_ref().map(|live| live.probation.quarantined_scopes(LISTED)).unwrap_or_default();
+    let scopes = live.as_ref().map(|live| live.call_guard.quarantined_scopes(LISTED)).unwrap_or_default();
     let scopes: Vec<Value> = scopes.1.iter().map(|(scope, held)| quarantined_scope(scope, held, queue)).collect();
     json!({
         "name": &*mount.name,
         "plugin": program.manifest().name,
         "version": program.manifest().version,
         "digest": program.plugin.digest().to_string(),
-        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.does_the_same(wanted)),
+        "isChangingOver": live.as_ref().is_some_and(|live| !live.program.same_except_shadow(wanted)),
         "leads": mount.leads() == Lead::Yes,
         "claim": claims.map(|claims| claim_state(claims, mount)),
         "calls": { "running": mount.running.count(), "overdueSeconds": mount.running.overdue().as_secs() },
@@ -93,7 +95,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, claims: Optio
         "reads": { "parents": readers, "reads": reads },
         "quarantine": quarantine,
         "quarantinedFor": scopes,
-        "shadow": mount.shadow().map(|shadow| shadow.state()),
+        "shadow": Shadow::of(mount).map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
     })
 }

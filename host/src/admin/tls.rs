@@ -19,7 +19,7 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::server::TlsStream;
 use tracing::{debug, error, info};
 
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// The names of the files in a Secret of the type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];

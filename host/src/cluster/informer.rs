@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
-use gyre_core::object::GroupVersionKind;
 use gyre_core::queue;
 use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
@@ -18,46 +17,25 @@ use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
 
-use crate::cluster::kinds::{Resource, error_chain};
-use crate::cluster::lists::Lists;
+use crate::client;
+use crate::client::lists::Lists;
+use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Error, Received, SharedObject};
 use crate::cluster::store::{Change, Mark, Store};
+use crate::error::error_chain;
 use crate::health::Health;
+use crate::target::{Projection, Target};
 use crate::telemetry::metrics::Metrics;
-use crate::writes::client;
-
-/// What is watched.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Target {
-    /// The kind.
-    pub kind: GroupVersionKind,
-    /// One namespace; none: all of them, or a cluster-scoped kind.
-    pub namespace: Option<String>,
-    /// Only objects that match; none: all.
-    pub label_selector: Option<String>,
-    /// How much of them.
-    pub extent: Extent,
-}
-
-/// How much of an object is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Extent {
-    /// All of it.
-    #[default]
-    Whole,
-    /// `apiVersion`, `kind` and `metadata`.
-    Metadata,
-}
 
 /// Which objects of a kind are watched.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Interest<'a> {
+pub struct WatchScope<'a> {
     /// One namespace; none: all of them, or a cluster-scoped kind.
     pub namespace: Option<&'a str>,
     /// Only objects that match; none: all.
     pub label_selector: Option<&'a str>,
     /// How much of them.
-    pub extent: Extent,
+    pub projection: Projection,
 }
 
 /// Where a notice comes from. A list brings many at once, of which most are not fresh.
@@ -71,7 +49,7 @@ pub enum Origin {
 
 /// What a subscriber is told.
 #[derive(Clone, Debug)]
-pub enum Notice {
+pub enum WatchEvent {
     /// The object is new, or changed.
     Stored {
         /// As it is now.
@@ -85,7 +63,7 @@ pub enum Notice {
     Deleted(SharedObject),
 }
 
-impl Notice {
+impl WatchEvent {
     /// The object as it is now, or as it last was.
     pub fn object(&self) -> &SharedObject {
         match self {
@@ -103,7 +81,7 @@ impl Notice {
 }
 
 /// Called for each notice, in order, by the task that runs the watch: it must be quick.
-type Subscriber = dyn Fn(&Notice) + Send + Sync;
+type Subscriber = dyn Fn(&WatchEvent) + Send + Sync;
 
 /// Until it is dropped, its subscriber is told of changes.
 #[must_use = "a subscription ends when it is dropped"]
@@ -137,7 +115,7 @@ impl Informer {
     /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
     pub fn remember(&self, object: &SharedObject, mark: Mark) {
         if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
-            self.shared.tell(&Notice::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
+            self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }
 
@@ -172,12 +150,12 @@ impl Informer {
     }
 
     /// Tells `subscriber` of everything that is there, and then of each change.
-    pub fn subscribe(&self, subscriber: impl Fn(&Notice) + Send + Sync + 'static) -> Subscription {
+    pub fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Send + Sync + 'static) -> Subscription {
         let subscriber: Arc<Subscriber> = Arc::new(subscriber);
         // Under the lock, so that no change falls between the replay and the first notice.
         let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for object in self.shared.store.list() {
-            subscriber(&Notice::Stored { object, previous: None, origin: Origin::List });
+            subscriber(&WatchEvent::Stored { object, previous: None, origin: Origin::List });
         }
         subscribers.retain(|subscriber| subscriber.strong_count() > 0);
         subscribers.push(Arc::downgrade(&subscriber));
@@ -207,12 +185,12 @@ impl Informers {
     }
 
     /// The informer of what is of interest of a kind, started if there is none yet. It stops when the last one that has it drops it.
-    pub fn get(&self, resource: &Resource, interest: Interest<'_>) -> Arc<Informer> {
+    pub fn get(&self, resource: &Resource, interest: WatchScope<'_>) -> Arc<Informer> {
         let target = Target {
             kind: resource.kind(),
             namespace: interest.namespace.map(str::to_owned),
             label_selector: interest.label_selector.map(str::to_owned),
-            extent: interest.extent,
+            projection: interest.projection,
         };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
@@ -227,7 +205,7 @@ impl Informers {
             lists: Arc::default(),
         });
         self.metrics.watches(&target);
-        let client = client::for_watch(&self.client, interest.extent, &shared.health, &shared.lists);
+        let client = client::for_watch(&self.client, interest.projection, &shared.health, &shared.lists);
         let api: Api<Received> = resource.api(&client, interest.namespace);
         let config = watcher::Config {
             initial_list_strategy: self.list_strategy.clone(),
@@ -354,12 +332,12 @@ impl Shared {
                 if let Some(last) = self.parsed(item, metrics)
                     && let Some(known) = self.store.delete(&last)
                 {
-                    self.tell(&Notice::Deleted(known));
+                    self.tell(&WatchEvent::Deleted(known));
                 }
             }
             Event::InitDone => {
                 for gone in self.store.end_list() {
-                    self.tell(&Notice::Deleted(gone));
+                    self.tell(&WatchEvent::Deleted(gone));
                 }
                 self.lists.end();
                 debug!(kind = %self.target.kind, namespace = self.target.namespace, objects = self.store.len(), "listed");
@@ -377,7 +355,7 @@ impl Shared {
             Origin::List => self.store.list_item(Arc::clone(&object)),
         };
         if let Change::Stored { previous } = change {
-            self.tell(&Notice::Stored { object, previous, origin });
+            self.tell(&WatchEvent::Stored { object, previous, origin });
         }
     }
 
@@ -385,9 +363,9 @@ impl Shared {
     fn parsed(&self, item: Received, metrics: &Metrics) -> Option<SharedObject> {
         let kind = &self.target.kind;
         let object = item.object.and_then(|object| {
-            let object = match self.target.extent {
-                Extent::Metadata => object.metadata_alone(kind),
-                Extent::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
+            let object = match self.target.projection {
+                Projection::Metadata => object.metadata_alone(kind),
+                Projection::Whole => Arc::unwrap_or_clone(object).with_kind(kind),
             };
             object.map(Arc::new).map_err(Arc::new)
         });
@@ -398,7 +376,7 @@ impl Shared {
         object.inspect_err(left_out).ok()
     }
 
-    fn tell(&self, notice: &Notice) {
+    fn tell(&self, notice: &WatchEvent) {
         let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
             subscriber(notice);

@@ -11,14 +11,15 @@ use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
 use gyre_sandbox::ReadError;
 
-use crate::cluster::informer::{Extent, Informers, Interest};
+use crate::cluster::informer::{Informers, WatchScope};
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
 use crate::program::Program;
+use crate::target::Projection;
 
 /// What a program may look up.
-pub(crate) struct Lookup {
+pub(crate) struct ReadCache {
     program: Arc<Program>,
     /// By kind: those that are served.
     served: RwLock<BTreeMap<GroupVersionKind, Served>>,
@@ -92,7 +93,7 @@ enum Reach<'a> {
     Nothing,
 }
 
-impl Lookup {
+impl ReadCache {
     pub(crate) fn new(program: Arc<Program>) -> Self {
         Self { program, served: RwLock::default(), fingerprints: Mutex::default() }
     }
@@ -106,8 +107,8 @@ impl Lookup {
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
-            let extent = if read.metadata_only { Extent::Metadata } else { Extent::Whole };
-            let interest = Interest { label_selector: read.label_selector.as_deref(), extent, ..Interest::default() };
+            let projection = if read.metadata_only { Projection::Metadata } else { Projection::Whole };
+            let interest = WatchScope { label_selector: read.label_selector.as_deref(), projection, ..WatchScope::default() };
             Some((index, Arc::new(View::new(informers, resource.clone(), &namespaces, interest))))
         };
         let kind = resource.kind();

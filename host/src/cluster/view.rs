@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::ObjectKey;
 
+use crate::client::lists::Lists;
 use crate::clock::Moment;
-use crate::cluster::informer::{Informer, Informers, Interest, Notice, Subscription};
+use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::Resource;
-use crate::cluster::lists::Lists;
 use crate::cluster::object::SharedObject;
 use crate::cluster::store::Mark;
 
@@ -21,8 +21,8 @@ pub(crate) struct View {
 
 impl View {
     /// The kind's objects in these namespaces, of which `interest` says which; its namespace is set here.
-    pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, interest: Interest<'_>) -> Self {
-        let get = |namespace: Option<&str>| informers.get(&resource, Interest { namespace, ..interest });
+    pub(crate) fn new(informers: &Informers, resource: Resource, namespaces: &Namespaces, interest: WatchScope<'_>) -> Self {
+        let get = |namespace: Option<&str>| informers.get(&resource, WatchScope { namespace, ..interest });
         let informers = match (namespaces, resource.scope) {
             (Namespaces::Only(names), Scope::Namespaced) => names.iter().map(|name| get(Some(name))).collect(),
             _ => vec![get(None)],
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// When the list was asked for that the cache of a namespace is made of. See [`Lists::asked`](crate::cluster::lists::Lists::asked).
+    /// When the list was asked for that the cache of a namespace is made of. See [`Lists::asked`](crate::client::lists::Lists::asked).
     pub(crate) fn listed(&self, namespace: Option<&str>) -> Option<Moment> {
         self.informer_of(namespace)?.lists().asked()
     }
@@ -103,7 +103,7 @@ impl View {
     }
 
     /// Tells `subscriber` of everything that is there, and then of each change, until the subscriptions are dropped.
-    pub(crate) fn subscribe(&self, subscriber: impl Fn(&Notice) + Clone + Send + Sync + 'static) -> Vec<Subscription> {
+    pub(crate) fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Clone + Send + Sync + 'static) -> Vec<Subscription> {
         self.informers.iter().map(|informer| informer.subscribe(subscriber.clone())).collect()
     }
 }

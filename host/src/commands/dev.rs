@@ -11,7 +11,6 @@ pub use manifests::read;
 pub(crate) use manifests::{is_manifest, manifests_in};
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,15 +22,18 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::admin::{self, Listen};
-use crate::cli::{self, WrongArguments, whole};
-use crate::config::{Reload, Source, list};
+use crate::admin;
+use crate::commands::process::{threads, told_to_stop};
+use crate::config::arguments::admin::Listen;
+use crate::config::arguments::mounts::{DevMounts, MountArguments};
+use crate::config::arguments::telemetry::LogArguments;
+use crate::config::problem::list;
+use crate::config::values::{MissingArgument, WrongArguments, whole};
+use crate::config::{Reload, Source};
 use crate::host::{self, Options};
-use crate::plugins::{DevMounts, MountArguments};
 use crate::program::Program;
-use crate::telemetry::log::{self, LogArguments};
 use crate::telemetry::time::Took;
-use cluster::{Cluster, PodsRun};
+use cluster::{Cluster, ClusterArguments};
 use manifests::Applied;
 use show::Show;
 
@@ -67,21 +69,8 @@ pub(crate) struct DevArguments {
     /// How long that may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u64..=86_400))]
     timeout: u64,
-    /// Where the API server listens; port 0 is any free one.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
-    address: SocketAddr,
-    /// Where to write the kubeconfig [default: a temporary file].
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
-    #[arg(long, value_name = "SECONDS", default_value = "1")]
-    pods_run: PodsRun,
-    /// Nobody looks after namespaces, garbage, Jobs and CronJobs: only clients change anything.
-    #[arg(long)]
-    no_controllers: bool,
-    /// Where to write an audit log of the API server, in the format of kube-apiserver.
-    #[arg(long, value_name = "FILE")]
-    audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: ClusterArguments,
     /// Where the host serves /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "off")]
     listen: Listen,
@@ -89,23 +78,19 @@ pub(crate) struct DevArguments {
     log: LogArguments,
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
-}
-
 /// Runs `gyre dev`.
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only {
-        cli::missing("dev", "--plugin <FILE> (or --cluster-only)");
+        bail!(MissingArgument { command: "dev", argument: "--plugin <FILE> (or --cluster-only)" });
     }
-    if !arguments.address.ip().is_loopback() {
-        let address = arguments.address;
+    if !arguments.cluster.address.ip().is_loopback() {
+        let address = arguments.cluster.address;
         bail!(WrongArguments(format!(
             "--address is {address}: the cluster has no authentication, so it listens on loopback addresses only, such as 127.0.0.1:8001"
         )));
     }
-    log::start(&arguments.log, LOG, None)?;
+    arguments.log.start(LOG, None)?;
     let objects = read(&arguments.manifests)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
@@ -116,7 +101,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
             bail!("nothing to wait for: --once waits for objects of {kinds}; give some with --filename");
         }
     }
-    let runtime = cli::threads()?;
+    let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
     // A plugin's call, or a client that does not let go, does not hold up the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -125,8 +110,8 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
 
 async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(String, Value)]) -> anyhow::Result<()> {
     let started = Instant::now();
-    let mut stop = std::pin::pin!(cli::told_to_stop()?);
-    let cluster = Cluster::start(arguments).await?;
+    let mut stop = std::pin::pin!(told_to_stop()?);
+    let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
     // Nobody may be there to read, which is no reason to stop.
     let _ = writeln!(

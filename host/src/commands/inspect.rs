@@ -12,7 +12,8 @@ use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
 use crate::commands::rbac::Known;
-use crate::plugins::{CodeArguments, open};
+use crate::config::arguments::mounts::CodeArguments;
+use crate::plugins::open;
 use crate::telemetry::time::Took;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -18,6 +18,7 @@ mod live;
 mod parallel;
 pub(crate) mod plan;
 pub(crate) mod render;
+pub(crate) mod rendered;
 pub(crate) mod scene;
 mod selection;
 mod shown;

@@ -14,11 +14,11 @@ use super::node::{Document, Value};
 use super::problem::Problems;
 use super::process;
 use super::read::{Field, Map};
-use super::spec::{
+use crate::config::spec::{
     Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec,
-    WriteNamespacesSpec, bounds, reuse,
+    WriteNamespacesSpec, reuse,
 };
-use crate::program::ServiceAccount;
+use crate::program::{ServiceAccount, bounds};
 
 pub(super) const ROOT: [&str; 5] = ["name", "host", "defaults", "mounts", "pluginDirectory"];
 pub(super) const POLICY: [&str; 7] =

@@ -15,15 +15,13 @@ use super::settings;
 use super::spec::{
     Configuration, GrantSpec, MountSpec, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
 };
-use super::watch::Files;
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 use crate::plugins;
+use crate::plugins::files::Files;
 use crate::program::Program;
 
 /// A ConfigMap holds 1 MiB.
 pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
-/// Components with an interpreter in them have some 20 MiB.
-pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
 /// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
@@ -132,7 +130,7 @@ impl<'a> Loader<'a> {
 
     fn plugin(&mut self, said: &Said<PathBuf>) -> Option<Plugin> {
         let path = &said.value;
-        let bytes = match self.files.read(path, LARGEST_PLUGIN) {
+        let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let what = format!("cannot read the plugin {}: {}", path.display(), error_chain(&error));

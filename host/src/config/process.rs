@@ -14,14 +14,13 @@ use clap::{Arg, Args, Command, ValueHint};
 use super::node::{Source, Value};
 use super::problem::{Place, Problems};
 use super::read::Field;
-use super::spec::Said;
-use super::watch::Files;
-use crate::admin::AdminArguments;
-use crate::cli::{label, period};
-use crate::leadership::election::{ElectionArguments, TimeFlag, WrongTimes};
-use crate::plugins::CodeArguments;
-use crate::telemetry::log::LogArguments;
-use crate::telemetry::traces::TraceArguments;
+use super::spec::{Said, Setting};
+use crate::config::arguments::admin::AdminArguments;
+use crate::config::arguments::election::{ElectionArguments, TimeFlag, WrongTimes};
+use crate::config::arguments::mounts::CodeArguments;
+use crate::config::arguments::telemetry::{LogArguments, TraceArguments};
+use crate::config::values::{label, period};
+use crate::plugins::files::Files;
 
 /// The key of all that in the file.
 pub(super) const KEY: &str = "host";
@@ -60,14 +59,6 @@ fn grace(text: &str) -> Result<Duration, String> {
 
 /// Of a path: none.
 const OFF: &str = "off";
-
-/// What a file says of one argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
-    pub(crate) key: String,
-    /// As it would be written on the command line.
-    pub(crate) text: String,
-}
 
 /// The arguments that have a key, each with it.
 fn arguments() -> Vec<(String, Arg)> {

@@ -10,7 +10,7 @@ use super::bounded;
 use super::node::{Document, Source};
 use super::problem::{Place, Problems, list, nearest};
 use super::spec::Settings;
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// Who reads more errors of one schema than these?
 const MOST_ERRORS: usize = 20;

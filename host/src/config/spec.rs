@@ -1,6 +1,5 @@
 //! What a configuration says, before any plugin is loaded.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use gyre_sandbox::{Digest, Limits, Reuse};
 
 use super::node::{Node, Source};
 use super::problem::Place;
-use super::process::Setting;
 use crate::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
 
 /// What a deployment is called that nobody names.
@@ -23,6 +21,14 @@ pub(crate) const NAME: &str = "gyre";
 pub(crate) struct Said<T> {
     pub(crate) value: T,
     pub(crate) place: Place,
+}
+
+/// What a file says of one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) key: String,
+    /// As it would be written on the command line.
+    pub(crate) text: String,
 }
 
 /// All that a configuration says.
@@ -187,34 +193,6 @@ pub(crate) struct Settings {
     pub(crate) node: Node,
     /// The path to them in their document.
     pub(crate) path: String,
-}
-
-/// The bounds of what may be configured.
-pub(crate) mod bounds {
-    use super::{Duration, RangeInclusive};
-
-    /// A thread each while they are called.
-    pub(crate) const WORKERS: RangeInclusive<u32> = 1..=256;
-    pub(crate) const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
-    pub(crate) const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
-    /// Beyond an hour the plugin's own wish would count for nothing.
-    pub(crate) const REQUEUE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
-    /// The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
-    pub(crate) const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
-    pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
-    pub(crate) const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
-    /// serde_json stops at 128.
-    pub(crate) const DEPTH: RangeInclusive<u32> = 1..=128;
-    pub(crate) const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
-    pub(crate) const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
-    pub(crate) const EVENTS: RangeInclusive<u32> = 0..=1_000;
-    pub(crate) const READS: RangeInclusive<u32> = 0..=1_000_000;
-    pub(crate) const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
-    /// Less than that would leave nothing of a failure to read.
-    pub(crate) const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
-    pub(crate) const LOG: RangeInclusive<u64> = 0..=1 << 24;
-    pub(crate) const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
-    pub(crate) const REUSE: RangeInclusive<u32> = 1..=1_000_000;
 }
 
 /// What the configuration calls [`Reuse::Never`], and a quarantine that never comes.

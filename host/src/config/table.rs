@@ -5,7 +5,6 @@ use std::fmt;
 
 use gyre_core::grants::{Namespaces, WriteNamespaces};
 
-use super::Source;
 use super::quantity::Bytes;
 use crate::program::Program;
 
@@ -13,11 +12,11 @@ const HEADINGS: [&str; 10] =
     ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "WORKERS", "DEADLINE", "MEMORY"];
 
 /// A line for each mount, and for its shadow.
-pub(crate) struct Table<'a>(pub(crate) &'a Source);
+pub(crate) struct Table<'a>(pub(crate) &'a [Program]);
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 10]> = self.0.programs.iter().flat_map(rows).collect();
+        let rows: Vec<[String; 10]> = self.0.iter().flat_map(rows).collect();
         let headings = HEADINGS.map(str::to_owned);
         let lines = || std::iter::once(&headings).chain(&rows);
         for line in lines() {

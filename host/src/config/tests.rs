@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::*;
-use crate::plugins::RunMounts;
+use crate::config::arguments::mounts::RunMounts;
+use crate::config::node::Document;
 use crate::program::Program;
+use crate::program::bounds;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]

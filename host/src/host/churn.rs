@@ -16,6 +16,7 @@ use super::*;
 use crate::leadership::Claims;
 use crate::leadership::claim::Holder;
 use crate::mounts::mount::Lead;
+use crate::program::{Program, fixed};
 
 /// A day of a cluster with many short-lived objects.
 const CHURN: usize = 100_000;
@@ -151,17 +152,17 @@ impl Replica {
         let clock = Clock::simulated(START.parse().unwrap());
         let caller = Arc::new(Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) });
         let strategy = list_strategy(client).await.unwrap();
-        let ground = Arc::new(Ground {
+        let services = Arc::new(HostServices {
             client: client.clone(),
             caller: Arc::clone(&caller),
             claims: Claims::Host(claim),
-            offers: Offers::new(),
+            offers: LeadableMounts::new(),
             informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
             queue: Arc::clone(&queue),
             inventory: Arc::new(Inventory::new(client.clone(), None)),
             metrics: Arc::clone(&metrics),
         });
-        let (inventory, inventory_claim) = (Arc::clone(&ground.inventory), ground.claims.of_inventory());
+        let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context {
             metrics,
             recorder: Recorder::new("churn".to_owned(), clock),
@@ -175,8 +176,8 @@ impl Replica {
         let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);
         let name = Arc::clone(&program.name);
-        let mounts = Arc::new(Mounts::default());
-        let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&ground), Duration::ZERO));
+        let mounts = Arc::new(Mounts::new(shadow::follow));
+        let following = tokio::spawn(Arc::clone(&mounts).follow(fixed(vec![program]), Arc::clone(&services), Duration::ZERO));
         let working = {
             let mounts = Arc::clone(&mounts);
             tokio::spawn(async move { work(&context, &mounts, &mut JoinSet::new()).await })
@@ -220,9 +221,9 @@ impl Replica {
             queued: self.queue.look(|queue, _: Time| queue.entries_of(&self.mount.name)),
             remembered: self.mount.remembered(),
             readers: self.mount.count_reads().0,
-            held: live.probation.held().len(),
+            held: live.call_guard.held().len(),
             written: self.mount.own_writes.written().len(),
-            known: live.probation.known().0,
+            known: live.call_guard.known().0,
         }
     }
 }

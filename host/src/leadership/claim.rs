@@ -11,14 +11,14 @@ use crate::clock::Moment;
 
 /// The claim, as those see it who write.
 #[derive(Clone, Debug)]
-pub struct Claim(Option<watch::Receiver<Standing>>);
+pub struct Claim(Option<watch::Receiver<ClaimState>>);
 
 /// Says until when the claim is good. When it is dropped, the claim is lost.
 #[derive(Debug)]
-pub struct Holder(watch::Sender<Standing>);
+pub struct Holder(watch::Sender<ClaimState>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Standing {
+struct ClaimState {
     until: Option<Instant>,
     /// Since when it has been held without a gap.
     since: Option<Moment>,
@@ -26,7 +26,7 @@ struct Standing {
     losses: u64,
 }
 
-impl Standing {
+impl ClaimState {
     fn is_held(&self) -> bool {
         self.until.is_some_and(|until| Instant::now() < until)
     }
@@ -40,7 +40,7 @@ pub struct NotHeld;
 impl Holder {
     /// A claim that is not held yet.
     pub fn new() -> (Self, Claim) {
-        let (sender, receiver) = watch::channel(Standing::default());
+        let (sender, receiver) = watch::channel(ClaimState::default());
         (Self(sender), Claim(Some(receiver)))
     }
 
@@ -66,7 +66,9 @@ impl Holder {
 
     /// The claim is lost.
     pub fn lose(&self) {
-        self.0.send_modify(|standing| *standing = Standing { losses: standing.losses.wrapping_add(1), ..Standing::default() });
+        self.0.send_modify(|standing| {
+            *standing = ClaimState { losses: standing.losses.wrapping_add(1), ..ClaimState::default() }
+        });
     }
 }
 
@@ -110,7 +112,7 @@ impl Claim {
     /// Waits until it is held. Never ends if whoever elects is gone.
     pub async fn held(&self) {
         let Some(standing) = &self.0 else { return };
-        if standing.clone().wait_for(Standing::is_held).await.is_err() {
+        if standing.clone().wait_for(ClaimState::is_held).await.is_err() {
             std::future::pending::<()>().await;
         }
     }

@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
-use crate::cluster::kinds::{answered, error_chain};
+use crate::client::answered;
+use crate::error::error_chain;
 use crate::leadership::claim::Claim;
-use crate::program::{Program, ServiceAccount};
-use crate::work::MountName;
+use crate::program::{MountName, Program, ServiceAccount};
 
 /// How soon a write that failed is tried again,
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);

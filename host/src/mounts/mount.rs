@@ -6,32 +6,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, Readers};
-use tokio::sync::{OwnedRwLockReadGuard, watch};
-use tracing::{error, info};
+use tokio::sync::OwnedRwLockReadGuard;
 
-use crate::cluster::informer::Notice;
-use crate::cluster::kinds::{self, Resource, StatusSubresource};
-use crate::mounts::inventory::Entry;
-use crate::mounts::live::{Ground, Live};
-use crate::mounts::release::release;
-use crate::program::Program;
-use crate::reconcile::memory::Memory;
-use crate::reconcile::running::Running;
-use crate::shadow::{self, Shadow};
-use crate::work::{MountName, WorkQueue};
+use crate::call::running::Running;
+use crate::cluster::informer::WatchEvent;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::observer::Observer;
+use crate::mounts::parent_state::ParentState;
+use crate::program::MountName;
+use crate::work::WorkQueue;
 use crate::writes::own_writes::OwnWrites;
 
 /// See the module's documentation.
 pub struct Mount {
     /// The mount's name, unique in a host.
     pub name: MountName,
-    live: RwLock<Option<Arc<Live>>>,
+    live: RwLock<Option<Arc<ActiveProgram>>>,
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
-    memories: Mutex<HashMap<ObjectKey, Memory>>,
+    memories: Mutex<HashMap<ObjectKey, ParentState>>,
     readers: Mutex<Readers<ObjectKey>>,
-    /// What its plugin is compared with.
-    shadow: RwLock<Option<Arc<Shadow>>>,
+    observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
     pub(crate) running: Running,
@@ -90,7 +85,7 @@ impl Mount {
             lead: Mutex::default(),
             memories: Mutex::default(),
             readers: Mutex::default(),
-            shadow: RwLock::default(),
+            observer: RwLock::default(),
             own_writes: OwnWrites::default(),
             running: Running::default(),
             in_flight: Arc::default(),
@@ -98,8 +93,18 @@ impl Mount {
     }
 
     /// What is live; none before its caches are filled, and after it was unmounted.
-    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+    pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on this program is the live one.
+    pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
+        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+    }
+
+    /// Waits for the reconciles in flight.
+    pub(super) async fn idle(&self) {
+        drop(self.in_flight.write().await);
     }
 
     /// How far it has come.
@@ -107,96 +112,9 @@ impl Mount {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn enter(&self, phase: Phase) {
+    /// From now on it is there.
+    pub(super) fn enter(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
-    }
-
-    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
-    pub(crate) async fn run(self: Arc<Self>, mut programs: watch::Receiver<Arc<Program>>, ground: Arc<Ground>) {
-        loop {
-            let program = Arc::clone(&programs.borrow_and_update());
-            tokio::select! {
-                biased;
-                changed = programs.changed() => match changed {
-                    Ok(()) => continue,
-                    Err(_) => return,
-                },
-                () = self.take_up(Arc::clone(&program), &ground) => {}
-            }
-            let changed = tokio::select! {
-                biased;
-                changed = programs.changed() => changed,
-                ((), ()) = async { tokio::join!(self.leave_behind(&ground), shadow::follow(&self, &program, &ground)) } => {
-                    programs.changed().await
-                }
-            };
-            self.set_shadow(None);
-            if changed.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Lets the parents go that were this mount's before its program changed, and are not any more.
-    async fn leave_behind(&self, ground: &Ground) {
-        let Some((name, entry)) = ground.inventory.left(&self.name) else { return };
-        // What the old program is still about may hold them again.
-        drop(self.in_flight.write().await);
-        let releaser = ground.releaser(&self.name, entry.impersonate.as_ref()).await;
-        release(&releaser, &name, &entry, &ground.inventory).await;
-        ground.inventory.remove(&name);
-    }
-
-    /// Makes a program live.
-    async fn take_up(self: &Arc<Self>, program: Arc<Program>, ground: &Arc<Ground>) {
-        let old = self.live();
-        // What only its shadow would do otherwise is no reason to begin anew.
-        if old.as_ref().is_some_and(|old| old.program.does_the_same(&program)) {
-            return;
-        }
-        let parents = self.find_parents(&program, ground).await;
-        let former = ground
-            .inventory
-            .kinds(&self.name)
-            .into_iter()
-            .chain(old.iter().flat_map(|old| old.children().into_keys()))
-            .collect();
-        let live = match Live::prepare(Arc::clone(&program), ground, parents, &former, &ground.claims.of(&self.name)).await {
-            Ok(live) => Arc::new(live),
-            Err(reason) => {
-                error!(plugin = %self.name, "not mounted: {reason}");
-                self.enter(Phase::Refused(reason.to_string()));
-                ground.offers.pass(&self.name);
-                return;
-            }
-        };
-        ground.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        ground.queue.add_mount(&self.name, self.queue_options(&live));
-        let manifest = program.manifest();
-        info!(
-            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
-            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
-        );
-        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
-        live.follow(self, &ground.queue);
-        live.find_fresh(&ground.client, &ground.claims.of(&self.name));
-        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
-        self.forget_what_is_gone(&ground.queue);
-        live.await_kinds(self, ground);
-        self.enter(Phase::Running);
-        ground.offers.add(&self.name);
-    }
-
-    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
-    pub(crate) async fn lead(self: Arc<Self>, ground: Arc<Ground>) {
-        let claim = ground.claims.of(&self.name);
-        loop {
-            claim.held().await;
-            self.set_lead(Lead::Yes, &ground.queue);
-            claim.lost().await;
-            self.set_lead(Lead::No, &ground.queue);
-        }
     }
 
     /// Begins no more work, and waits for what is in progress: the claim is about to go to another replica.
@@ -205,7 +123,8 @@ impl Mount {
         drop(self.in_flight.write().await);
     }
 
-    fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
+    /// From now on it works, or rests.
+    pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
         *self.lead.lock().unwrap_or_else(PoisonError::into_inner) = lead;
         if let Some(live) = self.live() {
             queue.set_options(&self.name, self.queue_options(&live));
@@ -242,7 +161,7 @@ impl Mount {
     }
 
     /// Forgets all parents that the cache does not hold.
-    fn forget_what_is_gone(&self, queue: &WorkQueue) {
+    pub(super) fn forget_what_is_gone(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
         let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
@@ -251,13 +170,13 @@ impl Mount {
             gone.extend(memories.keys().filter(|parent| !is_there(parent)).cloned());
         }
         gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
-        gone.extend(live.probation.held().into_iter().filter(|parent| !is_there(parent)));
+        gone.extend(live.call_guard.held().into_iter().filter(|parent| !is_there(parent)));
         gone.iter().for_each(|parent| self.forget(parent, queue.now()));
         queue.retain(&self.name, is_there);
     }
 
     /// How the queue is to treat the mount, which has no workers while another leads it.
-    fn queue_options(&self, live: &Live) -> MountOptions {
+    pub(super) fn queue_options(&self, live: &ActiveProgram) -> MountOptions {
         let options = live.program.queue_options();
         let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
         let workers = match lead {
@@ -267,32 +186,13 @@ impl Mount {
         MountOptions { workers, ..options }
     }
 
-    async fn find_parents(&self, program: &Program, ground: &Ground) -> Resource {
-        let kind = &program.manifest().parent;
-        let found = kinds::look_for(&ground.client, kind, &self.name).await;
-        let brings_status = kinds::give_status(&program.manifest().crds, kind);
-        let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
-        if let Some(resource) = found.filter(|resource| !lacks_status(resource)) {
-            return resource;
-        }
-        let before = self.phase();
-        self.enter(Phase::Waiting);
-        ground.offers.pass(&self.name);
-        let mut resource = kinds::wait_for(&ground.client, kind, &self.name).await;
-        if lacks_status(&resource) {
-            resource = kinds::wait_for_status(&ground.client, resource, &self.name).await;
-        }
-        self.enter(before);
-        resource
-    }
-
     /// Whether this host works for it.
     pub fn leads(&self) -> Lead {
         *self.lead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
-    pub(crate) async fn retire(&self) -> Option<Arc<Live>> {
+    pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Leaving);
         let live = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(self.in_flight.write().await);
@@ -300,17 +200,17 @@ impl Mount {
     }
 
     /// Held by a reconcile from start to end.
-    pub(crate) async fn enter_flight(&self) -> OwnedRwLockReadGuard<()> {
+    pub(crate) async fn begin_reconcile(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
     /// What is remembered of a parent from its last reconcile.
-    pub(crate) fn memory(&self, key: &ObjectKey) -> Memory {
+    pub(crate) fn memory(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned().unwrap_or_default()
     }
 
     /// Remembers a reconcile of a parent.
-    pub(crate) fn remember(&self, key: &ObjectKey, memory: Memory) {
+    pub(crate) fn remember(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
     }
 
@@ -325,26 +225,26 @@ impl Mount {
         }
     }
 
-    /// What its plugin is compared with; none: with nothing.
-    pub(crate) fn shadow(&self) -> Option<Arc<Shadow>> {
-        self.shadow.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Who is told what happens to its parents; none: nobody.
+    pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
+        self.observer.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on its plugin is compared with that.
-    pub(crate) fn set_shadow(&self, shadow: Option<Arc<Shadow>>) {
-        *self.shadow.write().unwrap_or_else(PoisonError::into_inner) = shadow;
+    /// From now on that one is told what happens to its parents.
+    pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
+        *self.observer.write().unwrap_or_else(PoisonError::into_inner) = observer;
     }
 
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
         self.readers().remove(key);
-        if let Some(shadow) = self.shadow() {
-            shadow.forget(key, now);
+        if let Some(observer) = self.observer() {
+            observer.forgotten(key, now);
         }
         self.own_writes.forget(key);
         if let Some(live) = self.live() {
-            live.probation.forget(key, now);
+            live.call_guard.forget(key, now);
         }
     }
 
@@ -369,7 +269,7 @@ impl Mount {
     }
 
     /// The parents whose last call would be answered otherwise now.
-    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &Notice) -> BTreeSet<ObjectKey> {
+    pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
         if previous.is_some_and(|previous| previous.says_the_same_as(object)) {
             return BTreeSet::new();
@@ -377,8 +277,8 @@ impl Mount {
         let labels = |label: &str| object.label(label);
         let labels_before = |label: &str| previous.and_then(|previous| previous.label(label));
         let (before, now): (Option<Labels<'_, '_>>, Option<Labels<'_, '_>>) = match notice {
-            Notice::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
-            Notice::Deleted(_) => (Some(&labels), None),
+            WatchEvent::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
+            WatchEvent::Deleted(_) => (Some(&labels), None),
         };
         self.readers().concerned(kind, &object.key(), before, now)
     }

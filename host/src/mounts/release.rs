@@ -12,10 +12,12 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client};
 use tracing::{info, warn};
 
-use crate::cluster::kinds::{self, Resource, answered, error_chain};
+use crate::client::answered;
+use crate::cluster::kinds::{self, Resource};
 use crate::cluster::object::{Object, Received, SharedObject};
+use crate::error::error_chain;
 use crate::mounts::inventory::{Entry, Inventory};
-use crate::writes::finalizers::{child_list, is_held, let_go_unmounted};
+use crate::writes::finalizers::{child_list, has_finalizer, remove_finalizer_without_mount};
 
 /// How soon it is tried again where something failed, or something has to be gone first.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -106,14 +108,14 @@ async fn release_once(client: &Client, writer: &Client, entry: &Entry) -> Result
     let Some(parents) = kinds::find(client, &entry.parent).await? else { return Ok(left) };
     for parent in list(client, &parents, entry.namespaces.as_ref(), None).await? {
         let is_meant = parent.namespace().is_none_or(|namespace| entry.covers(namespace));
-        if !is_meant || !is_held(&parent, &entry.plugin) {
+        if !is_meant || !has_finalizer(&parent, &entry.plugin) {
             continue;
         }
         if parent.is_deleting() && has_unreachable_children(client, writer, entry, &parent).await? {
             left.parents += 1;
             continue;
         }
-        match let_go_unmounted(writer, &parents, &parent, &entry.plugin).await {
+        match remove_finalizer_without_mount(writer, &parents, &parent, &entry.plugin).await {
             Ok(()) => left.released += 1,
             // Somebody else wrote to it.
             Err(kube::Error::Api(status)) if status.is_conflict() => left.parents += 1,

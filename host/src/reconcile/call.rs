@@ -8,69 +8,21 @@ use gyre_core::outcome::{Fault, Problem, ProblemKind};
 use gyre_core::quarantine::{self, Change, End};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
-use gyre_core::response::{Response, Teardown};
-use gyre_sandbox::{Bytes, Call, ClockUse, Input, Limits, Plugin, Usage, World, call};
+use gyre_core::response::Teardown;
+use gyre_sandbox::{Bytes, Call, ClockUse, Input, Usage, call};
 use tracing::{error, info};
 
-use crate::clock::Clock;
+use crate::call::{Ask, make, threads};
 use crate::cluster::lookup;
-use crate::host::Calls;
-use crate::mounts::live::Live;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::call_guard::describe;
 use crate::mounts::mount::Mount;
-use crate::reconcile::Context;
-use crate::reconcile::basis::{Basis, Decision, Sight};
-use crate::reconcile::probation::describe;
-use crate::reconcile::threads::{self, Threads};
-use crate::reconcile::trail::{ReadPrints, hash};
-use crate::reconcile::world::CallWorld;
+use crate::mounts::trail::{ReadPrints, hash};
+use crate::reconcile::call_context::CallContext;
+use crate::reconcile::context::Context;
+use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{Answer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
-
-/// What is asked of the plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// What should exist while the parent lives.
-    Reconcile,
-    /// What should still exist while it goes.
-    Finalize,
-}
-
-/// Calls a plugin, wherever the call comes from: the one place that does. A reconcile's response is that of a teardown which is not done.
-pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
-    match ask {
-        Ask::Reconcile => {
-            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
-            let undone = |response: Response| Teardown { response, done: false };
-            Call { result: result.map(undone), usage, world }
-        }
-        Ask::Finalize => plugin.finalize(input, limits, world),
-    }
-}
-
-/// Where plugins are called, and at what time of day.
-pub(crate) struct Caller {
-    pub(crate) clock: Clock,
-    pub(crate) calls: Calls,
-    pub(crate) threads: Arc<Threads>,
-}
-
-impl Caller {
-    /// Does what calls plugins.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Threads::run`].
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
-        priority: threads::Priority,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, threads::Error> {
-        match self.calls {
-            Calls::OnThreads => self.threads.run(priority, work).await,
-            Calls::Inline => Ok(work()),
-        }
-    }
-}
 
 /// What came of a call.
 pub(crate) struct Called {
@@ -100,16 +52,16 @@ pub(crate) struct Answered {
 pub(crate) async fn call(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<Live>,
-    sight: &Sight,
-    basis: &Arc<Basis>,
+    live: &Arc<ActiveProgram>,
+    observed: &ObservedState,
+    plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
 ) -> Result<Called, Problem> {
-    let key = sight.parent.key();
-    let admitted = live.probation.admit(&key, context.queue.now())?;
-    let (result, usage, world) = run(context, mount, live, sight, basis, ask, admitted.priority()).await;
+    let key = observed.parent.key();
+    let admitted = live.call_guard.admit(&key, context.queue.now())?;
+    let (result, usage, world) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
-    let uid = sight.parent.uid();
+    let uid = observed.parent.uid();
     let of_others: Vec<u64> = world.values().map(|answer| answer.fingerprint_of_others(uid)).collect();
     let reads = ReadPrints { all: hash(&answers), of_others: hash(&of_others) };
     let end = match &result {
@@ -121,8 +73,8 @@ pub(crate) async fn call(
     };
     follow(context, mount, &key, admitted.ended(end, context.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
-    if let Some(shadow) = mount.shadow() {
-        shadow.add(&key);
+    if let Some(observer) = mount.observer() {
+        observer.called(&key);
     }
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
@@ -150,15 +102,15 @@ type Ended = (Result<Answered, call::Error>, Usage, BTreeMap<Read, lookup::Answe
 async fn run(
     context: &Context,
     mount: &Arc<Mount>,
-    live: &Arc<Live>,
-    sight: &Sight,
-    basis: &Arc<Basis>,
+    live: &Arc<ActiveProgram>,
+    observed: &ObservedState,
+    plan_inputs: &Arc<PlanInputs>,
     ask: Ask,
     priority: threads::Priority,
 ) -> Ended {
     let program = Arc::clone(&live.program);
-    let parent = sight.shown_parent(live);
-    let mut world = Box::new(CallWorld::new(mount, live, parent.key(), &sight.children, sight.views.keys()));
+    let parent = observed.shown_parent(live);
+    let mut world = Box::new(CallContext::new(mount, live, parent.key(), &observed.children, observed.views.keys()));
     if context.recordings.wants(&mount.name) {
         world.note_down();
     }
@@ -166,7 +118,7 @@ async fn run(
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
     let is_recorded = world.transcript.is_some();
-    let (deciding, basis) = (Arc::clone(live), Arc::clone(basis));
+    let (deciding, plan_inputs) = (Arc::clone(live), Arc::clone(plan_inputs));
     let work = move || {
         let call = {
             let _call = running.begin(program.limits.deadline);
@@ -175,7 +127,7 @@ async fn run(
         };
         let Call { result, usage, world } = call;
         let recorded = is_recorded.then(|| result.clone());
-        (result.map(|teardown| answered(&deciding, &basis, ask, teardown)), recorded, usage, world)
+        (result.map(|teardown| answered(&deciding, &plan_inputs, ask, teardown)), recorded, usage, world)
     };
     let called = context.caller.run(priority, work).await;
     let (result, recorded, usage, world) = match called {
@@ -187,7 +139,7 @@ async fn run(
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
     context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
-    let mut world = world.downcast::<CallWorld>().ok();
+    let mut world = world.downcast::<CallContext>().ok();
     if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken)))
         && let Some(recorded) = recorded
     {
@@ -195,7 +147,7 @@ async fn run(
             program: Arc::clone(&live.program),
             ask,
             parent: Bytes::from(shown.shared_json()),
-            seed: sight.parent.uid().into(),
+            seed: observed.parent.uid().into(),
             now,
             children: world.shown_children(),
             reads: transcript.reads,
@@ -207,10 +159,10 @@ async fn run(
 }
 
 /// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
-fn answered(live: &Live, basis: &Basis, ask: Ask, mut teardown: Teardown) -> Answered {
+fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut teardown: Teardown) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Living(basis.living(live, teardown.response.children.as_deref())),
-        Ask::Finalize => Decision::Leaving(basis.leaving(live, basis.parent(), Some(&teardown))),
+        Ask::Reconcile => Decision::Living(plan_inputs.living(live, teardown.response.children.as_deref())),
+        Ask::Finalize => Decision::Leaving(plan_inputs.leaving(live, plan_inputs.parent(), Some(&teardown))),
     };
     let names_children = teardown.response.children.take().is_some();
     Answered { names_children, teardown, decision }

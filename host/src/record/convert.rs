@@ -8,13 +8,14 @@ use gyre_core::response::{Child, Condition, Event, Failure, Response, Severity, 
 use gyre_sandbox::{Bytes, ClockUse, Limits, LogLevel, LogLine, LogSource, ReadError, Reuse, call};
 use jiff::Timestamp;
 
+use super::call_record::{Answer, Question, Reply};
 use super::format::{
     AnswerLine, AskLine, CallLine, ChildLine, ChildrenLine, ConditionLine, EventLine, KindText, LimitsLine, LogText,
     ProgramLine, QuestionLine, ReadErrorLine, ReadLine, ResultLine, Text,
 };
-use super::{Answer, Ask, Given, Question, Reply};
-use crate::config::bounds;
-use crate::program::Program;
+use super::given::Given;
+use crate::call::Ask;
+use crate::program::{Program, bounds};
 
 impl ProgramLine {
     /// A program, under that number.

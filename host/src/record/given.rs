@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Plugin, ReadError, Usage, World};
 
-use super::{Answer, Ask, CallRecord, Question, Reply, Transcript};
-use crate::reconcile::call;
+use super::call_record::{Answer, CallRecord, Question, Reply, Transcript};
+use crate::call::{self, Ask};
 
 /// All that the answer of a call depends on, but for the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]

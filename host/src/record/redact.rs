@@ -27,10 +27,11 @@ use serde_json::Value;
 use crate::cluster::raw;
 use crate::program::Program;
 
+use super::call_record::{Question, Reply};
 use super::format::{AnswerLine, ChildLine, ResultLine};
+use super::given::Given;
 use super::strings::{self, NotJson, Path, Step};
 use super::text::Text;
-use super::{Given, Question, Reply};
 
 /// A value of so many bytes is replaced wherever it occurs,
 const ANYWHERE: usize = 8;

@@ -15,8 +15,10 @@ use gyre_sandbox::Bytes;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
+use super::call_record::CallRecord;
 use super::format::{Because, Secrets};
-use super::{Bounds, CallRecord, Listening, Recordings, Writer};
+use super::recordings::{Listening, Recordings};
+use super::writer::{Bounds, Writer};
 use crate::telemetry::metrics::Metrics;
 
 /// So many calls may wait to be written,

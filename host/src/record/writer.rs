@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::call_record::CallRecord;
 use super::format::{AnswerLine, Because, CallLine, End, FORMAT, Head, Line, ProgramLine, Secrets};
+use super::given::Given;
 use super::redact::{self, Key, Redactor};
 use super::text::to_line;
-use super::{CallRecord, Given};
 use crate::program::Program;
 
 /// How much a recording may hold.

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use super::diff::unified;
+use crate::difference::unified::unified;
 use crate::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
 
 /// `reconcile Echo default/hello`.
-pub(super) fn title(call: &CallLine) -> String {
+pub(crate) fn title(call: &CallLine) -> String {
     let ask = match call.ask {
         AskLine::Reconcile => "reconcile",
         AskLine::Finalize => "finalize",
@@ -18,7 +18,7 @@ pub(super) fn title(call: &CallLine) -> String {
 }
 
 /// Which parts of two answers differ.
-pub(super) fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
+pub(crate) fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = |name: &str, differs: bool| {
         if differs {
@@ -119,7 +119,7 @@ pub(crate) fn difference((one_name, one): (&str, &AnswerLine), (other_name, othe
 }
 
 /// An answer as YAML.
-pub(super) fn yaml(answer: &AnswerLine) -> String {
+pub(crate) fn yaml(answer: &AnswerLine) -> String {
     serde_json::to_value(answer).ok().and_then(|value| serde_saphyr::to_string(&value).ok()).unwrap_or_default()
 }
 

@@ -15,16 +15,17 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tracing::Span;
 
-use super::report::redacted;
+use super::redaction::redacted;
 use super::tally::Outcome;
+use crate::call::{Ask, make};
 use crate::cluster::object::Object;
 use crate::difference::{Change, Subject, Verb, without_bookkeeping};
-use crate::mounts::live::Live;
-use crate::reconcile::basis::{Basis, Sight};
-use crate::reconcile::call::{Ask, make, problem};
-use crate::reconcile::memory::Memory;
-use crate::reconcile::progress::Progress;
-use crate::reconcile::world::CallWorld;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::parent_state::ParentState;
+use crate::reconcile::call::problem;
+use crate::reconcile::call_context::CallContext;
+use crate::reconcile::plan_inputs::{ObservedState, PlanInputs};
+use crate::reconcile::report::ReconcileReport;
 use crate::writes::status::{decide, status_of};
 
 /// Such a call may take so many times as long as one of the mount's: its thread gets what nobody else needs, and on a busy machine the
@@ -33,8 +34,8 @@ const PATIENCE: u32 = 10;
 
 /// A program, and what it sees of one parent.
 pub(super) struct Side {
-    pub(super) live: Arc<Live>,
-    pub(super) sight: Sight,
+    pub(super) live: Arc<ActiveProgram>,
+    pub(super) observed: ObservedState,
     /// Where its plugin's lines go; none: nowhere.
     pub(super) span: Option<Span>,
 }
@@ -43,10 +44,10 @@ pub(super) struct Side {
 pub(super) struct Pair {
     pub(super) ask: Ask,
     /// Whether the parent carries the finalizer.
-    pub(super) is_held: bool,
+    pub(super) has_finalizer: bool,
     pub(super) now: Timestamp,
     pub(super) retries: Options,
-    pub(super) memory: Memory,
+    pub(super) memory: ParentState,
     /// Why the mount's plugin is not called; none: it is.
     pub(super) held: Option<Problem>,
     pub(super) mounted: Side,
@@ -86,9 +87,9 @@ impl Pair {
             return None;
         }
         let shadow = self.intent(&self.shadow, asked.map(|asked| asked.result.map_err(problem)));
-        let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.sight.children.iter());
+        let observed = [&self.mounted, &self.shadow].into_iter().flat_map(|side| side.observed.children.iter());
         let observed = observed.map(|(kind, child)| (identity(kind, &child.key()), whole(kind, child))).collect();
-        let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.sight.parent));
+        let parent = Subject::of(&whole(&self.mounted.live.program.manifest().parent, &self.mounted.observed.parent));
         let changes = changes(&parent, &observed, &mounted, &shadow);
         // What is kept outlives the Secrets that there are now.
         let changes = if changes.is_empty() { changes } else { redacted(changes, [&self.mounted.live, &self.shadow.live]).0 };
@@ -97,16 +98,16 @@ impl Pair {
 
     /// What the plugin answers; none: it has nothing to say to that.
     fn asked(&self, side: &Side) -> Option<Asked> {
-        let Side { live, sight, span } = side;
+        let Side { live, observed, span } = side;
         let program = &live.program;
         if self.ask == Ask::Finalize && !program.manifest().finalizes {
             return None;
         }
-        let parent = &sight.parent;
-        let world = CallWorld::apart(span.clone(), live, parent.key(), &sight.children, sight.views.keys());
+        let parent = &observed.parent;
+        let world = CallContext::detached(span.clone(), live, parent.key(), &observed.children, observed.views.keys());
         let limits = Limits { deadline: program.limits.deadline.saturating_mul(PATIENCE), ..program.limits.clone() };
         let now = self.now.into();
-        let shown = sight.shown_parent(live);
+        let shown = observed.shown_parent(live);
         let input = Input { parent: shown.json().as_bytes(), settings: &program.settings, seed: parent.uid(), now };
         let Call { result, usage, .. } = make(&program.plugin, self.ask, &input, &limits, Box::new(world));
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
@@ -114,9 +115,9 @@ impl Pair {
 
     /// What would be done about an answer.
     fn intent(&self, side: &Side, answer: Option<Result<Teardown, Problem>>) -> Intent {
-        let Side { live, sight, .. } = side;
-        let basis = Basis::of(live, sight, &self.memory);
-        let observed = basis.observed();
+        let Side { live, observed, .. } = side;
+        let plan_inputs = PlanInputs::of(live, observed, &self.memory);
+        let observed = plan_inputs.observed();
         let finalizes = live.program.manifest().finalizes;
         let (teardown, failure) = match answer {
             Some(Ok(teardown)) => (Some(teardown), None),
@@ -124,20 +125,20 @@ impl Pair {
             None => (None, None),
         };
         let children = teardown.as_ref().and_then(|teardown| teardown.response.children.as_deref());
-        let input = basis.input(live, children, &observed);
-        let (plan, is_held) = match self.ask {
+        let input = plan_inputs.input(live, children, &observed);
+        let (plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
                 let needs = plan::needs_finalizer(&input, &plan, finalizes);
                 // Without an answer nothing is let go.
-                let is_held = needs || self.is_held && children.is_none();
-                (plan, is_held)
+                let has_finalizer = needs || self.has_finalizer && children.is_none();
+                (plan, has_finalizer)
             }
             Ask::Finalize if failure.is_some() => (Plan::default(), true),
             Ask::Finalize => {
                 let Leaving { plan, end } = plan::leave(&input, teardown.as_ref());
-                let is_held = end != plan::End::Release || !plan.steps.is_empty();
-                (plan, is_held)
+                let has_finalizer = end != plan::End::Release || !plan.steps.is_empty();
+                (plan, has_finalizer)
             }
         };
         let nothing = Response { children: None, ..Response::default() };
@@ -145,12 +146,12 @@ impl Pair {
         let status = self.status(side, response, &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-        Intent { desired, plan, refused, status, is_held, failure }
+        Intent { desired, plan, refused, status, has_finalizer, failure }
     }
 
     /// What the status would say then.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
-        let mut progress = Progress::new(0);
+        let mut progress = ReconcileReport::new(0);
         progress.refusals.extend(plan.refusals.iter().cloned());
         if let Some(child) = plan.waiting.first() {
             progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
@@ -158,7 +159,7 @@ impl Pair {
         if let Some(problem) = failure {
             progress.fail(problem.clone());
         }
-        let (parent, live) = (&side.sight.parent, status_of(&side.sight.parent));
+        let (parent, live) = (&side.observed.parent, status_of(&side.observed.parent));
         let refusals = progress.refusals.told();
         let verdict = progress.verdict(&self.retries, &refusals);
         let decided = decide(live.as_ref(), parent, response, verdict, side.live.room, self.now);
@@ -185,7 +186,7 @@ struct Intent {
     /// What the status says in the end.
     status: Value,
     /// Whether the parent carries the finalizer in the end.
-    is_held: bool,
+    has_finalizer: bool,
     failure: Option<Problem>,
 }
 
@@ -301,8 +302,8 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
             (true, _) => changes.push(change(Verb::Update, subject, before, after)),
         }
     }
-    if mounted.is_held != shadow.is_held {
-        changes.push(change(Verb::Finalizers, parent.clone(), json!(mounted.is_held), json!(shadow.is_held)));
+    if mounted.has_finalizer != shadow.has_finalizer {
+        changes.push(change(Verb::Finalizers, parent.clone(), json!(mounted.has_finalizer), json!(shadow.has_finalizer)));
     }
     if mounted.status != shadow.status {
         let [before, after] = [mounted, shadow].map(|intent| json!({ "status": intent.status }));

@@ -1,20 +1,17 @@
 //! What is reported of a shadow.
 
-use std::sync::Arc;
-
-use gyre_sandbox::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Shadow;
-use crate::difference::{self, Change, Difference, NOT_SHOWN};
-use crate::mounts::live::Live;
+use super::redaction::redacted;
+use super::runner::Shadow;
+use crate::difference::{Change, Difference, NOT_SHOWN};
 use crate::program::Program;
 
 /// See the module's documentation.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Report {
+pub(crate) struct Report {
     pub(super) mount: String,
     /// The mount's plugin.
     pub(super) plugin: Version,
@@ -29,7 +26,7 @@ pub(super) struct Report {
     /// Why the shadow is hardly called; none: it is.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
-    pub(super) difference: Difference,
+    pub(crate) difference: Difference,
 }
 
 /// Which version of a plugin.
@@ -47,7 +44,7 @@ impl Version {
 
 impl Report {
     /// As it stands, without values of Secrets.
-    pub(super) fn of(mount: &str, shadow: &Shadow) -> Self {
+    pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, live, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
         let tally = shadow.tally();
@@ -57,7 +54,7 @@ impl Report {
         drop(tally);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
-        let quarantine = live.get().and_then(|live| live.probation.quarantined());
+        let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
         let mut remarks = Vec::new();
         if live.get().is_none() {
             remarks.push("the caches of the shadow are not filled yet".to_owned());
@@ -94,11 +91,11 @@ impl Report {
     }
 
     /// Whether all parents were compared.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.compared >= self.difference.parents && self.waiting == 0
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {
             fields.insert("summary".to_owned(), Value::from(self.difference.summary()));
@@ -128,13 +125,4 @@ fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
     let changes: Vec<Change> =
         details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
     redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
-}
-
-/// [`difference::redacted`], of the Secrets that these see.
-pub(super) fn redacted<'a>(changes: Vec<Change>, lives: impl IntoIterator<Item = &'a Arc<Live>>) -> (Vec<Change>, bool) {
-    let lives: Vec<&Arc<Live>> = lives.into_iter().collect();
-    let seen: Vec<Bytes> = lives.iter().flat_map(|live| live.secrets()).collect();
-    let seen: Vec<&[u8]> = seen.iter().map(|secret| &**secret).collect();
-    let programs: Vec<&Program> = lives.iter().map(|live| &*live.program).collect();
-    difference::redacted(changes, &seen, &programs)
 }

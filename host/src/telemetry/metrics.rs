@@ -17,9 +17,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::cluster::informer::{Extent, Target};
-use crate::config::Reload;
 use crate::health::Health;
+use crate::target::{Projection, Target};
 use labels::{
     Build, ClientRequest, Controller, ControllerResult, LeaseName, Outcome, Plugin, PluginOutcome, PluginReason, PluginState,
     PluginWrite, QueueName, QueuePriority, Watch,
@@ -423,14 +422,16 @@ impl Metrics {
         self.watch_failures.get_or_create(&watch(target)).inc();
     }
 
-    /// The configuration or a plugin has changed.
-    pub fn reloaded(&self, reload: &Reload<'_>) {
-        let (result, is_refused) = match reload {
-            Reload::Taken => (TAKEN, false),
-            Reload::Refused(_) => (REFUSED, true),
-        };
-        self.config_reloads.get_or_create(&Outcome { result }).inc();
-        self.config_refused.set(i64::from(is_refused));
+    /// The configuration or a plugin has changed, and the change is in force.
+    pub fn configuration_taken(&self) {
+        self.config_reloads.get_or_create(&Outcome { result: TAKEN }).inc();
+        self.config_refused.set(0);
+    }
+
+    /// The configuration or a plugin has changed, and the change is refused.
+    pub fn configuration_refused(&self) {
+        self.config_reloads.get_or_create(&Outcome { result: REFUSED }).inc();
+        self.config_refused.set(1);
     }
 
     /// An object of a watch could not be read.
@@ -559,14 +560,14 @@ fn queue(mount: &str) -> QueueName {
 
 fn watch(target: &Target) -> Watch {
     // All that tells targets apart: two that shared a gauge would take turns in it.
-    let Target { kind, namespace, label_selector, extent } = target;
+    let Target { kind, namespace, label_selector, projection } = target;
     Watch {
         kind: kind.to_string(),
         namespace: namespace.clone().unwrap_or_default(),
         selector: label_selector.clone().unwrap_or_default(),
-        extent: match extent {
-            Extent::Whole => "whole",
-            Extent::Metadata => "metadata",
+        extent: match projection {
+            Projection::Whole => "whole",
+            Projection::Metadata => "metadata",
         },
     }
 }

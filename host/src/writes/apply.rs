@@ -26,9 +26,10 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use tracing::{debug, info};
 
-use crate::cluster::kinds::{answered, error_chain, said};
+use crate::client::answered;
 use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
 use crate::cluster::view::View;
+use crate::error::{error_chain, said};
 use crate::leadership::claim::NotHeld;
 use crate::telemetry::metrics::Metrics;
 

@@ -14,9 +14,10 @@ use kube::{Api, Client};
 use serde_json::json;
 use tracing::warn;
 
+use crate::client::answered;
 use crate::clock::Clock;
-use crate::cluster::kinds::{answered, error_chain};
 use crate::cluster::object::Object;
+use crate::error::error_chain;
 
 /// The longest note that the API server takes, in bytes (`noteLengthLimit` of its events validation).
 const NOTE_LIMIT: usize = 1024;

@@ -8,19 +8,20 @@ use gyre_core::plan::{ChildList, finalizer, list_annotation};
 use kube::Client;
 use serde_json::{Value, json};
 
-use crate::cluster::kinds::{Resource, answered};
+use crate::client::answered;
+use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Object, Received, SharedObject};
 use crate::writes::apply::problem;
 use crate::writes::parent::{At, ParentWriter};
 
 /// Whether a parent carries the finalizer of a plugin.
-pub(crate) fn is_held(parent: &Object, plugin: &str) -> bool {
+pub(crate) fn has_finalizer(parent: &Object, plugin: &str) -> bool {
     parent.finalizers().contains(&finalizer(plugin))
 }
 
 /// The children that a parent lists as a plugin's.
 pub(crate) fn child_list(parent: &Object, plugin: &str) -> ChildList {
-    ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), is_held(parent, plugin))
+    ChildList::read(parent.annotation(&list_annotation(plugin)).as_deref(), has_finalizer(parent, plugin))
 }
 
 /// The parent without a plugin's list of children.
@@ -33,10 +34,14 @@ pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject 
 /// # Errors
 ///
 /// What the request came to. The parent is written over the state that is known, or not at all.
-pub(crate) async fn hold(writer: &ParentWriter<'_>, parent: &Object, list: &ChildList) -> Result<SharedObject, Problem> {
-    let plugin = writer.plugin();
+pub(crate) async fn add_finalizer(
+    writer: &ParentWriter<'_>,
+    parent: &Object,
+    list: &ChildList,
+) -> Result<SharedObject, Problem> {
+    let plugin = writer.plugin;
     let mut finalizers = parent.finalizers();
-    if !is_held(parent, plugin) {
+    if !has_finalizer(parent, plugin) {
         finalizers.push(finalizer(plugin));
     }
     let annotations = json!({ list_annotation(plugin): list.to_text() });
@@ -59,10 +64,14 @@ pub(crate) enum List {
 ///
 /// # Errors
 ///
-/// As for [`hold`].
-pub(crate) async fn let_go(writer: &ParentWriter<'_>, parent: &Object, list: List) -> Result<Option<SharedObject>, Problem> {
-    let annotation = list_annotation(writer.plugin());
-    let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin()) } });
+/// As for [`add_finalizer`].
+pub(crate) async fn remove_finalizer(
+    writer: &ParentWriter<'_>,
+    parent: &Object,
+    list: List,
+) -> Result<Option<SharedObject>, Problem> {
+    let annotation = list_annotation(writer.plugin);
+    let mut patch = json!({ "metadata": { "finalizers": without(parent, writer.plugin) } });
     if list == List::Remove
         && parent.annotation(&annotation).is_some()
         && let Some(Value::Object(metadata)) = patch.get_mut("metadata")
@@ -76,12 +85,12 @@ pub(crate) async fn let_go(writer: &ParentWriter<'_>, parent: &Object, list: Lis
     }
 }
 
-/// As [`let_go`], where there is no mount any more.
+/// As [`remove_finalizer`], where there is no mount any more.
 ///
 /// # Errors
 ///
 /// What the request came to.
-pub(crate) async fn let_go_unmounted(
+pub(crate) async fn remove_finalizer_without_mount(
     client: &Client,
     resource: &Resource,
     parent: &Object,

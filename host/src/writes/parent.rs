@@ -1,24 +1,35 @@
 //! Writes to parents: their status and their finalizers.
 
-use gyre_core::object::ObjectRef;
+use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::queue::Priority;
-use kube::Api;
+use gyre_core::status::Room;
 use kube::api::{Patch, PatchParams};
+use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use crate::cluster::kinds::{StatusSubresource, answered};
+use crate::client::answered;
+use crate::cluster::kinds::StatusSubresource;
 use crate::cluster::object::{Object, Received, SharedObject};
-use crate::mounts::live::Live;
-use crate::mounts::mount::Mount;
+use crate::cluster::view::View;
+use crate::program::MountName;
 use crate::telemetry::metrics::Metrics;
 use crate::work::WorkQueue;
 use crate::writes::apply::field_manager;
-use crate::writes::own_writes::Others;
+use crate::writes::own_writes::{Others, OwnWrites};
 
 /// See the module's documentation.
 pub(crate) struct ParentWriter<'a> {
-    pub(crate) mount: &'a Mount,
-    pub(crate) live: &'a Live,
+    pub(crate) mount: &'a MountName,
+    /// The kind of the parents.
+    pub(crate) kind: &'a GroupVersionKind,
+    /// The plugin's name: the field manager, the finalizer.
+    pub(crate) plugin: &'a str,
+    /// What of the host's conditions the parents' status has room for.
+    pub(crate) room: Room,
+    /// The caches of the parents.
+    pub(crate) parents: &'a View,
+    pub(crate) client: &'a Client,
+    pub(crate) own_writes: &'a OwnWrites,
     pub(crate) queue: &'a WorkQueue,
     pub(crate) metrics: &'a Metrics,
 }
@@ -65,13 +76,13 @@ impl ParentWriter<'_> {
             metadata.insert("uid".to_owned(), json!(parent.uid()));
             metadata.insert("resourceVersion".to_owned(), json!(parent.resource_version().to_string()));
         }
-        let parents = &self.live.parents;
-        let api: Api<Received> = parents.resource.api(&self.live.client, parent.namespace());
-        let params = PatchParams { field_manager: Some(field_manager(self.plugin())), ..PatchParams::default() };
-        self.metrics.wrote(&self.mount.name, verb);
+        let parents = self.parents;
+        let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
+        self.metrics.wrote(self.mount, verb);
         let mark = parents.mark(parent.namespace());
         let key = parent.key();
-        self.mount.own_writes.begin(&key);
+        self.own_writes.begin(&key);
         let patch = Patch::Merge(&patch);
         let answer = match (at, parents.resource.status) {
             (At::Status, StatusSubresource::Served) => answered(api.patch_status(parent.name(), &params, &patch)).await,
@@ -82,8 +93,8 @@ impl ParentWriter<'_> {
             parents.remember(answer, mark);
         }
         let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
-        if self.mount.own_writes.end(&key, version) == Others::Changed {
-            self.queue.add(&self.mount.name, key, Priority::Normal);
+        if self.own_writes.end(&key, version) == Others::Changed {
+            self.queue.add(self.mount, key, Priority::Normal);
         }
         answer
     }
@@ -94,9 +105,9 @@ impl ParentWriter<'_> {
     ///
     /// What the request came to.
     pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
-        let parents = &self.live.parents;
+        let parents = self.parents;
         let mark = parents.mark(parent.namespace());
-        let api: Api<Received> = parents.resource.api(&self.live.client, parent.namespace());
+        let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
         // One that was going already is expected to be.
@@ -111,13 +122,8 @@ impl ParentWriter<'_> {
         })
     }
 
-    /// The plugin's name: the field manager, the finalizer.
-    pub(crate) fn plugin(&self) -> &str {
-        &self.live.program.manifest().name
-    }
-
     /// Names a parent in messages.
     pub(crate) fn subject(&self, parent: &Object) -> ObjectRef {
-        ObjectRef { kind: self.live.program.manifest().parent.clone(), key: parent.key() }
+        ObjectRef { kind: self.kind.clone(), key: parent.key() }
     }
 }

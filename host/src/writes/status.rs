@@ -1,5 +1,7 @@
 //! Writes the status of a parent. What it should say is decided in `gyre_core::status`.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use gyre_core::response::Response;
 use gyre_core::status::{Room, StatusInput, Verdict, desired_status};
 use jiff::Timestamp;
@@ -7,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
 use crate::cluster::object::{Object, SharedObject};
-use crate::reconcile::memory::status_hash;
 use crate::writes::parent::{At, ParentWriter};
 
 /// Whether a request changed the status.
@@ -40,7 +41,7 @@ pub(crate) async fn write(
     settled: &mut Option<(u64, u64)>,
 ) -> Result<(Written, Option<SharedObject>), kube::Error> {
     let live = status_of(parent);
-    let Some(desired) = decide(live.as_ref(), parent, response, verdict, writer.live.room, clock.now()) else {
+    let Some(desired) = decide(live.as_ref(), parent, response, verdict, writer.room, clock.now()) else {
         return Ok((Written::No, None));
     };
     let live = live.as_ref().and_then(Value::as_object);
@@ -128,6 +129,13 @@ fn without_transition_times(status: &Map<String, Value>) -> Map<String, Value> {
         }
     }
     status
+}
+
+/// A fingerprint of a status.
+pub(crate) fn status_hash(status: Option<&Map<String, Value>>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    status.map(|status| serde_json::to_string(status).unwrap_or_default()).hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use gyre::call::Calls;
 use gyre::clock::Clock as HostClock;
-use gyre::host::{self, Calls, Options as HostOptions, Programs};
+use gyre::host;
+use gyre::host::Options as HostOptions;
 use gyre::leadership::claim::Claim;
 use gyre::mounts::inventory::Place;
+use gyre::program::{Programs, fixed};
 use gyre::record::Recordings;
 use gyre_devcluster::faults::{Faults, Plan};
 use gyre_devcluster::{Clock, Cluster, Options, Server, Service};
@@ -108,7 +111,7 @@ impl World {
 
     /// Starts a host that is alone.
     pub fn host(&self, plugins: &Plugins) -> Host {
-        self.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), None)
+        self.host_with(fixed(plugins.programs().to_vec()), Claim::always(), None)
     }
 
     /// Starts a host that runs these programs and may write while it has the claim. After its write number `last_write` it is killed.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::stream;
 use gyre_core::grants::Scope;
-use gyre_core::object::ObjectKey;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -88,7 +88,7 @@ async fn follow(strategy: InitialListStrategy, initial: &[String], changes: &[St
     let kind = kube::core::GroupVersionKind::gvk("", "v1", "ConfigMap");
     let api = ApiResource::from_gvk_with_plural(&kind, "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
-    let informer = informers.get(&resource, Interest::default());
+    let informer = informers.get(&resource, WatchScope::default());
     let (told, mut last) = tokio::sync::watch::channel(false);
     let subscription = informer.subscribe(move |notice| {
         if notice.object().name() == "last" {

@@ -1,17 +1,41 @@
 //! The cluster in memory, served on loopback.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Args;
 use gyre_devcluster::{Clock, Controllers, Options, Service, audit, http, kubeconfig};
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::DevArguments;
+/// What the cluster is like.
+#[derive(Debug, Args)]
+pub(super) struct ClusterArguments {
+    /// Where the API server listens; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
+    pub(super) address: SocketAddr,
+    /// Where to write the kubeconfig [default: a temporary file].
+    #[arg(long, value_name = "FILE")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
+    #[arg(long, value_name = "SECONDS", default_value = "1")]
+    pub(super) pods_run: PodsRun,
+    /// Nobody looks after namespaces, garbage, Jobs and CronJobs: only clients change anything.
+    #[arg(long)]
+    pub(super) no_controllers: bool,
+    /// Where to write an audit log of the API server, in the format of kube-apiserver.
+    #[arg(long, value_name = "FILE")]
+    pub(super) audit_log: Option<PathBuf>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and port such as 127.0.0.1:8001".to_owned())
+}
 
 /// How long Pods run before they succeed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +65,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) async fn start(arguments: &DevArguments) -> anyhow::Result<Self> {
+    pub(super) async fn start(arguments: &ClusterArguments) -> anyhow::Result<Self> {
         let address = arguments.address;
         let listener = TcpListener::bind(address)
             .await

@@ -10,8 +10,9 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use crate::cluster::kinds::{self, Resource, error_chain};
+use crate::cluster::kinds::{self, Resource};
 use crate::config::{Problem, yaml_problem};
+use crate::error::error_chain;
 use crate::program::Program;
 
 /// Who applies what a developer gives.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
 use super::manifests::Applied;
-use crate::cluster::informer::{Informer, Informers, Interest, Notice, Subscription};
+use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
 use crate::cluster::kinds::{self, Resource};
 use crate::telemetry::metrics::Metrics;
 
@@ -58,14 +58,14 @@ impl Show {
                 self.say(&format!("the cluster serves no {kind}"));
                 continue;
             };
-            let informer = self.informers.get(&resource, Interest::default());
+            let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
             // What is there before somebody looks is no news: plugins that are loaded anew may have other kinds.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
-                let is_first = matches!(notice, Notice::Stored { previous: None, .. });
+                let is_first = matches!(notice, WatchEvent::Stored { previous: None, .. });
                 let is_old = is_first && old.contains(notice.object().uid());
                 for line in if is_old { Vec::new() } else { lines(&name, notice) } {
                     show.say(&line);
@@ -132,13 +132,13 @@ impl Show {
 }
 
 /// What a notice says to a person.
-fn lines(kind: &str, notice: &Notice) -> Vec<String> {
+fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     if is_everywhere(kind, notice.object().name()) {
         return Vec::new();
     }
     let (object, previous) = match notice {
-        Notice::Stored { object, previous, .. } => (object, previous.as_ref()),
-        Notice::Deleted(object) => {
+        WatchEvent::Stored { object, previous, .. } => (object, previous.as_ref()),
+        WatchEvent::Deleted(object) => {
             return if kind == "Event" { Vec::new() } else { vec![format!("{kind} {} deleted", object.key())] };
         }
     };
@@ -297,7 +297,7 @@ mod tests {
 
     fn said(before: Option<&Value>, now: &Value) -> Vec<String> {
         let kind = now["kind"].as_str().unwrap();
-        lines(kind, &Notice::Stored { object: object(now), previous: before.map(object), origin: Origin::Watch })
+        lines(kind, &WatchEvent::Stored { object: object(now), previous: before.map(object), origin: Origin::Watch })
     }
 
     #[test]

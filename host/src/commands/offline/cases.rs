@@ -16,13 +16,13 @@ use serde_json::Value;
 
 use super::parallel;
 use super::render::rendered;
-use crate::cluster::kinds::error_chain;
 use crate::commands::dev;
+use crate::config::arguments::mounts::{MountArguments, PluginMounts};
 use crate::config::{Error, Source, yaml_problem};
 use crate::difference::to_yaml;
-use crate::plugins::{MountArguments, PluginMounts};
+use crate::difference::unified::unified;
+use crate::error::error_chain;
 use crate::program::Program;
-use crate::replay::diff::unified;
 use crate::telemetry::time::Took;
 
 pub(crate) const TEST_EXAMPLES: &str = "\

@@ -16,40 +16,43 @@
 //! about are not there, unless somebody reads their kind.
 //! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
 
+mod arguments;
 mod calls;
 pub(crate) mod compare;
+mod dice;
 mod disturb;
 mod draw;
 mod drawn;
 mod experiment;
 mod finding;
+mod ground;
 mod narrow;
 mod reproduction;
 mod stored;
 mod texts;
+mod undisturbed;
 mod untried;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use clap::Args;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use self::draw::Dice;
-use self::experiment::{Experiment, Found, Ground, Rested};
+pub(crate) use self::arguments::CheckArguments;
+use self::arguments::START;
+use self::dice::Dice;
+use self::experiment::Experiment;
 use self::finding::{Finding, Flaw};
+use self::ground::{Found, Ground, MOST_PARENTS, Rested};
 use self::reproduction::{Reproduction, make_folder, reproduction};
 use super::parallel;
 use super::plan::Subject;
 use super::render::check_parents;
-use crate::cli::{time, whole};
 use crate::commands::dev;
 use crate::config::Source;
-use crate::plugins::{MountArguments, PluginMounts};
+use crate::config::arguments::mounts::MountArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,43 +72,12 @@ pub(crate) fn check_examples() -> String {
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 
-/// The time of day at which worlds begin, so that each run is like the others.
-const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// A call that fails is tried again so often: enough to see whether it always does.
 const RETRIES: u32 = 3;
-/// More parents are disturbed no differently.
-const MOST_PARENTS: usize = 10;
 /// Specs that a parent is changed to and back from.
 const MOST_SPECS: usize = 3;
 /// Of one flaw so many are told; the others are counted.
 const MOST_TOLD: usize = 3;
-
-#[derive(Debug, Args)]
-pub(crate) struct CheckArguments {
-    /// The plugin; more come with --plugin.
-    #[arg(value_name = "PLUGIN")]
-    plugin: PathBuf,
-    /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-    /// How many specs are drawn from the schema.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole(0_u32..=100_000))]
-    cases: u32,
-    /// What they are drawn by: the same number draws the same specs.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = whole(0_u64..))]
-    seed: u64,
-    /// The time of day at which each world begins [default: 2026-01-01T00:00:00Z].
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    time: Option<Timestamp>,
-    /// Write the objects of each finding into this folder, which is made.
-    #[arg(long, value_name = "DIRECTORY")]
-    keep: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    mount: PluginMounts,
-}
 
 /// Runs `gyre check`.
 pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
@@ -148,7 +120,7 @@ fn experiments(
     arguments: &CheckArguments,
     found: &mut Found,
 ) -> anyhow::Result<Vec<Experiment>> {
-    let mut experiments = disturb::disturbances(rested);
+    let mut experiments: Vec<Experiment> = disturb::disturbances(rested).into_iter().map(Experiment::Disturbed).collect();
     found.notes.extend(untried::notes(ground, rested));
     let mut alone = 0;
     let mut dice = Dice::new(arguments.seed);
@@ -175,8 +147,10 @@ fn experiments(
             .notes
             .push(format!("The specs of {alone} of {all} parents were not changed: no other is known that they could have."));
     }
-    experiments.extend(stored::experiments(ground, rested, arguments.seed, arguments.cases as usize));
-    experiments.extend(drawn::experiments(ground, &rested.parents, arguments.seed, arguments.cases as usize, found)?);
+    let stored = stored::all(ground, rested, arguments.seed, arguments.cases as usize);
+    experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
+    let drawn = drawn::worlds(ground, &rested.parents, arguments.seed, arguments.cases as usize, found)?;
+    experiments.extend(drawn.into_iter().map(Experiment::Drawn));
     Ok(experiments)
 }
 
@@ -208,7 +182,7 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     }
     let text = if arguments.json {
         let findings = found.findings.iter().zip(&reproductions);
-        let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(reproduce)).collect();
+        let findings: Vec<Value> = findings.map(|(finding, reproduce)| finding.json(&reproduce.json())).collect();
         let all = json!({
             "tried": found.tally.json(), "notes": found.notes, "complete": goes_on, "findings": findings, "alike": more,
             "seed": arguments.seed,
@@ -228,7 +202,7 @@ fn text(found: &Found, reproductions: &[Reproduction], more: usize, goes_on: boo
     let mut text = found.tally.to_string();
     found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
     for (finding, reproduce) in found.findings.iter().zip(reproductions) {
-        text.push_str(&format!("\n{}", finding.text(reproduce)));
+        text.push_str(&format!("\n{}", finding.text(&reproduce.text())));
     }
     match found.findings.len() {
         0 => text.push_str("Nothing was found.\n"),

@@ -17,10 +17,12 @@ use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use super::selection::selects;
-use crate::cli;
-use crate::config::{Source, list};
+use crate::config::Source;
+use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
+use crate::config::problem::list;
+use crate::config::values::MissingArgument;
 use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
-use crate::plugins::{self, ForetoldMounts, MountArguments};
+use crate::plugins;
 use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
@@ -110,7 +112,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(mount);
     mount.named.plugins.extend(plugin);
     if mount.is_empty() {
-        cli::missing("diff", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
+        bail!(MissingArgument { command: "diff", argument: "<PLUGIN> (or --plugin, --plugin-dir, --config)" });
     }
     let programs = Source::open(&mount)?.programs();
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was, &programs)? };

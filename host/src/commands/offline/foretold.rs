@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::live::{self, Connected, Copies, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
-use crate::cli;
+use crate::commands::process::threads;
 use crate::program::Program;
 use crate::telemetry::progress::Progress;
 
@@ -59,7 +59,7 @@ pub(super) fn foretold(
     files: &[(String, Value)],
     time: Timestamp,
 ) -> anyhow::Result<Foretold> {
-    let threads = cli::threads()?;
+    let threads = threads()?;
     let Connected { client, mut namespace, url } = threads.block_on(cluster.connect())?;
     if let Some(only) = only_namespace(programs) {
         namespace = only;

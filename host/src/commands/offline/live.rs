@@ -17,8 +17,9 @@ use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
 use super::plan::Subject;
-use crate::cli;
-use crate::cluster::kinds::{self, Resource, answered};
+use crate::client::answered;
+use crate::cluster::kinds::{self, Resource};
+use crate::commands::connect::configuration;
 use crate::mounts::inventory::{self, Entry};
 use crate::program::Program;
 use crate::telemetry::progress::Progress;
@@ -56,7 +57,7 @@ impl LiveArguments {
     ///
     /// When there is no such kubeconfig or context.
     pub(super) async fn connect(&self) -> anyhow::Result<Connected> {
-        let configuration = cli::configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
+        let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());
         Ok(Connected { client: Client::try_from(configuration).context("cannot set up the client")?, namespace, url })
     }

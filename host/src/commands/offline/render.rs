@@ -8,18 +8,20 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
-use super::plan::{Action, Subject, Verb};
-use super::scene::{Done, End, Scene, simulate};
+use super::plan::Subject;
+use super::rendered::Rendered;
+use super::scene::{Scene, simulate};
 use super::selection::{unselected, why};
 use super::shown::Shown;
-use crate::cli::time;
 use crate::commands::dev;
-use crate::config::{Source, list};
-use crate::plugins::{ForetoldMounts, MountArguments};
+use crate::config::Source;
+use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
+use crate::config::problem::list;
+use crate::config::values::{MissingArgument, time};
 use crate::program::Program;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
@@ -74,14 +76,6 @@ enum Format {
     Json,
 }
 
-/// What a host did to objects, and what came of them.
-pub struct Rendered {
-    /// What the host did.
-    pub done: Done,
-    /// The parents, as they are afterwards.
-    pub parents: Vec<Value>,
-}
-
 /// Of objects in files that do not say theirs, where there is no kubeconfig to say it.
 const DEFAULT_NAMESPACE: &str = "default";
 
@@ -91,10 +85,10 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(mount);
     mount.named.plugins.extend(plugin);
     if mount.is_empty() {
-        crate::cli::missing("render", "<PLUGIN> (or --plugin, --plugin-dir, --config)");
+        bail!(MissingArgument { command: "render", argument: "<PLUGIN> (or --plugin, --plugin-dir, --config)" });
     }
     if !from_cluster && !cluster.is_empty() {
-        crate::cli::missing("render", "--from-cluster");
+        bail!(MissingArgument { command: "render", argument: "--from-cluster" });
     }
     let programs = Source::open(&mount)?.programs();
     let objects = dev::read(&files)?;
@@ -210,57 +204,4 @@ pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -
         "the files hold no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
         list(kinds)
     )
-}
-
-impl Rendered {
-    /// The children as they were last written, in the order of their first.
-    pub fn children(&self) -> Vec<&Value> {
-        let mut children: Vec<&Action> = Vec::new();
-        let parents: Vec<_> = self.parents.iter().map(Subject::of).collect();
-        for action in &self.done.actions {
-            let is_written = matches!(action.verb, Verb::Create | Verb::Update) && action.refusal.is_none();
-            if !is_written || parents.contains(&action.subject) {
-                continue;
-            }
-            match children.iter_mut().find(|child| child.subject == action.subject) {
-                Some(child) => *child = action,
-                None => children.push(action),
-            }
-        }
-        children.into_iter().map(|action| &action.object).collect()
-    }
-
-    /// Each parent's name and status, and when the plugin wants to be called about it once more.
-    pub(super) fn statuses(&self) -> Vec<Value> {
-        let of = |parent: &Value| {
-            let subject = Subject::of(parent);
-            let status = parent.get("status").cloned().unwrap_or_default();
-            let mut told = json!({ "object": subject.to_string(), "status": status });
-            if let (Some(time), Some(fields)) = (self.done.again.about(&subject), told.as_object_mut()) {
-                fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
-            }
-            told
-        };
-        self.parents.iter().map(of).collect()
-    }
-
-    pub(super) fn is_fine(&self) -> bool {
-        let is_bad = |action: &Action| {
-            let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
-            is_warning || action.refusal.is_some()
-        };
-        self.done.end == End::Rests && !self.done.actions.iter().any(is_bad)
-    }
-
-    /// All of it, for people and golden files.
-    pub fn summary(&self) -> Value {
-        let plan: Vec<String> = self.done.actions.iter().map(|action| action.to_string()).collect();
-        let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
-        if self.done.end == End::Restless
-            && let Some(fields) = summary.as_object_mut()
-        {
-            fields.insert("rests".to_owned(), Value::from(false));
-        }
-        summary
-    }
 }

@@ -18,11 +18,13 @@ use tokio::runtime::Runtime;
 use super::journal::Journal;
 use super::live::{self, Former};
 use super::plan::{Action, Subject, Verb};
+use crate::call::Calls;
 use crate::clock::Clock;
 use crate::cluster::kinds::{self, StatusSubresource};
-use crate::host::{self, Calls, Options};
+use crate::error::error_chain;
+use crate::host::{self, Options};
 use crate::mounts::inventory::{self, Place};
-use crate::program::Program;
+use crate::program::{Program, Programs, fixed};
 use crate::reconcile::SLOWED_DOWN;
 use crate::record::{CallRecord, Recordings};
 
@@ -251,7 +253,7 @@ impl Scene {
         }
         let status = object.as_object_mut().and_then(|fields| fields.remove("status"));
         as_applied(&mut object);
-        let refused = |error: kube::Error| anyhow!("{subject}: {}", kinds::error_chain(&error));
+        let refused = |error: kube::Error| anyhow!("{subject}: {}", error_chain(&error));
         let parameters =
             PatchParams { field_validation: Some(ValidationDirective::Strict), ..PatchParams::apply(FIELD_MANAGER).force() };
         api.patch(&subject.name, &parameters, &Patch::Apply(&object)).await.map_err(refused)?;
@@ -443,7 +445,7 @@ impl Scene {
         let stopped = async {
             let _ = stopped.await;
         };
-        let mut host = std::pin::pin!(self.host(host::fixed(without_shadows(programs)), recordings, stopped));
+        let mut host = std::pin::pin!(self.host(fixed(without_shadows(programs)), recordings, stopped));
         let happened = tokio::select! {
             biased;
             ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
@@ -458,7 +460,7 @@ impl Scene {
     /// A host that does what these programs want until it is stopped.
     pub fn host(
         &self,
-        programs: host::Programs,
+        programs: Programs,
         recordings: Recordings,
         stopped: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = anyhow::Result<()>> + Send + 'static {

@@ -6,7 +6,7 @@ use gyre_core::grants::Namespaces;
 use serde_json::Value;
 
 use super::plan::Subject;
-use crate::config::list;
+use crate::config::problem::list;
 use crate::program::Program;
 
 /// How many objects are told of one by one.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::foretold::texts_of_secrets;
 use super::plan::{Action, Subject, Verb};
-use super::render::Rendered;
+use super::rendered::Rendered;
 use super::scene::{Done, End};
 use crate::difference::to_yaml;
 use crate::program::Program;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// What is still wanted is asked for again within a retry period, of seconds. Of what has not been for so long nothing is known.
 const KNOWN_FOR: Duration = Duration::from_secs(60);

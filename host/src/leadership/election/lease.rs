@@ -12,9 +12,10 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions}
 use kube::{Api, Client, ResourceExt as _};
 use tracing::{debug, warn};
 
-use super::{Denials, Options};
+use super::denials::Denials;
+use super::options::Options;
 use crate::clock::Clock;
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// Which deployment a Lease of a replica or a mount is of.
 const ELECTION_LABEL: &str = "gyre.dev/election";

@@ -14,8 +14,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
 
+use super::leaders::Leaders;
 use super::lease::{Labels, Leases};
-use super::{Asked, Leaders, Options, Release, Standing, now, seed_of, until};
+use super::lease_state::{Asked, LeaseState, Release, now, seed_of, until};
+use super::options::Options;
 use crate::leadership::claim::{Claim, Holder};
 use crate::telemetry::metrics::Metrics;
 
@@ -30,7 +32,7 @@ struct Inner {
     names: Names,
     metrics: Arc<Metrics>,
     leaders: Arc<Leaders>,
-    standings: Mutex<BTreeMap<String, Standing>>,
+    standings: Mutex<BTreeMap<String, LeaseState>>,
 }
 
 impl Claims {
@@ -62,14 +64,14 @@ impl Claims {
         });
     }
 
-    fn standings(&self) -> MutexGuard<'_, BTreeMap<String, Standing>> {
+    fn standings(&self) -> MutexGuard<'_, BTreeMap<String, LeaseState>> {
         self.0.standings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
-    fn standing(&self, mount: &str) -> Standing {
-        Standing::new(self.names.mount(mount), Holder::new().0, Arc::clone(&self.metrics))
+    fn standing(&self, mount: &str) -> LeaseState {
+        LeaseState::new(self.names.mount(mount), Holder::new().0, Arc::clone(&self.metrics))
     }
 }
 

@@ -51,7 +51,7 @@ fn intent(grants: &Grants, observed: Option<&Value>, wanted: &[Child]) -> Intent
     let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
     let plan = plan::plan(&input);
     let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
-    Intent { desired, plan, refused, status: Value::Null, is_held: false, failure: None }
+    Intent { desired, plan, refused, status: Value::Null, has_finalizer: false, failure: None }
 }
 
 /// The child as the API server has it, once it was written with that.
@@ -139,7 +139,7 @@ fn refusals_failures_finalizers_and_statuses_that_both_have_are_none() {
     let failed = |message: &str| Intent {
         failure: Some(Problem::new(ProblemKind::PluginTerminal, message)),
         status: json!({ "phase": message }),
-        is_held: true,
+        has_finalizer: true,
         ..intent(&grants, None, &[])
     };
     let of = |own: &Intent, shadow: &Intent| changes(&parent(), &BTreeMap::new(), own, shadow);

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
-use crate::cluster::kinds::error_chain;
+use crate::error::error_chain;
 
 /// How long a batch may take to be sent.
 const SENT_WITHIN: Duration = Duration::from_secs(10);

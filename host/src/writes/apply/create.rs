@@ -7,7 +7,7 @@ use kube::api::PostParams;
 use kube::core::{Request, Status};
 
 use super::{Applier, Done, LOOK_AGAIN_AFTER, field_manager, parsed, problem, refusal};
-use crate::cluster::kinds::answered;
+use crate::client::answered;
 use crate::cluster::object::Received;
 
 impl Applier<'_> {

@@ -8,7 +8,7 @@ use kube::core::Request;
 use serde_json::{Value, json};
 
 use super::{Applier, field_manager, parsed, problem};
-use crate::cluster::kinds::answered;
+use crate::client::answered;
 
 /// The field manager of these writes. It owns nothing, since they change no field; it tells them from others in the API server's audit log.
 const FIELD_MANAGER: &str = "gyre-managed-fields";

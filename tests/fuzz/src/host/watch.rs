@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use gyre::cluster::informer::{Extent, Informer, Informers, Interest, Notice};
+use gyre::cluster::informer::{Informer, Informers, WatchEvent, WatchScope};
 use gyre::cluster::kinds::{Resource, StatusSubresource};
 use gyre::cluster::object::{Object, SharedObject};
+use gyre::target::Projection;
 use gyre::telemetry::metrics::{Form, Metrics};
 use gyre_core::grants::Scope;
 use gyre_core::object::ObjectKey;
@@ -75,7 +76,7 @@ impl Kind {
 /// All that a case consists of.
 struct Case {
     strategy: InitialListStrategy,
-    extent: Extent,
+    projection: Projection,
     /// The pages of the list.
     pages: Vec<Vec<Sent>>,
     changes: Vec<(Kind, Sent)>,
@@ -112,13 +113,13 @@ fn describe(case: &Case) -> String {
         .iter()
         .map(|answer| format!("{} {:?}", answer.status, shown(&String::from_utf8_lossy(&answer.body))))
         .collect();
-    format!("{:?} {:?}\n  pages {pages:#?}\n  changes {changes:#?}\n  broken {broken:#?}", case.strategy, case.extent)
+    format!("{:?} {:?}\n  pages {pages:#?}\n  changes {changes:#?}\n  broken {broken:#?}", case.strategy, case.projection)
 }
 
 fn draw(random: &mut Random) -> Case {
     let strategy = random.pick(&[InitialListStrategy::ListWatch, InitialListStrategy::StreamingList]).clone();
     let is_streamed = strategy == InitialListStrategy::StreamingList;
-    let extent = if random.chance(0.2) { Extent::Metadata } else { Extent::Whole };
+    let projection = if random.chance(0.2) { Projection::Metadata } else { Projection::Whole };
     let mut version = 10;
     let page_count = if is_streamed { 1 } else { 1 + random.size(3) };
     let mut pages = Vec::new();
@@ -131,7 +132,7 @@ fn draw(random: &mut Random) -> Case {
         changes.push((kind, object(random, &mut version, true)));
     }
     let piece = *random.pick(&[usize::MAX, 4_096, 61, 1]);
-    let mut case = Case { strategy, extent, pages, changes, broken: Vec::new(), piece };
+    let mut case = Case { strategy, projection, pages, changes, broken: Vec::new(), piece };
     if random.chance(0.2) {
         case.broken = (0..=random.below(3)).map(|_| broken(random, &case)).collect();
     }
@@ -340,15 +341,15 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let informers = Informers::new(client, Arc::clone(&metrics), case.strategy.clone(), 0);
     let api = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "ConfigMap"), "configmaps");
     let resource = Resource { api, scope: Scope::Namespaced, status: StatusSubresource::Absent };
-    let informer = informers.get(&resource, Interest { extent: case.extent, ..Interest::default() });
+    let informer = informers.get(&resource, WatchScope { projection: case.projection, ..WatchScope::default() });
     let (told, (ended, mut last)) = (Arc::<Mutex<Told>>::default(), tokio::sync::watch::channel(false));
     let telling = Arc::clone(&told);
     let subscription = informer.subscribe(move |notice| {
         let object = notice.object();
         let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
         match notice {
-            Notice::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
-            Notice::Deleted(_) => drop(told.remove(&object.key())),
+            WatchEvent::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
+            WatchEvent::Deleted(_) => drop(told.remove(&object.key())),
         }
         if object.name() == LAST && object.resource_version() == LAST_VERSION {
             ended.send_replace(true);
@@ -363,7 +364,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     if case.broken.is_empty() {
         let model = Model::of(case);
         is_undisturbed(&server, &informer, &metrics, &model)?;
-        model.holds(case.extent, &informer, &mut tally)?;
+        model.holds(case.projection, &informer, &mut tally)?;
         count(&mut tally, "undisturbed");
         tally.insert("left-out".to_owned(), model.left_out as u64);
     } else {
@@ -442,14 +443,14 @@ impl<'a> Model<'a> {
     }
 
     /// Compares the store.
-    fn holds(&self, extent: Extent, informer: &Informer, tally: &mut Tally) -> Result<(), Failure> {
+    fn holds(&self, projection: Projection, informer: &Informer, tally: &mut Tally) -> Result<(), Failure> {
         let store = informer.store();
         let mut bytes = 0;
         for ((namespace, name), sent) in &self.objects {
             let found = store.get(&ObjectKey::new(namespace.clone(), name));
             let found = found.ok_or_else(|| Failure(format!("{namespace:?} {name:?} is not in the store")))?;
             bytes += 2 * sent.text.len() + PER_OBJECT;
-            says_what_was_sent(extent, sent, &found, tally)
+            says_what_was_sent(projection, sent, &found, tally)
                 .map_err(|failure| Failure(format!("{failure}\n  found {}", shown(found.json()))))?;
             if let Some(owner) = found.owner_uid() {
                 let is_owned = store.owned_by(owner).iter().any(|object| Arc::ptr_eq(object, &found));
@@ -477,7 +478,7 @@ fn version(value: &Value) -> u64 {
 }
 
 /// The stored object reads as the one that was sent.
-fn says_what_was_sent(extent: Extent, sent: &Sent, found: &Object, tally: &mut Tally) -> Result<(), Failure> {
+fn says_what_was_sent(projection: Projection, sent: &Sent, found: &Object, tally: &mut Tally) -> Result<(), Failure> {
     let metadata = &sent.value["metadata"];
     let same =
         |what: &str, found: String, expected: String| law(found == expected, || format!("{what} is {found}, not {expected}"));
@@ -508,7 +509,7 @@ fn says_what_was_sent(extent: Extent, sent: &Sent, found: &Object, tally: &mut T
         }
         if let Some(object) = value.as_object_mut() {
             object.retain(|key, _| {
-                !matches!(key.as_str(), "apiVersion" | "kind") && (extent == Extent::Whole || key == "metadata")
+                !matches!(key.as_str(), "apiVersion" | "kind") && (projection == Projection::Whole || key == "metadata")
             });
         }
     }

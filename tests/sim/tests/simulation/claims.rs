@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gyre::host;
 use gyre::leadership::claim::Holder;
+use gyre::program::fixed;
 use gyre_devcluster::faults::{Fault, Plan};
 use gyre_devcluster::random::Random;
 use gyre_sim::{Plugins, World};
@@ -24,7 +24,7 @@ pub(crate) fn take_turns(world: &World, plugins: &Plugins, hosts: usize, seed: u
     let holders: Vec<Holder> = (0..hosts)
         .map(|_| {
             let (holder, claim) = Holder::new();
-            drop(world.host_with(host::fixed(plugins.programs().to_vec()), claim, None));
+            drop(world.host_with(fixed(plugins.programs().to_vec()), claim, None));
             holder
         })
         .collect();

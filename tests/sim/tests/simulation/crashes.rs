@@ -1,7 +1,7 @@
 //! A host that is killed right after any of its writes, before it has seen the answer, and another that takes over.
 
-use gyre::host;
 use gyre::leadership::claim::Claim;
+use gyre::program::fixed;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
 use gyre_sim::script;
@@ -24,7 +24,7 @@ fn undisturbed(plugins: &Plugins, seed: u64, script: Script) -> Run {
 /// The first host is killed after its write of that number, counted from 1, and another starts.
 fn killed_after(plugins: &Plugins, seed: u64, script: Script, write: u64) -> Run {
     scripted(plugins, (seed, Plan::default()), script, QUIET, |world| {
-        let first = world.host_with(host::fixed(plugins.programs().to_vec()), Claim::always(), Some(write));
+        let first = world.host_with(fixed(plugins.programs().to_vec()), Claim::always(), Some(write));
         let (world, plugins): (World, Plugins) = (world.clone(), plugins.clone());
         tokio::spawn(async move {
             first.killed().await;

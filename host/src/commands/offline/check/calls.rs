@@ -11,6 +11,7 @@ use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::{Flaw, Tally, Tried};
+use crate::commands::offline::plan::Subject;
 use crate::difference::NOT_SHOWN;
 use crate::record::format::AnswerLine;
 use crate::record::{CallRecord, Given, Made, Redaction};
@@ -79,8 +80,8 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
 }
 
 /// Parents about which the plugin is called again and again although nothing changes, each with the time after which it asks to be called.
-pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(super::Subject, Duration)> {
-    let mut by_parent: BTreeMap<super::Subject, Vec<&CallRecord>> = BTreeMap::new();
+pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
+    let mut by_parent: BTreeMap<Subject, Vec<&CallRecord>> = BTreeMap::new();
     for call in calls {
         by_parent.entry(parent(call)).or_default().push(call);
     }
@@ -186,6 +187,6 @@ fn ran_out_of_time(made: &Made) -> bool {
 }
 
 /// Names the parent of a call.
-pub(super) fn parent(call: &CallRecord) -> super::Subject {
-    super::Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
+pub(super) fn parent(call: &CallRecord) -> Subject {
+    Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
 }

@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 
-use super::Subject;
-use super::experiment::brief;
-use crate::commands::offline::plan::{Action, Verb};
+use crate::commands::offline::plan::{Action, Subject, Verb};
 
 /// More are not read by anybody.
 const MOST_TOLD: usize = 10;
+
+/// Not longer than a line.
+pub(super) fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 100 { text } else { text.chars().take(100).collect::<String>() + "…" }
+}
 
 /// The fields that differ, each with what it was and what it is.
 pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {

@@ -10,11 +10,10 @@ use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 
 use super::calls::wanted;
-use super::experiment::{Experiment, Found, Ground, Listener, Made, Rested, brief, find, is_of_child, last};
+use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
-use super::narrow::OWNER_UID;
-use super::{Subject, compare};
-use crate::commands::offline::plan::Action;
+use super::ground::{Found, Ground, Listener, Made, OWNER_UID, Rested, find, is_named, is_of_child, last};
+use crate::commands::offline::plan::{Action, Subject};
 use crate::commands::offline::scene::{End, Scene};
 
 /// Of each child: they are much alike.
@@ -24,6 +23,13 @@ pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A child of the world at rest that is taken away, or changed.
+pub(super) struct Disturbed {
+    pub(super) parent: Subject,
+    pub(super) child: Subject,
+    pub(super) disturbance: Disturbance,
+}
 
 /// What somebody does to a child.
 #[derive(Clone, Debug)]
@@ -53,8 +59,8 @@ impl fmt::Display for Disturbance {
 }
 
 /// What can be done to the children of a world at rest.
-pub(super) fn disturbances(rested: &Rested) -> Vec<Experiment> {
-    let mut experiments = Vec::new();
+pub(super) fn disturbances(rested: &Rested) -> Vec<Disturbed> {
+    let mut disturbances = Vec::new();
     for child in rested.children.iter().take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
@@ -63,10 +69,10 @@ pub(super) fn disturbances(rested: &Rested) -> Vec<Experiment> {
             all.extend(changes(child));
         }
         let [parent, child] = [&child.parent, &child.subject];
-        let disturbed = |disturbance| Experiment::Disturbed { parent: parent.clone(), child: child.clone(), disturbance };
-        experiments.extend(all.into_iter().map(disturbed));
+        let disturbed = |disturbance| Disturbed { parent: parent.clone(), child: child.clone(), disturbance };
+        disturbances.extend(all.into_iter().map(disturbed));
     }
-    experiments
+    disturbances
 }
 
 fn changes(child: &Made) -> Vec<Disturbance> {
@@ -368,12 +374,6 @@ impl Ground {
         }
         Ok(left)
     }
-}
-
-/// Files may leave out a namespace.
-pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
-    let own = Subject::of(object);
-    (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
 }
 
 /// Whether it could be done.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 
-use super::draw::{self, Dice};
-use super::experiment::{Experiment, Found, Ground, Listener, brief, is_about_form, is_of_child};
+use super::compare::{self, brief};
+use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::{Subject, calls, compare};
+use super::ground::{Found, Ground, Listener, is_about_form, is_of_child};
+use super::{calls, draw};
+use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::{End, simulate};
 use crate::program::Program;
 use crate::record::CallRecord;
@@ -62,14 +64,14 @@ pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Opt
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// So many parents that the API server takes, in worlds of some each; those that it refuses are counted, and others drawn instead.
-pub(super) fn experiments(
+/// So many parents that the API server takes, those of each world together; those that it refuses are counted, and others drawn instead.
+pub(super) fn worlds(
     ground: &Ground,
     parents: &[Value],
     seed: u64,
     cases: usize,
     found: &mut Found,
-) -> anyhow::Result<Vec<Experiment>> {
+) -> anyhow::Result<Vec<Vec<Value>>> {
     let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(ground, parent)?))).collect();
     simulate(async {
         let scene = ground.scene(Controllers::Absent)?;
@@ -101,7 +103,7 @@ pub(super) fn experiments(
                 .notes
                 .push(format!("{} of {cases} specs were drawn: no more were found that the API server takes.", drawn.len()));
         }
-        Ok(drawn.chunks(BATCH).map(|batch| Experiment::Drawn(batch.to_vec())).collect())
+        Ok(drawn.chunks(BATCH).map(<[Value]>::to_vec).collect())
     })?
 }
 

@@ -1,45 +1,18 @@
 //! One thing that is done to a world, and what its plugin makes of it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use gyre_core::manifest::Strategy;
-use gyre_core::plan::OWNER_UID_LABEL;
-use gyre_core::response::Child;
-use gyre_devcluster::Controllers;
-use jiff::Timestamp;
-use kube::api::ListParams;
 use serde_json::Value;
 
-use super::calls::{self, kind_of, wanted};
-use super::disturb::Disturbance;
-use super::finding::{Finding, Flaw, Tally, Tried};
+use super::compare::brief;
+use super::disturb::Disturbed;
+use super::ground::{Found, Ground};
+use super::narrow::Focus;
 use super::stored::Stored;
-use super::{Subject, compare};
-use crate::commands::offline::plan::{Action, Verb};
-use crate::commands::offline::scene::{End, Scene, simulate};
-use crate::program::Program;
-use crate::record::{CallRecord, Listening, Recordings};
-use crate::writes::apply::schema_violations;
-
-/// A host that writes whenever it starts anew does so for ever.
-const RESTARTS: usize = 3;
-/// Of one simulation: what goes on for ever is cut short.
-const MOST_CALLS: usize = 500;
-/// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
-const COOLS: Duration = Duration::from_secs(10);
-
-/// What all experiments have in common: the plugins and the world that they begin with.
-pub(super) struct Ground {
-    pub(super) programs: Vec<Program>,
-    pub(super) start: Timestamp,
-    pub(super) objects: Vec<(String, Value)>,
-}
+use crate::commands::offline::plan::Subject;
+use crate::commands::offline::scene::simulate;
 
 pub(super) enum Experiment {
     /// A child of the world at rest is taken away, or changed.
-    Disturbed { parent: Subject, child: Subject, disturbance: Disturbance },
+    Disturbed(Disturbed),
     /// The parent's spec becomes another, and then what it was.
     Restored { parent: Subject, other: Value },
     /// The parent is deleted.
@@ -50,221 +23,13 @@ pub(super) enum Experiment {
     Drawn(Vec<Value>),
 }
 
-/// What came of an experiment.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) findings: Vec<Finding>,
-    pub(super) tally: Tally,
-    /// What was left out, or done otherwise than one would think, in sentences.
-    pub(super) notes: Vec<String>,
-}
-
-/// A child of a world at rest.
-#[derive(Clone)]
-pub(super) struct Made {
-    /// Who wants it.
-    pub(super) parent: Subject,
-    pub(super) subject: Subject,
-    pub(super) strategy: Strategy,
-    /// As the plugin wants it.
-    pub(super) desired: Value,
-    /// As it is.
-    pub(super) live: Value,
-}
-
-/// A world at rest.
-#[derive(Default)]
-pub(super) struct Rested {
-    pub(super) parents: Vec<Value>,
-    /// The last call about each parent.
-    pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
-    pub(super) children: Vec<Made>,
-}
-
-/// Keeps the calls of a host.
-pub(super) struct Listener {
-    pub(super) recordings: Recordings,
-    calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
-    _listening: Listening,
-}
-
-impl Listener {
-    pub(super) fn new() -> Self {
-        let recordings = Recordings::default();
-        let calls = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&calls);
-        let listening = recordings.listen(None, move |call| {
-            let mut calls: std::sync::MutexGuard<'_, Vec<Arc<CallRecord>>> =
-                kept.lock().unwrap_or_else(PoisonError::into_inner);
-            // The last one is what holds in the end.
-            if calls.len() >= MOST_CALLS {
-                calls.pop();
-            }
-            calls.push(Arc::clone(call));
-        });
-        Self { recordings, calls, _listening: listening }
-    }
-
-    pub(super) fn calls(&self) -> Vec<Arc<CallRecord>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl Found {
-    /// With what came of another experiment.
-    pub(super) fn merge(&mut self, other: Self) {
-        self.tally.merge(&other.tally);
-        self.findings.extend(other.findings);
-        for note in other.notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-        }
-    }
-
-    pub(super) fn add(&mut self, flaw: Flaw, case: &str, what: String, objects: Vec<Value>) {
-        self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
-    }
-
-    /// What the calls say of the plugin.
-    pub(super) fn judge(&mut self, ground: &Ground, listener: &Listener, case: &str) {
-        let remarks = calls::remarks(&listener.calls(), &mut self.tally);
-        for remark in remarks {
-            self.add(remark.flaw, case, remark.what, ground.all());
-        }
-    }
-}
-
 impl Ground {
-    pub(super) fn all(&self) -> Vec<Value> {
-        self.objects.iter().map(|(_, object)| object.clone()).collect()
-    }
-
-    /// The program that reconciles an object.
-    pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
-        self.programs.iter().find(|program| program.reconciles(parent))
-    }
-
-    pub(super) fn scene(&self, controllers: Controllers) -> anyhow::Result<Scene> {
-        let scene = Scene::with_controllers(&self.programs, self.start, controllers)?;
-        scene.put_all(self.objects.clone())?;
-        Ok(scene)
-    }
-
-    /// The children that there are, of whatever parent.
-    pub(super) async fn owned(&self, scene: &Scene) -> anyhow::Result<BTreeMap<Subject, Value>> {
-        let mut owned = BTreeMap::new();
-        let parameters = ListParams::default().labels(OWNER_UID_LABEL);
-        for declared in self.programs.iter().flat_map(|program| &program.manifest().children) {
-            let objects = scene.list(&declared.kind, parameters.clone()).await?;
-            owned.extend(objects.into_iter().map(|object| (Subject::of(&object), object)));
-        }
-        Ok(owned)
-    }
-
-    fn strategy(&self, desired: &Value) -> Option<Strategy> {
-        let kind = kind_of(desired.as_object()?);
-        let mut declared = self.programs.iter().flat_map(|program| &program.manifest().children);
-        declared.find(|child| child.kind == kind).map(|child| child.strategy)
-    }
-
-    /// A world at rest, and what its plugin last wanted.
-    pub(super) async fn rested(&self, scene: &Scene, calls: &[Arc<CallRecord>]) -> anyhow::Result<Rested> {
-        let owned = self.owned(scene).await?;
-        let mut children = Vec::new();
-        for call in last(calls).values() {
-            for child in wanted(call) {
-                let Child::Apply(desired) = child else { continue };
-                let desired = Value::Object(desired.clone());
-                let parent = calls::parent(call);
-                let found = find(&owned, &desired, &parent);
-                if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
-                    children.push(Made { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
-                }
-            }
-        }
-        let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
-        Ok(Rested { parents: scene.parents(&self.programs).await?, calls, children })
-    }
-
-    /// Nothing happens to the world but the plugin.
-    pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, Rested)> {
-        simulate(async {
-            let case = "the files as they are";
-            let mut found = Found::default();
-            let scene = self.scene(Controllers::Absent)?;
-            let listener = Listener::new();
-            let happens = async {
-                let end = scene.rest().await;
-                if !calls::hot_loops(&listener.calls()).is_empty() {
-                    tokio::time::sleep(COOLS).await;
-                }
-                end
-            };
-            let end = scene.hosted(&self.programs, listener.recordings.clone(), happens).await?;
-            let mut actions = scene.actions();
-            self.refused(&mut found, case, &actions);
-            let rested = self.rested(&scene, &listener.calls()).await?;
-            found.judge(self, &listener, case);
-            for (parent, after) in calls::hot_loops(&listener.calls()) {
-                let what = format!(
-                    "About {parent}: nothing changes, and yet the plugin asks to be called again after {after:?}, each time."
-                );
-                found.add(Flaw::HotLoop, case, what, self.all());
-            }
-            let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
-            let mut restless = end == End::Restless;
-            if !restless && is_sound {
-                restless = self.writes_at_each_start(&scene, &mut actions, &mut found.tally).await?;
-            }
-            if restless {
-                found.add(Flaw::Restless, case, compare::flapping(&actions), self.all());
-            }
-            Ok((found, rested))
-        })?
-    }
-
-    async fn writes_at_each_start(&self, scene: &Scene, all: &mut Vec<Action>, tally: &mut Tally) -> anyhow::Result<bool> {
-        for _ in 0..RESTARTS {
-            tally.add(Tried::Restarts, 1);
-            let done = scene.run(&self.programs).await?;
-            // What is refused is tried again, and changes nothing.
-            let is_write = |action: &Action| action.verb != Verb::Event && action.refusal.is_none();
-            let writes: Vec<Action> = done.actions.into_iter().filter(is_write).collect();
-            if writes.is_empty() && done.end == End::Rests {
-                return Ok(false);
-            }
-            all.extend(writes);
-        }
-        Ok(true)
-    }
-
-    fn refused(&self, found: &mut Found, case: &str, actions: &[Action]) {
-        let mut seen = Vec::new();
-        for action in actions {
-            match &action.refusal {
-                Some(refusal) if is_of_child(action) && is_about_form(refusal) && !seen.contains(&refusal) => {
-                    seen.push(refusal);
-                    let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
-                    let what = format!("The API server refuses the child {}: {why}.", action.subject);
-                    found.add(Flaw::InvalidChild, case, what, self.all());
-                }
-                // What the host does not even send.
-                None if action.verb == Verb::Event && is_word(action, "InvalidChild") => {
-                    let what = action.to_string();
-                    found.add(Flaw::InvalidChild, case, what, self.all());
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Does it.
     pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
         let ground = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {
-                Experiment::Disturbed { parent: _, child, disturbance } => ground.disturbed(child, disturbance).await,
+                Experiment::Disturbed(Disturbed { child, disturbance, .. }) => ground.disturbed(child, disturbance).await,
                 Experiment::Restored { parent, other } => ground.restored(parent, other).await,
                 Experiment::TornDown(parent) => ground.torn_down(parent).await,
                 Experiment::Stored(stored) => ground.stored(stored).await,
@@ -278,51 +43,22 @@ impl Experiment {
     /// For people.
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Disturbed { parent: _, child, disturbance } => format!("{child} {disturbance}"),
+            Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
             Self::Restored { parent, other } => format!("the spec of {parent} becomes {}, and then what it was", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
             Self::Stored(stored) => stored.name(),
             Self::Drawn(_) => "a spec drawn from the schema".to_owned(),
         }
     }
-}
 
-/// Not longer than a line.
-pub(super) fn brief(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 100 { text } else { text.chars().take(100).collect::<String>() + "…" }
-}
-
-/// The last call about each parent.
-pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
-    calls.iter().map(|call| (calls::parent(call), call)).collect()
-}
-
-/// The live object of a child that is wanted, which may leave out its namespace.
-pub(super) fn find<'a>(
-    owned: &'a BTreeMap<Subject, Value>,
-    desired: &Value,
-    parent: &Subject,
-) -> Option<(&'a Subject, &'a Value)> {
-    let wanted = Subject::of(desired);
-    let namespace = wanted.namespace.as_ref().or(parent.namespace.as_ref());
-    owned.iter().find(|(subject, _)| {
-        let is_named =
-            (&subject.api_version, &subject.kind, &subject.name) == (&wanted.api_version, &wanted.kind, &wanted.name);
-        is_named && (subject.namespace.is_none() || subject.namespace.as_ref() == namespace)
-    })
-}
-
-pub(super) fn is_of_child(action: &Action) -> bool {
-    matches!(action.verb, Verb::Create | Verb::Update)
-}
-
-/// Not about conflicts and the like, which are not the plugin's.
-pub(super) fn is_about_form(refusal: &str) -> bool {
-    let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
-    is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
-}
-
-fn is_word(event: &Action, reason: &str) -> bool {
-    event.object.get("reason").is_some_and(|said| said == reason)
+    /// Whose world it needs.
+    fn focus(&self) -> Focus<'_> {
+        match self {
+            Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {
+                Focus::One(parent)
+            }
+            Self::Drawn(_) => Focus::Others,
+            Self::Stored(_) => Focus::All,
+        }
+    }
 }

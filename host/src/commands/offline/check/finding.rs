@@ -5,8 +5,6 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::reproduction::Reproduction;
-
 /// Lists what can be wrong, in the order in which it is told: each flaw with its name, for people and programs, and what the author can do.
 macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
@@ -129,19 +127,19 @@ impl Finding {
         }
     }
 
-    /// For programs.
-    pub(super) fn json(&self, reproduction: &Reproduction) -> Value {
+    /// For programs, with what shows it again.
+    pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
-            "reproduce": reproduction.json(),
+            "reproduce": reproduction,
         })
     }
 
-    /// For people.
-    pub(super) fn text(&self, reproduction: &Reproduction) -> String {
+    /// For people, with what shows it again.
+    pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
-        text.push_str(&format!("    To do: {}\n    {}\n", self.flaw.remedy(), reproduction.text()));
+        text.push_str(&format!("    To do: {}\n    {}\n", self.flaw.remedy(), reproduction));
         text
     }
 }

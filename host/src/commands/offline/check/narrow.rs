@@ -5,12 +5,8 @@
 
 use serde_json::Value;
 
-use super::Subject;
-use super::disturb::is_named;
-use super::experiment::{Experiment, Ground};
-
-/// By which children are known that no owner reference can reach.
-pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
+use super::ground::{Ground, OWNER_UID, is_named};
+use crate::commands::offline::plan::Subject;
 
 /// Whose world it is.
 #[derive(Clone, Copy)]
@@ -21,16 +17,6 @@ pub(super) enum Focus<'a> {
     One(&'a Subject),
     /// That of parents which the experiment brings.
     Others,
-}
-
-impl Experiment {
-    pub(super) fn focus(&self) -> Focus<'_> {
-        match self {
-            Self::Disturbed { parent, .. } | Self::Restored { parent, .. } | Self::TornDown(parent) => Focus::One(parent),
-            Self::Drawn(_) => Focus::Others,
-            Self::Stored(_) => Focus::All,
-        }
-    }
 }
 
 impl Ground {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::arguments::{CheckArguments, START};
 use super::finding::{Finding, Flaw};
-use super::{CheckArguments, START};
 use crate::difference::to_yaml;
 
 /// How a finding is seen again.

@@ -11,11 +11,12 @@ use gyre_devcluster::Controllers;
 use serde_json::{Value, json};
 
 use super::calls::{self, wanted};
-use super::disturb::is_named;
-use super::draw::Dice;
-use super::experiment::{Experiment, Found, Ground, Listener, Rested, brief, last};
+use super::compare::{self, brief};
+use super::dice::Dice;
+use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::{MOST_PARENTS, Subject, compare, drawn};
+use super::ground::{Found, Ground, Listener, MOST_PARENTS, Rested, is_named, last};
+use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::{End, Scene};
 use crate::program::Program;
 use crate::record::CallRecord;
@@ -47,11 +48,11 @@ impl Stored {
 }
 
 /// One for each other version that a definition of parents has.
-pub(super) fn experiments(ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Experiment> {
-    ground.programs.iter().flat_map(|program| experiments_of(program, ground, rested, seed, cases)).collect()
+pub(super) fn all(ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Stored> {
+    ground.programs.iter().flat_map(|program| all_of(program, ground, rested, seed, cases)).collect()
 }
 
-fn experiments_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Experiment> {
+fn all_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Stored> {
     let Some(definition) = drawn::definition(ground, program) else { return Vec::new() };
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
@@ -68,13 +69,13 @@ fn experiments_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64
             let spec = drawn::spec(drawn::schema_of(definition, version)?, sample, &mut dice)?;
             Some(drawn::parent(sample, &format!("{}/{version}", parent.group), number, spec))
         });
-        Experiment::Stored(Box::new(Stored {
+        Stored {
             program: program.clone(),
             definition: definition.clone(),
             version: version.to_owned(),
             drawn: drawn.collect(),
             calls: rested.calls.clone(),
-        }))
+        }
     };
     versions.filter(|version| *version != parent.version).map(stored).collect()
 }

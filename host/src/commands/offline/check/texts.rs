@@ -6,7 +6,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::Value;
 
-use super::draw::Dice;
+use super::dice::Dice;
 
 /// Texts that plugins stumble over.
 const TEXTS: [&str; 16] = [

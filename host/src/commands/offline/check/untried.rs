@@ -4,8 +4,9 @@ use gyre_core::object::GroupVersionKind;
 use serde_json::Value;
 
 use super::disturb::MOST_CHILDREN;
-use super::experiment::{Ground, Rested};
-use super::{MOST_PARENTS, Subject, drawn};
+use super::drawn;
+use super::ground::{Ground, MOST_PARENTS, Rested};
+use crate::commands::offline::plan::Subject;
 use crate::program::Program;
 
 /// So many parents are named; the others are counted.

@@ -1,7 +1,6 @@
 //! Answers of a plugin that a whole host calls, on an embedded API server.
 
-use gyre::host;
-use gyre::program::Program;
+use gyre::program::{Program, fixed};
 use gyre::record::Recordings;
 use gyre::scene::{Action, End, Scene, Verb, simulated};
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
@@ -138,7 +137,7 @@ async fn host(scene: &Scene, programs: &[Program; 1]) -> Result<(End, Vec<Action
     let stopped = async {
         drop(stopped.await);
     };
-    let running = tokio::spawn(scene.host(host::fixed(programs.to_vec()), Recordings::default(), stopped));
+    let running = tokio::spawn(scene.host(fixed(programs.to_vec()), Recordings::default(), stopped));
     let end = scene.rest().await;
     let actions = scene.actions();
     drop(stop);

@@ -1,0 +1,126 @@
+//! What holds for every request of a host: it is counted, tells whether the API server is there, and is not waited for without end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use tower_service::Service;
+
+use crate::client::incoming::Incoming;
+use crate::client::request::{BoxError, is_watch};
+use crate::health::Reach;
+use crate::telemetry::metrics::Metrics;
+
+/// kube-apiserver gives a request up after a minute (`--request-timeout`), and says so. Whoever has not answered by now is gone.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(75);
+
+/// Whether an answer with that status comes from an API server that is there: a gateway says the others whose API server is gone.
+pub(crate) fn is_there(status: u16) -> bool {
+    !matches!(status, 502..=504)
+}
+
+/// Counts the requests of a client as client-go's are counted. `host` is where they go.
+pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, reach: &Arc<Reach>, host: String) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let counted = Counted { inner: client.clone(), metrics: Arc::clone(metrics), reach: Arc::clone(reach), host: host.into() };
+    Client::new(counted, namespace)
+}
+
+#[derive(Clone)]
+struct Counted {
+    inner: Client,
+    metrics: Arc<Metrics>,
+    reach: Arc<Reach>,
+    host: Arc<str>,
+}
+
+impl Counted {
+    async fn send(self, request: Request<Body>) -> Result<Response<Incoming<Body>>, BoxError> {
+        let (method, is_watch) = (request.method().clone(), is_watch(&request));
+        let answer = tokio::time::timeout(ANSWERED_WITHIN, self.inner.send(request)).await;
+        let code = answer.as_ref().ok().and_then(|answer| answer.as_ref().ok()).map(|answer| answer.status().as_u16());
+        self.metrics.requested(code, method.as_str(), &self.host);
+        if code.is_some_and(is_there) {
+            self.reach.heard()
+        } else {
+            self.reach.doubt()
+        }
+        let Ok(answer) = answer else {
+            let message = format!("the API server did not answer within {ANSWERED_WITHIN:?}");
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into());
+        };
+        let answer = answer?;
+        // Watches are silent for longer, and who has one knows what that means.
+        Ok(if is_watch { answer.map(Incoming::as_it_is) } else { answer.map(|body| Incoming::answer(body, ANSWERED_WITHIN)) })
+    }
+}
+
+impl Service<Request<Body>> for Counted {
+    type Response = Response<Incoming<Body>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<Body>>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::Ask;
+    use crate::telemetry::metrics::Form;
+
+    /// An API server that says this, or nothing at all.
+    fn client(status: Option<u16>) -> (Client, Arc<Metrics>, Arc<Reach>) {
+        #[derive(Clone)]
+        struct Server(Option<u16>);
+        impl Service<Request<Body>> for Server {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, _: Request<Body>) -> Self::Future {
+                let status = self.0;
+                Box::pin(async move {
+                    match status {
+                        Some(status) => Ok(Response::builder().status(status).body(Body::from(b"{}".to_vec()))?),
+                        None => std::future::pending().await,
+                    }
+                })
+            }
+        }
+        let (metrics, reach) = (Arc::new(Metrics::default()), Arc::default());
+        let client = counted(&Client::new(Server(status), "default"), &metrics, &reach, "10.0.0.1:443".to_owned());
+        (client, metrics, reach)
+    }
+
+    async fn get(client: &Client) -> Result<String, kube::Error> {
+        client.request_text(Request::get("/version").body(Vec::new()).unwrap()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_counted_by_how_they_were_answered() {
+        let cases = [(Some(200), "200", true), (Some(403), "403", true), (Some(503), "503", false), (None, "<error>", false)];
+        for (status, code, is_there) in cases {
+            let (client, metrics, reach) = client(status);
+            assert_eq!(get(&client).await.is_ok(), status == Some(200));
+            let counted = format!("rest_client_requests_total{{code=\"{code}\",method=\"GET\",host=\"10.0.0.1:443\"}} 1\n");
+            let text = metrics.encode(Form::Text).unwrap();
+            assert!(text.contains(&counted), "{text}");
+            assert_eq!(reach.look().0 == Ask::NotNow, is_there, "{code}");
+        }
+    }
+}

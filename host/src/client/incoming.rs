@@ -1,0 +1,163 @@
+//! The body of an answer that does not come for ever.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use http_body::{Body, Frame};
+use tokio::time::{Instant, Sleep};
+use tracing::debug;
+
+use crate::client::request::BoxError;
+use crate::health::Health;
+
+/// kube-apiserver sends a bookmark after a minute, or a quarter more, in which a watch had nothing else to bring. One that is silent for
+/// as long as two take has a peer that is gone without a word, and would be waited for until the system gives the connection up, which
+/// takes hours. Where there are no bookmarks, as of kinds without a watch cache, it costs a request to take the watch up again.
+pub(super) const WATCH_SILENT_AT_MOST: Duration = Duration::from_secs(150);
+
+/// See the module's documentation.
+pub(crate) struct Incoming<B> {
+    inner: B,
+    /// What ends when nothing has come for so long; none: that may last.
+    silence: Option<(Pin<Box<Sleep>>, Duration)>,
+    /// That of the watch, if it is one.
+    health: Option<Arc<Health>>,
+    has_ended: bool,
+}
+
+impl<B> Incoming<B> {
+    /// Comes as it is.
+    pub(super) fn as_it_is(inner: B) -> Self {
+        Self { inner, silence: None, health: None, has_ended: false }
+    }
+
+    /// Fails when nothing has come for so long.
+    pub(super) fn answer(inner: B, silent_at_most: Duration) -> Self {
+        let silence = Some((Box::pin(tokio::time::sleep(silent_at_most)), silent_at_most));
+        Self { silence, ..Self::as_it_is(inner) }
+    }
+
+    /// Ends when nothing has come for [`WATCH_SILENT_AT_MOST`], as it would if the API server had ended it, and tells `health` how it
+    /// fares.
+    pub(super) fn watch(inner: B, health: Arc<Health>) -> Self {
+        Self { health: Some(health), ..Self::answer(inner, WATCH_SILENT_AT_MOST) }
+    }
+}
+
+impl<B> Body for Incoming<B>
+where
+    B: Body<Data = bytes::Bytes, Error: Into<BoxError>> + Unpin,
+{
+    type Data = bytes::Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if self.has_ended {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) {
+            if let Some((silence, silent_at_most)) = &mut self.silence {
+                silence.as_mut().reset(Instant::now() + *silent_at_most);
+            }
+            match (&self.health, &frame) {
+                (Some(health), Some(Ok(_))) => health.heard(),
+                (Some(health), None) => health.ended(),
+                // Whoever reads it says why it failed.
+                (Some(_), Some(Err(_))) | (None, _) => {}
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let Some((silence, silent_for)) = &mut self.silence else { return Poll::Pending };
+        let silent_for = *silent_for;
+        ready!(silence.as_mut().poll(context));
+        self.has_ended = true;
+        Poll::Ready(match &self.health {
+            Some(health) => {
+                debug!(?silent_for, "the watch brings nothing, not even a bookmark: taking it up again");
+                health.ended();
+                None
+            }
+            None => {
+                let message = format!("the API server has stopped in the middle of its answer for {silent_for:?}");
+                Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
+            }
+        })
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.inner.size_hint()
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.has_ended || self.inner.is_end_stream()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says something so often, with a pause between, and then nothing more.
+    struct Hesitant {
+        times: usize,
+        pause: Pin<Box<Sleep>>,
+    }
+
+    const PAUSE: Duration = Duration::from_secs(60);
+
+    impl Hesitant {
+        fn new(times: usize) -> Self {
+            Self { times, pause: Box::pin(tokio::time::sleep(PAUSE)) }
+        }
+    }
+
+    impl Body for Hesitant {
+        type Data = bytes::Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+            if self.times == 0 {
+                return Poll::Pending;
+            }
+            ready!(self.pause.as_mut().poll(context));
+            self.times -= 1;
+            self.pause.as_mut().reset(Instant::now() + PAUSE);
+            Poll::Ready(Some(Ok(Frame::data(bytes::Bytes::from_static(b"bookmark")))))
+        }
+    }
+
+    async fn next<B: Body<Data = bytes::Bytes, Error = BoxError> + Unpin>(body: &mut B) -> Option<Result<(), BoxError>> {
+        let frame = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
+        frame.map(|frame| frame.map(drop))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_whose_peer_is_gone_without_a_word_ends() {
+        let (started, health) = (Instant::now(), Arc::new(Health::default()));
+        health.connected();
+        let mut body = Incoming::watch(Hesitant::new(3), Arc::clone(&health));
+        for _ in 0..3 {
+            assert!(matches!(next(&mut body).await, Some(Ok(()))));
+            assert!(health.down().is_none() && health.silent_for().is_zero());
+        }
+        assert!(next(&mut body).await.is_none());
+        assert_eq!(started.elapsed(), 3 * PAUSE + WATCH_SILENT_AT_MOST, "only silence ends it");
+        assert!(health.down().is_some(), "until it is taken up again");
+        assert!(next(&mut body).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stops_halfway_fails() {
+        let (started, most) = (Instant::now(), PAUSE + Duration::from_secs(1));
+        let mut body = Incoming::answer(Hesitant::new(1), most);
+        assert!(matches!(next(&mut body).await, Some(Ok(()))));
+        assert!(matches!(next(&mut body).await, Some(Err(_))));
+        assert_eq!(started.elapsed(), PAUSE + most);
+        assert!(next(&mut body).await.is_none());
+    }
+}

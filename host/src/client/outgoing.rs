@@ -1,0 +1,396 @@
+//! Clients for one purpose each: what a request says, and whether it may be sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+use tower_service::Service;
+
+use crate::client::incoming::Incoming;
+use crate::client::lists::Lists;
+use crate::client::request::{BoxError, has_parameter, is_watch};
+use crate::health::Health;
+use crate::leadership::claim::{Claim, NotHeld};
+use crate::program::{Program, ServiceAccount};
+use crate::target::Projection;
+
+/// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
+const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
+
+/// For what a mount writes: fenced, and named in the API server's audit log with the digest of the plugin that wants it.
+pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> Client {
+    let (manifest, digest) = (program.manifest(), program.plugin.digest());
+    let version: String =
+        manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
+    let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
+    // It is ASCII without control characters.
+    let user_agent = HeaderValue::from_str(&user_agent).ok();
+    let impersonate = program.impersonate.as_ref().and_then(user);
+    Outgoing { user_agent, impersonate, ..Outgoing::over(client, claim) }.client()
+}
+
+/// For what the host still writes for a mount that is gone, as the service account that the mount wrote as: fenced.
+pub(crate) fn for_account(client: &Client, claim: &Claim, account: &ServiceAccount) -> Client {
+    Outgoing { impersonate: user(account), ..Outgoing::over(client, claim) }.client()
+}
+
+/// The names in it are ASCII without control characters.
+fn user(account: &ServiceAccount) -> Option<HeaderValue> {
+    HeaderValue::from_str(&account.to_string()).ok()
+}
+
+/// For what the host writes on its own account: fenced.
+pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
+    Outgoing::over(client, claim).client()
+}
+
+/// For the watch of an informer, which hears how that fares and when lists are asked for.
+///
+/// # Guarantees
+///
+/// Every list is consistent: it shows the cluster as it was after it was asked for. See [`consistent`].
+pub(crate) fn for_watch(client: &Client, projection: Projection, health: &Arc<Health>, lists: &Arc<Lists>) -> Client {
+    let form = match projection {
+        Projection::Whole => Form::Whole,
+        Projection::Metadata => Form::Metadata,
+    };
+    let watch = Some((Arc::clone(health), Arc::clone(lists)));
+    Outgoing { form, watch, ..Outgoing::over(client, &Claim::always()) }.client()
+}
+
+/// In which form objects are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Whole,
+    /// As `PartialObjectMetadata`, which has no spec and no status.
+    Metadata,
+}
+
+/// See the module's documentation.
+#[derive(Clone)]
+struct Outgoing {
+    inner: Client,
+    claim: Claim,
+    user_agent: Option<HeaderValue>,
+    impersonate: Option<HeaderValue>,
+    form: Form,
+    watch: Option<(Arc<Health>, Arc<Lists>)>,
+}
+
+impl Outgoing {
+    fn over(client: &Client, claim: &Claim) -> Self {
+        Self {
+            inner: client.clone(),
+            claim: claim.clone(),
+            user_agent: None,
+            impersonate: None,
+            form: Form::Whole,
+            watch: None,
+        }
+    }
+
+    fn client(self) -> Client {
+        let namespace = self.inner.default_namespace().to_owned();
+        Client::new(self, namespace)
+    }
+
+    async fn send(self, mut request: Request<Body>) -> Result<Response<Incoming<Body>>, BoxError> {
+        if let Some(user_agent) = self.user_agent {
+            request.headers_mut().insert(USER_AGENT, user_agent);
+        }
+        if let Some(account) = self.impersonate {
+            request.headers_mut().insert(IMPERSONATE_USER, account);
+        }
+        if self.form == Form::Metadata {
+            let accept = metadata_form(&request);
+            request.headers_mut().insert(ACCEPT, accept);
+        }
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
+        // not led yet may read.
+        let is_fenced = !is_read || self.claim.check().is_ok();
+        if !is_read {
+            request.extensions_mut().insert(self.claim.clone());
+        }
+        let is_watch = is_watch(&request);
+        if let Some((_, lists)) = &self.watch
+            && begins_list(&request)
+        {
+            lists.ask();
+            request = consistent(request);
+        }
+        let sent = self.inner.send(request);
+        let response = with_retry_after(if is_fenced { fence(&self.claim, sent).await? } else { sent.await? });
+        match self.watch {
+            Some((health, _)) if is_watch && response.status().is_success() => {
+                health.connected();
+                Ok(response.map(|body| Incoming::watch(body, health)))
+            }
+            _ => Ok(response.map(Incoming::as_it_is)),
+        }
+    }
+}
+
+impl Service<Request<Body>> for Outgoing {
+    type Response = Response<Incoming<Body>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Incoming<Body>>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+/// A request that may go on while the claim is held.
+///
+/// # Guarantees
+///
+/// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
+/// request is given up, with its connection.
+///
+/// What is under way on the network cannot be called back.
+async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
+    let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
+    std::future::poll_fn(|context| {
+        // A process that has stood still has timers that did not tell of it yet.
+        claim.check()?;
+        if lost.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(NotHeld.into()));
+        }
+        sent.as_mut().poll(context).map_err(Into::into)
+    })
+    .await
+}
+
+/// Whether a list begins with the request: the first page, or a stream that begins with what is there.
+fn begins_list(request: &Request<Body>) -> bool {
+    if is_watch(request) {
+        has_parameter(request, |parameter| parameter == "sendInitialEvents=true")
+    } else {
+        !has_parameter(request, |parameter| parameter.starts_with("continue="))
+    }
+}
+
+/// A stream that the API server may begin with any state that it once knew (`resourceVersion=0`) begins with the present one: an API server
+/// that lags would show objects that have long been deleted. kube's watcher asks for any state at the beginning of each stream,
+/// and cannot be told otherwise.
+fn consistent(mut request: Request<Body>) -> Request<Body> {
+    const ANY: &str = "resourceVersion=0";
+    let Some(query) =
+        request.uri().query().filter(|_| is_watch(&request) && has_parameter(&request, |parameter| parameter == ANY))
+    else {
+        return request;
+    };
+    let kept: Vec<&str> = query.split('&').filter(|parameter| !parameter.is_empty() && *parameter != ANY).collect();
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = format!("{}?{}", request.uri().path(), kept.join("&")).parse().ok();
+    // A part of a valid query is one.
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+/// A watch brings objects, anything else that informers ask for is a list.
+fn metadata_form(request: &Request<Body>) -> HeaderValue {
+    HeaderValue::from_static(if is_watch(request) {
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    } else {
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    })
+}
+
+/// A proxy, or the API server before it has read the request, says 429 or 503 in plain text, and of that kube keeps the text alone. As a
+/// `Status` the answer keeps its `Retry-After`.
+fn with_retry_after(response: Response<Body>) -> Response<Body> {
+    if !matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        return response;
+    }
+    let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let is_status = text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("application/json"));
+    let seconds = text(RETRY_AFTER).and_then(|seconds| seconds.trim().parse::<u32>().ok());
+    let (Some(seconds), false) = (seconds, is_status) else { return response };
+    let code = response.status();
+    let status = json!({
+        "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "code": code.as_u16(),
+        "reason": if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" },
+        "message": format!("the server asks to be asked again after {seconds} s"),
+        "details": { "retryAfterSeconds": seconds },
+    });
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(http::header::CONTENT_LENGTH);
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Response::from_parts(parts, Body::from(status.to_string().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::leadership::claim::Holder;
+
+    /// Answers everything with this, and keeps what it was asked.
+    fn server(code: u16, retry_after: Option<&'static str>) -> (Client, Arc<Mutex<Vec<Request<Body>>>>) {
+        #[derive(Clone)]
+        struct Server(u16, Option<&'static str>, Arc<Mutex<Vec<Request<Body>>>>);
+        impl Service<Request<Body>> for Server {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = std::future::Ready<Result<Response<Body>, BoxError>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, request: Request<Body>) -> Self::Future {
+                self.2.lock().unwrap().push(request);
+                let mut response = Response::builder().status(self.0);
+                if let Some(seconds) = self.1 {
+                    response = response.header(RETRY_AFTER, seconds);
+                }
+                std::future::ready(Ok(response.body(Body::from(b"slow down".to_vec())).unwrap()))
+            }
+        }
+        let requests = Arc::default();
+        (Client::new(Server(code, retry_after, Arc::clone(&requests)), "default"), requests)
+    }
+
+    async fn send(client: &Client, method: Method, uri: &str) -> Result<String, kube::Error> {
+        client.request_text(Request::builder().method(method).uri(uri).body(Vec::new()).unwrap()).await
+    }
+
+    #[tokio::test]
+    async fn without_the_claim_nothing_is_written_and_everything_can_be_read() {
+        let (server, requests) = server(200, None);
+        let (_holder, claim) = Holder::new();
+        let client = fenced(&server, &claim);
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let error = send(&client, method, "/api").await.unwrap_err();
+            assert!(
+                matches!(&error, kube::Error::Service(error) if error.is::<crate::leadership::claim::NotHeld>()),
+                "{error:?}"
+            );
+        }
+        assert!(requests.lock().unwrap().is_empty());
+        send(&client, Method::GET, "/api").await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leaders_read_is_given_up_with_the_claim() {
+        #[derive(Clone)]
+        struct Silence;
+        impl Service<Request<Body>> for Silence {
+            type Response = Response<Body>;
+            type Error = BoxError;
+            type Future = std::future::Pending<Result<Response<Body>, BoxError>>;
+
+            fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn call(&mut self, _: Request<Body>) -> Self::Future {
+                std::future::pending()
+            }
+        }
+        let (holder, claim) = Holder::new();
+        let client = fenced(&Client::new(Silence, "default"), &claim);
+        let patience = Duration::from_secs(3600);
+        assert!(
+            tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.is_err(),
+            "one that waits for its turn"
+        );
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        let ended = tokio::time::timeout(patience, send(&client, Method::GET, "/api")).await.unwrap();
+        assert!(matches!(ended, Err(kube::Error::Service(error)) if error.is::<NotHeld>()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_waits_is_given_up_with_the_claim() {
+        let (holder, claim) = Holder::new();
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        // As long as its connection is made, say, and then it is sent.
+        let is_sent = std::cell::Cell::new(false);
+        let write = |takes| {
+            let is_sent = &is_sent;
+            async move {
+                tokio::time::sleep(takes).await;
+                is_sent.set(true);
+                Ok(())
+            }
+        };
+        fence(&claim, write(Duration::from_secs(9))).await.unwrap();
+        assert!(is_sent.replace(false));
+        let started = tokio::time::Instant::now();
+        assert!(fence(&claim, write(Duration::from_secs(1))).await.unwrap_err().is::<NotHeld>(), "both are due at once");
+        assert!(fence(&claim, write(Duration::from_secs(9))).await.unwrap_err().is::<NotHeld>());
+        assert_eq!(started.elapsed(), Duration::from_secs(1));
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
+        let lose = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            holder.lose();
+        };
+        let (written, ()) = tokio::join!(fence(&claim, write(Duration::from_secs(2))), lose);
+        assert!(written.unwrap_err().is::<NotHeld>());
+        assert!(!is_sent.get());
+    }
+
+    #[tokio::test]
+    async fn metadata_is_asked_for_in_its_own_form() {
+        let (server, requests) = server(200, None);
+        let health = Arc::new(Health::default());
+        health.failed("refused".to_owned());
+        let client = for_watch(&server, Projection::Metadata, &health, &Arc::default());
+        send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
+        send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
+        let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
+        let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
+        assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
+        assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
+        assert!(health.down().is_some_and(|down| down.error.is_none()), "the watch was taken, and has ended");
+    }
+
+    #[tokio::test]
+    async fn lists_are_consistent_and_it_is_known_when_they_were_asked_for() {
+        let initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let cases = [
+            (format!("?&watch=true&{initial}&resourceVersion=0"), format!("?watch=true&{initial}"), true),
+            ("?limit=500".to_owned(), "?limit=500".to_owned(), true),
+            ("?limit=500&continue=abc".to_owned(), "?limit=500&continue=abc".to_owned(), false),
+            ("?watch=true&resourceVersion=07".to_owned(), "?watch=true&resourceVersion=07".to_owned(), false),
+        ];
+        for (asked, expected, begins_list) in cases {
+            let (server, requests) = server(200, None);
+            let lists = Arc::new(Lists::default());
+            let client = for_watch(&server, Projection::Whole, &Arc::default(), &lists);
+            send(&client, Method::GET, &format!("/api/v1/pods{asked}")).await.unwrap();
+            assert_eq!(requests.lock().unwrap()[0].uri().to_string(), format!("/api/v1/pods{expected}"));
+            lists.end();
+            assert_eq!(lists.asked().is_some(), begins_list, "{asked}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_plain_text_that_asks_for_patience_keeps_its_time() {
+        for code in [429, 503] {
+            let (server, _) = server(code, Some("7"));
+            let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();
+            let kube::Error::Api(status) = error else { panic!("{error:?}") };
+            assert_eq!((status.code, status.details.unwrap().retry_after_seconds), (code, 7));
+        }
+        let (server, _) = server(429, None);
+        let error = send(&fenced(&server, &Claim::always()), Method::GET, "/api").await.unwrap_err();
+        let kube::Error::Api(status) = error else { panic!("{error:?}") };
+        assert!(status.message.contains("slow down"), "{status:?}");
+    }
+}

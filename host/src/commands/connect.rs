@@ -1,0 +1,72 @@
+//! Which cluster a command connects to.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use kube::Config;
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+use crate::config::yaml_problem;
+use crate::error::error_chain;
+
+/// The cluster of that kubeconfig; without one, as kubectl finds it, or that of the pod. A context is one of the kubeconfig.
+///
+/// # Errors
+///
+/// When there is none, or it does not say where the cluster is.
+pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
+    let mut configuration = match kubeconfig {
+        Some(path) => from(Kubeconfig::read_from(path), context).await.map_err(|error| {
+            let path = path.display();
+            anyhow!(
+                "cannot use the kubeconfig {path}: {}; name another with --kubeconfig, or correct it",
+                wrong(&error, &path.to_string())
+            )
+        })?,
+        None if context.is_some() => from(Kubeconfig::read(), context).await.map_err(|error| {
+            anyhow!("cannot use the kubeconfig: {}; name one with --kubeconfig", wrong(&error, "kubeconfig"))
+        })?,
+        None => Config::infer().await.map_err(|error| {
+            anyhow!("found no cluster to connect to: {}; give --kubeconfig, set KUBECONFIG, or run in a pod", nowhere(&error))
+        })?,
+    };
+    // The queue retries, with one back-off for an object whatever went wrong, and without holding a worker meanwhile.
+    configuration.default_retry = false;
+    Ok(configuration)
+}
+
+async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) -> Result<Config, KubeconfigError> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    Config::from_custom_kubeconfig(read?, &options).await
+}
+
+/// What is wrong with a kubeconfig, in words of ours where kube's are those of a programmer.
+fn wrong(error: &KubeconfigError, name: &str) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, _) => error_chain(error),
+        KubeconfigError::Parse(error) => {
+            let problem = yaml_problem(name, error);
+            format!("{}: {}", problem.place, problem.what)
+        }
+        KubeconfigError::CurrentContextNotSet => "it has no current-context (`kubectl config use-context` sets one)".to_owned(),
+        error => error_chain(error),
+    }
+}
+
+/// Why there is no cluster where one is looked for.
+fn nowhere(error: &InferConfigError) -> String {
+    // In a pod it is its service account that is wrong, of which there is nothing but a part of the text.
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        let text = error.to_string();
+        let of_pod = text.split_once("in-cluster: (").and_then(|(_, rest)| rest.split_once("), kubeconfig:"));
+        let of_pod = of_pod.map_or(text.as_str(), |(of_pod, _)| of_pod);
+        let of_pod = of_pod.split_once(" (os error").map_or(of_pod, |(of_pod, _)| of_pod);
+        return format!("the service account of this pod cannot be used: {of_pod}");
+    }
+    let source = std::error::Error::source(error);
+    match source.and_then(|source| source.downcast_ref()) {
+        Some(KubeconfigError::ReadConfig(error, path)) => format!("cannot read {}: {}", path.display(), error_chain(error)),
+        Some(error) => format!("the kubeconfig cannot be used: {}", wrong(error, "kubeconfig")),
+        None => error_chain(error),
+    }
+}

@@ -1,0 +1,207 @@
+//! The worlds of a check: what they begin with, what is listened to, and what is found in them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gyre_core::manifest::Strategy;
+use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_core::response::Child;
+use gyre_devcluster::Controllers;
+use jiff::Timestamp;
+use kube::api::ListParams;
+use serde_json::Value;
+
+use super::calls::{self, kind_of, wanted};
+use super::finding::{Finding, Flaw, Tally};
+use crate::commands::offline::plan::{Action, Subject, Verb};
+use crate::commands::offline::scene::Scene;
+use crate::program::Program;
+use crate::record::{CallRecord, Listening, Recordings};
+use crate::writes::apply::schema_violations;
+
+/// More parents are disturbed no differently.
+pub(super) const MOST_PARENTS: usize = 10;
+/// By which children are known that no owner reference can reach.
+pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
+/// Of one simulation: what goes on for ever is cut short.
+const MOST_CALLS: usize = 500;
+/// What all experiments have in common: the plugins and the world that they begin with.
+pub(super) struct Ground {
+    pub(super) programs: Vec<Program>,
+    pub(super) start: Timestamp,
+    pub(super) objects: Vec<(String, Value)>,
+}
+
+/// What came of an experiment.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) tally: Tally,
+    /// What was left out, or done otherwise than one would think, in sentences.
+    pub(super) notes: Vec<String>,
+}
+
+/// A child of a world at rest.
+#[derive(Clone)]
+pub(super) struct Made {
+    /// Who wants it.
+    pub(super) parent: Subject,
+    pub(super) subject: Subject,
+    pub(super) strategy: Strategy,
+    /// As the plugin wants it.
+    pub(super) desired: Value,
+    /// As it is.
+    pub(super) live: Value,
+}
+
+/// A world at rest.
+#[derive(Default)]
+pub(super) struct Rested {
+    pub(super) parents: Vec<Value>,
+    /// The last call about each parent.
+    pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
+    pub(super) children: Vec<Made>,
+}
+
+/// Keeps the calls of a host.
+pub(super) struct Listener {
+    pub(super) recordings: Recordings,
+    calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
+    _listening: Listening,
+}
+
+impl Listener {
+    pub(super) fn new() -> Self {
+        let recordings = Recordings::default();
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&calls);
+        let listening = recordings.listen(None, move |call| {
+            let mut calls: std::sync::MutexGuard<'_, Vec<Arc<CallRecord>>> =
+                kept.lock().unwrap_or_else(PoisonError::into_inner);
+            // The last one is what holds in the end.
+            if calls.len() >= MOST_CALLS {
+                calls.pop();
+            }
+            calls.push(Arc::clone(call));
+        });
+        Self { recordings, calls, _listening: listening }
+    }
+
+    pub(super) fn calls(&self) -> Vec<Arc<CallRecord>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Found {
+    /// With what came of another experiment.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.tally.merge(&other.tally);
+        self.findings.extend(other.findings);
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, flaw: Flaw, case: &str, what: String, objects: Vec<Value>) {
+        self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
+    }
+
+    /// What the calls say of the plugin.
+    pub(super) fn judge(&mut self, ground: &Ground, listener: &Listener, case: &str) {
+        let remarks = calls::remarks(&listener.calls(), &mut self.tally);
+        for remark in remarks {
+            self.add(remark.flaw, case, remark.what, ground.all());
+        }
+    }
+}
+
+impl Ground {
+    pub(super) fn all(&self) -> Vec<Value> {
+        self.objects.iter().map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The program that reconciles an object.
+    pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
+        self.programs.iter().find(|program| program.reconciles(parent))
+    }
+
+    pub(super) fn scene(&self, controllers: Controllers) -> anyhow::Result<Scene> {
+        let scene = Scene::with_controllers(&self.programs, self.start, controllers)?;
+        scene.put_all(self.objects.clone())?;
+        Ok(scene)
+    }
+
+    /// The children that there are, of whatever parent.
+    pub(super) async fn owned(&self, scene: &Scene) -> anyhow::Result<BTreeMap<Subject, Value>> {
+        let mut owned = BTreeMap::new();
+        let parameters = ListParams::default().labels(OWNER_UID_LABEL);
+        for declared in self.programs.iter().flat_map(|program| &program.manifest().children) {
+            let objects = scene.list(&declared.kind, parameters.clone()).await?;
+            owned.extend(objects.into_iter().map(|object| (Subject::of(&object), object)));
+        }
+        Ok(owned)
+    }
+
+    fn strategy(&self, desired: &Value) -> Option<Strategy> {
+        let kind = kind_of(desired.as_object()?);
+        let mut declared = self.programs.iter().flat_map(|program| &program.manifest().children);
+        declared.find(|child| child.kind == kind).map(|child| child.strategy)
+    }
+
+    /// A world at rest, and what its plugin last wanted.
+    pub(super) async fn rested(&self, scene: &Scene, calls: &[Arc<CallRecord>]) -> anyhow::Result<Rested> {
+        let owned = self.owned(scene).await?;
+        let mut children = Vec::new();
+        for call in last(calls).values() {
+            for child in wanted(call) {
+                let Child::Apply(desired) = child else { continue };
+                let desired = Value::Object(desired.clone());
+                let parent = calls::parent(call);
+                let found = find(&owned, &desired, &parent);
+                if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
+                    children.push(Made { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
+                }
+            }
+        }
+        let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
+        Ok(Rested { parents: scene.parents(&self.programs).await?, calls, children })
+    }
+}
+
+/// The last call about each parent.
+pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
+    calls.iter().map(|call| (calls::parent(call), call)).collect()
+}
+
+/// The live object of a child that is wanted, which may leave out its namespace.
+pub(super) fn find<'a>(
+    owned: &'a BTreeMap<Subject, Value>,
+    desired: &Value,
+    parent: &Subject,
+) -> Option<(&'a Subject, &'a Value)> {
+    let wanted = Subject::of(desired);
+    let namespace = wanted.namespace.as_ref().or(parent.namespace.as_ref());
+    owned.iter().find(|(subject, _)| {
+        let is_named =
+            (&subject.api_version, &subject.kind, &subject.name) == (&wanted.api_version, &wanted.kind, &wanted.name);
+        is_named && (subject.namespace.is_none() || subject.namespace.as_ref() == namespace)
+    })
+}
+
+pub(super) fn is_of_child(action: &Action) -> bool {
+    matches!(action.verb, Verb::Create | Verb::Update)
+}
+
+/// Not about conflicts and the like, which are not the plugin's.
+pub(super) fn is_about_form(refusal: &str) -> bool {
+    let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
+    is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
+}
+
+/// Files may leave out a namespace.
+pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
+    let own = Subject::of(object);
+    (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
+}

@@ -1,0 +1,95 @@
+//! The world of the files as they are, to which nothing happens but the plugin.
+
+use std::time::Duration;
+
+use gyre_devcluster::Controllers;
+
+use super::finding::{Flaw, Tally, Tried};
+use super::ground::{Found, Ground, Listener, Rested, is_about_form, is_of_child};
+use super::{calls, compare};
+use crate::commands::offline::plan::{Action, Verb};
+use crate::commands::offline::scene::{End, Scene, simulate};
+use crate::writes::apply::schema_violations;
+
+/// A host that writes whenever it starts anew does so for ever.
+const RESTARTS: usize = 3;
+/// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
+const COOLS: Duration = Duration::from_secs(10);
+
+impl Ground {
+    /// Nothing happens to the world but the plugin.
+    pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, Rested)> {
+        simulate(async {
+            let case = "the files as they are";
+            let mut found = Found::default();
+            let scene = self.scene(Controllers::Absent)?;
+            let listener = Listener::new();
+            let happens = async {
+                let end = scene.rest().await;
+                if !calls::hot_loops(&listener.calls()).is_empty() {
+                    tokio::time::sleep(COOLS).await;
+                }
+                end
+            };
+            let end = scene.hosted(&self.programs, listener.recordings.clone(), happens).await?;
+            let mut actions = scene.actions();
+            self.refused(&mut found, case, &actions);
+            let rested = self.rested(&scene, &listener.calls()).await?;
+            found.judge(self, &listener, case);
+            for (parent, after) in calls::hot_loops(&listener.calls()) {
+                let what = format!(
+                    "About {parent}: nothing changes, and yet the plugin asks to be called again after {after:?}, each time."
+                );
+                found.add(Flaw::HotLoop, case, what, self.all());
+            }
+            let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
+            let mut restless = end == End::Restless;
+            if !restless && is_sound {
+                restless = self.writes_at_each_start(&scene, &mut actions, &mut found.tally).await?;
+            }
+            if restless {
+                found.add(Flaw::Restless, case, compare::flapping(&actions), self.all());
+            }
+            Ok((found, rested))
+        })?
+    }
+
+    async fn writes_at_each_start(&self, scene: &Scene, all: &mut Vec<Action>, tally: &mut Tally) -> anyhow::Result<bool> {
+        for _ in 0..RESTARTS {
+            tally.add(Tried::Restarts, 1);
+            let done = scene.run(&self.programs).await?;
+            // What is refused is tried again, and changes nothing.
+            let is_write = |action: &Action| action.verb != Verb::Event && action.refusal.is_none();
+            let writes: Vec<Action> = done.actions.into_iter().filter(is_write).collect();
+            if writes.is_empty() && done.end == End::Rests {
+                return Ok(false);
+            }
+            all.extend(writes);
+        }
+        Ok(true)
+    }
+
+    fn refused(&self, found: &mut Found, case: &str, actions: &[Action]) {
+        let mut seen = Vec::new();
+        for action in actions {
+            match &action.refusal {
+                Some(refusal) if is_of_child(action) && is_about_form(refusal) && !seen.contains(&refusal) => {
+                    seen.push(refusal);
+                    let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
+                    let what = format!("The API server refuses the child {}: {why}.", action.subject);
+                    found.add(Flaw::InvalidChild, case, what, self.all());
+                }
+                // What the host does not even send.
+                None if action.verb == Verb::Event && is_word(action, "InvalidChild") => {
+                    let what = action.to_string();
+                    found.add(Flaw::InvalidChild, case, what, self.all());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_word(event: &Action, reason: &str) -> bool {
+    event.object.get("reason").is_some_and(|said| said == reason)
+}

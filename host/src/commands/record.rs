@@ -1,0 +1,203 @@
+//! `gyre record`: asks a running host for a recording, and keeps it.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use kube::client::Body;
+
+use crate::admin::record;
+use crate::commands::process::{threads, told_to_stop};
+use crate::commands::running_host::{self, HostArguments, chunk};
+use crate::config::values::whole;
+use crate::record::format::{Because, End, Line};
+use crate::telemetry::progress::Progress;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre record echo -o calls.jsonl                           # of a host on this machine: 1000 calls, a minute, or 64 MiB, whatever comes first
+  gyre record echo --again --for 10m --calls 100000 > calls.jsonl
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # of several replicas, the one that leads: see below
+  kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
+  gyre replay calls.jsonl echo.wasm
+
+A host tells of calls to its own machine only: in a cluster, to those who may run commands in its pod or forward a port of it.
+Of several replicas, only the one that leads the mount calls its plugin. The others answer which Pod that is; its Lease says so, too:
+  kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
+
+In place of values of Secrets there are others, which stay the same in one recording; a call that saw any is recorded as the plugin answers
+to those. --secrets keeps the values, if the host was started with --record-secrets. Other objects are recorded as they are.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArguments {
+    /// The mount whose calls are recorded; not needed if there is only one.
+    #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
+    mount: Option<String>,
+    #[command(flatten)]
+    host: HostArguments,
+    /// The file to write, which must not exist [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// End after so many calls.
+    #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
+    calls: u64,
+    /// End after that time, e.g. 30s, 10m or 1h.
+    #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
+    time: Duration,
+    /// End after so many MiB.
+    #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
+    most_mib: u64,
+    /// Have the plugin called about every object once, also where nothing has changed.
+    #[arg(long)]
+    again: bool,
+    /// Keep values of Secrets as they are.
+    #[arg(long)]
+    secrets: bool,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", record::LONGEST.as_secs() / 3600);
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(expected()),
+    };
+    let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
+    time.filter(|time| !time.is_zero() && *time <= record::LONGEST).ok_or_else(expected)
+}
+
+/// Records until it is enough, or told to stop.
+///
+/// # Errors
+///
+/// When the host does not answer, or not with a recording, and when the file cannot be written.
+pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
+    threads()?.block_on(async {
+        let stop = told_to_stop()?;
+        let mut body = ask(arguments).await?;
+        // Not before there is something to write.
+        let mut file = Sink::open(arguments)?;
+        tokio::select! {
+            biased;
+            copied = copy(&mut body, &mut file) => copied?,
+            () = stop => {}
+        }
+        file.finish(arguments)
+    })
+}
+
+async fn ask(arguments: &RecordArguments) -> anyhow::Result<Body> {
+    let mut query = format!(
+        "calls={}&seconds={}&bytes={}&again={}&secrets={}",
+        arguments.calls,
+        arguments.time.as_secs(),
+        arguments.most_mib << 20,
+        if arguments.again { "yes" } else { "no" },
+        if arguments.secrets { "keep" } else { "redact" },
+    );
+    if let Some(mount) = &arguments.mount {
+        query += &format!("&mount={mount}");
+    }
+    arguments.host.get(&format!("{}?{query}", record::PATH), record::MEDIA_TYPE).await
+}
+
+async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
+    while let Some(chunk) = chunk(body).await? {
+        sink.write(&chunk)?;
+    }
+    Ok(())
+}
+
+/// Where the recording goes, and what is said of it.
+struct Sink {
+    output: Box<dyn Write>,
+    bytes: u64,
+    lines: u64,
+    /// What came since the last line break: in the end, the last line.
+    last: Vec<u8>,
+    progress: Progress,
+}
+
+/// No more of a line is kept: the last one is short.
+const LAST_LINE: usize = 1024;
+
+impl Sink {
+    fn open(arguments: &RecordArguments) -> anyhow::Result<Self> {
+        let output: Box<dyn Write> = match &arguments.output {
+            None => Box::new(std::io::stdout()),
+            Some(path) => {
+                // What plugins see is nobody else's business.
+                let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+                Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
+            }
+        };
+        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::new() })
+    }
+
+    fn write(&mut self, chunk: &[u8]) -> anyhow::Result<()> {
+        self.output.write_all(chunk).and_then(|()| self.output.flush()).context("cannot write the recording")?;
+        self.bytes += chunk.len() as u64;
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if self.last.ends_with(b"\n") {
+                self.last.clear();
+            }
+            let room = LAST_LINE.saturating_sub(self.last.len()).max(1);
+            self.last.extend_from_slice(part.get(part.len().saturating_sub(room)..).unwrap_or(part));
+            self.lines += u64::from(part.ends_with(b"\n"));
+        }
+        self.progress.say(format_args!("{} lines, {:.1} MiB", self.lines, mebibytes(self.bytes)));
+        Ok(())
+    }
+
+    fn finish(&self, arguments: &RecordArguments) -> anyhow::Result<()> {
+        self.progress.clear();
+        let size = format!("{:.1} MiB", mebibytes(self.bytes));
+        let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
+            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; what there is can be replayed.");
+            return Ok(());
+        };
+        let because = match because {
+            Because::Calls => "as many as were wanted, see --calls",
+            Because::Bytes => "as large as was wanted, see --most-mib",
+            Because::Time => "as long as was wanted, see --for",
+            Because::Stopped => "the host ended",
+            Because::Secrets => "there are more values of Secrets than can be looked for",
+        };
+        let _ = writeln!(std::io::stderr(), "{calls} calls, {size}: {because}.");
+        if dropped > 0 {
+            let _ = writeln!(std::io::stderr(), "{dropped} more came too fast to be recorded.");
+        }
+        if calls == 0 && !arguments.again {
+            let _ = writeln!(
+                std::io::stderr(),
+                "The plugin was not called: nothing changed. With --again it is called about every object."
+            );
+        }
+        Ok(())
+    }
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_numbers_with_a_unit() {
+        for (text, seconds) in [("1s", 1), ("90s", 90), ("10m", 600), ("24h", 86_400)] {
+            assert_eq!(time(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "s", "10", "0s", "1d", "25h", "-1s", "1.5s", "18446744073709551615h", "1é"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

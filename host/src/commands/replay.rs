@@ -1,0 +1,352 @@
+//! `gyre replay`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use gyre_sandbox::{Plugin, Sandbox};
+use serde_json::{Value, json};
+
+use crate::config::arguments::mounts::CodeArguments;
+use crate::config::values::whole;
+use crate::error::error_chain;
+use crate::plugins::open;
+use crate::program::bounds;
+use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
+use crate::record::{Ending, Reader};
+use crate::replay::{Replayed, Verdict, replay, show};
+use crate::telemetry::progress::Progress;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  gyre replay calls.jsonl echo.wasm                 # the plugin that was recorded: all answers are the same, or it is not a pure function
+  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would do otherwise
+  gyre replay calls.jsonl echo.wasm --call 17       # one call, with all that it answers
+  gyre replay calls.jsonl echo.wasm --json | jq '.differences[].call'
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo | gyre replay - echo.wasm
+
+Calls are recorded by `gyre record`. Exit codes: 0 all answers are the same, 1 some differ, 2 there is nothing to compare.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    /// The recording; - for standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The plugin to call.
+    #[arg(value_name = "PLUGIN")]
+    plugin: PathBuf,
+    /// Make only this call again, and show its whole answer.
+    #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
+    call: Option<u64>,
+    /// Show so many differences line by line; the others are named.
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
+    most_shown: usize,
+    /// Print JSON, with every difference in full.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+/// Makes the calls again, and says how their answers compare.
+///
+/// # Errors
+///
+/// When there is nothing to compare.
+pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
+    let plugin = plugin(arguments)?;
+    let name = arguments.file.display().to_string();
+    let input: Box<dyn BufRead> =
+        if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&arguments.file)?)) };
+    replay_all(arguments, input, &plugin, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
+}
+
+fn file(path: &Path) -> anyhow::Result<File> {
+    let name = path.display();
+    if path.is_dir() {
+        bail!("{name} is a folder: name a file that `gyre record` wrote");
+    }
+    File::open(path).map_err(|error| {
+        anyhow!("cannot read the recording {name}: {}; name a file that `gyre record` wrote", error_chain(&error))
+    })
+}
+
+/// Makes the calls of a recording again.
+fn replay_all(
+    arguments: &ReplayArguments,
+    input: impl BufRead,
+    plugin: &Plugin,
+    output: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let reader = Reader::open(input)?;
+    let mut report = Report::new(arguments, reader.head().clone(), plugin);
+    compare(reader, plugin, &mut report, output)?;
+    report.finish(plugin, output)?;
+    Ok(if report.differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
+    // A mount may have had any limit.
+    let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
+    let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
+    let sandbox = Sandbox::new(options).context("cannot set up the sandbox")?;
+    open(&sandbox, &arguments.plugin)
+}
+
+fn compare<R: BufRead>(
+    mut reader: Reader<R>,
+    plugin: &Plugin,
+    report: &mut Report<'_>,
+    output: &mut impl Write,
+) -> anyhow::Result<()> {
+    let name = &plugin.manifest().name;
+    let mut others = std::collections::BTreeSet::new();
+    let progress = Progress::new();
+    let mut last = 0;
+    while let Some((program, call)) = reader.call()? {
+        last = call.number;
+        if report.arguments.call.is_some_and(|wanted| wanted != call.number) {
+            continue;
+        }
+        if program.plugin != *name {
+            others.insert(program.plugin.clone());
+            continue;
+        }
+        let replayed = replay(plugin, &program, &call);
+        if replayed.verdict == Verdict::Differs {
+            progress.clear();
+        }
+        report.add(&program, &call, &replayed, output)?;
+        progress.say(format_args!("{} replayed", calls(report.calls())));
+    }
+    report.ending = reader.ending().cloned();
+    if report.calls() == 0 {
+        match (others.first(), report.arguments.call) {
+            (Some(other), _) => bail!("it holds calls of the plugin {other}, and this is {name}; name a version of {other}"),
+            (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; there are those from 1 to {last}"),
+            _ if matches!(report.ending, Some(Ending::CutOff { .. })) => {
+                bail!("it was cut off before its first call: record again")
+            }
+            _ => bail!(
+                "it holds no calls; while it was recorded the plugin was not called: change its objects meanwhile, or record longer"
+            ),
+        }
+    }
+    Ok(())
+}
+
+/// What came of the calls.
+struct Report<'a> {
+    arguments: &'a ReplayArguments,
+    head: Head,
+    digest: String,
+    identical: u64,
+    differ: u64,
+    not_asked: u64,
+    /// Those that asked what the recording has no answer to,
+    unanswered: u64,
+    /// and answered otherwise.
+    differ_unanswered: u64,
+    redacted: u64,
+    /// The program of the last call that was compared.
+    program: Option<Arc<ProgramLine>>,
+    differences: Vec<Value>,
+    ending: Option<Ending>,
+    /// How many were recorded of the same plugin.
+    same_plugin: u64,
+}
+
+impl<'a> Report<'a> {
+    fn new(arguments: &'a ReplayArguments, head: Head, plugin: &Plugin) -> Self {
+        Self {
+            arguments,
+            head,
+            digest: plugin.digest().to_string(),
+            identical: 0,
+            differ: 0,
+            not_asked: 0,
+            unanswered: 0,
+            differ_unanswered: 0,
+            redacted: 0,
+            program: None,
+            differences: Vec::new(),
+            ending: None,
+            same_plugin: 0,
+        }
+    }
+
+    fn calls(&self) -> u64 {
+        self.identical + self.differ + self.not_asked
+    }
+
+    fn add(
+        &mut self,
+        program: &Arc<ProgramLine>,
+        call: &CallLine,
+        replayed: &Replayed,
+        output: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        self.program = Some(Arc::clone(program));
+        self.same_plugin += u64::from(program.digest == self.digest);
+        self.redacted += u64::from(call.redacted.is_some());
+        self.unanswered += u64::from(!replayed.unanswered.is_empty());
+        match replayed.verdict {
+            Verdict::Identical => self.identical += 1,
+            Verdict::NotAsked => self.not_asked += 1,
+            Verdict::Differs => {
+                self.differ += 1;
+                self.differ_unanswered += u64::from(!replayed.unanswered.is_empty());
+            }
+        }
+        let is_one = self.arguments.call.is_some();
+        if self.arguments.json {
+            if replayed.verdict == Verdict::Differs || is_one {
+                self.differences.push(difference(call, replayed));
+            }
+            return Ok(());
+        }
+        if is_one {
+            writeln!(output, "call {}: {}\n{}", call.number, show::title(call), show::yaml(&replayed.answer))?;
+        }
+        if replayed.verdict == Verdict::Differs {
+            let parts = show::parts(&call.answer, &replayed.answer).join(", ");
+            writeln!(output, "call {}: {}: {parts}", call.number, show::title(call))?;
+            for question in &replayed.unanswered {
+                writeln!(
+                    output,
+                    "It asked what the recording has no answer to, and was told that there is no such kind: {question}"
+                )?;
+            }
+            if self.differ <= self.arguments.most_shown as u64 {
+                writeln!(output, "{}", show::difference(("recorded", &call.answer), ("replayed", &replayed.answer)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, plugin: &Plugin, output: &mut impl Write) -> anyhow::Result<()> {
+        let program = self.program.as_ref().ok_or_else(|| anyhow!("no call was compared"))?;
+        if self.arguments.json {
+            let report = json!({
+                "recording": self.head,
+                "recorded": { "plugin": program.plugin, "version": program.version, "digest": program.digest },
+                "replayed": { "plugin": plugin.manifest().name, "version": plugin.manifest().version, "digest": self.digest },
+                "calls": self.calls(),
+                "identical": self.identical,
+                "differ": self.differ,
+                "notAsked": self.not_asked,
+                "unanswered": self.unanswered,
+                "redacted": self.redacted,
+                "cutOff": !matches!(self.ending, Some(Ending::Whole(_)) | None),
+                "differences": self.differences,
+            });
+            writeln!(output, "{report:#}")?;
+            return Ok(());
+        }
+        writeln!(
+            output,
+            "{} of {} {}: {} identical, {} differ",
+            calls(self.calls()),
+            program.plugin,
+            program.version,
+            self.identical,
+            self.differ
+        )?;
+        for note in self.notes(plugin) {
+            writeln!(output, "{note}")?;
+        }
+        Ok(())
+    }
+
+    /// What one has to know to judge the numbers.
+    fn notes(&self, plugin: &Plugin) -> Vec<String> {
+        let mut notes = Vec::new();
+        let version = &plugin.manifest().version;
+        if self.same_plugin == 0 {
+            notes.push(format!("This is another plugin than the recorded one: {version}, {}.", short(&self.digest)));
+        } else if self.same_plugin < self.calls() {
+            notes.push(format!(
+                "Of these, {} recorded of another version of the plugin.",
+                were(self.calls() - self.same_plugin)
+            ));
+        } else if self.differ > 0 {
+            notes.push(self.impure());
+        }
+        if self.unanswered > 0 {
+            notes.push(format!("{} asked what the recording has no answer to.", calls(self.unanswered)));
+        }
+        if self.not_asked > 0 {
+            notes.push(format!("{} recorded without an answer, as the host had no room then.", were(self.not_asked)));
+        }
+        if self.redacted > 0 && self.head.secrets == Secrets::Redacted {
+            notes.push(format!(
+                "{} saw values of Secrets: what was recorded is what the plugin answers to what stands for them.",
+                calls(self.redacted)
+            ));
+        }
+        match &self.ending {
+            Some(Ending::CutOff { within: Some(line) }) => {
+                notes.push(format!("The recording is cut off within line {line}, which was left out."));
+            }
+            Some(Ending::CutOff { within: None }) => {
+                notes.push("The recording has no last line: it was cut off, and there may have been more calls.".to_owned());
+            }
+            Some(Ending::Whole(End { dropped, .. })) if *dropped > 0 => {
+                notes.push(format!("{} not recorded, as they came too fast.", were(*dropped)));
+            }
+            _ => {}
+        }
+        notes
+    }
+
+    fn impure(&self) -> String {
+        if self.differ == self.differ_unanswered {
+            return "It is the plugin that was recorded, which asked for other things then: the recording was changed."
+                .to_owned();
+        }
+        let own = env!("CARGO_PKG_VERSION");
+        if self.head.gyre != own {
+            return format!(
+                "It is the plugin that was recorded, but by gyre {}, and this is {own}: a sandbox may answer otherwise than another.",
+                self.head.gyre
+            );
+        }
+        let reuse = self.program.as_ref().and_then(|program| program.limits.reuse);
+        let cause = match reuse {
+            Some(_) => "its instances served several calls (limits.reuse), and kept something from one to the next",
+            None => "what it answers depends on more than what it is given",
+        };
+        format!("It is the very plugin that was recorded, so it is not a pure function: {cause}.")
+    }
+}
+
+fn difference(call: &CallLine, replayed: &Replayed) -> Value {
+    json!({
+        "call": call.number,
+        "about": show::title(call),
+        "identical": replayed.verdict == Verdict::Identical,
+        "parts": show::parts(&call.answer, &replayed.answer),
+        "unanswered": replayed.unanswered.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "recorded": call.answer,
+        "replayed": replayed.answer,
+    })
+}
+
+fn calls(count: u64) -> String {
+    if count == 1 { "1 call".to_owned() } else { format!("{count} calls") }
+}
+
+fn were(count: u64) -> String {
+    format!("{} {}", calls(count), if count == 1 { "was" } else { "were" })
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Asking a running host for what it shows to its own machine.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use http::header::CONTENT_TYPE;
+use http::{Request, Uri};
+use http_body::Body as _;
+use kube::client::Body;
+use kube::{Client, Config};
+
+use crate::config::values::whole as whole_number;
+use crate::error::error_chain;
+
+/// Which host is asked.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HostArguments {
+    /// Where the host listens [default: this machine, and the port of --metrics-port].
+    #[arg(long, value_name = "URL", value_parser = from)]
+    from: Option<Uri>,
+    /// The port on this machine, where --from does not say; in the host's own container it is known.
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
+    metrics_port: u16,
+    /// Whether the host serves over TLS, where --from does not say.
+    #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
+        default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
+    metrics_secure: bool,
+}
+
+/// The name of a mount, as an argument.
+///
+/// # Errors
+///
+/// What it should be.
+pub(crate) fn mount(text: &str) -> Result<String, String> {
+    let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
+    if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
+fn from(text: &str) -> Result<Uri, String> {
+    let uri = text.parse().ok().filter(|uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")));
+    uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
+}
+
+/// A host gives its reasons in a sentence.
+const LONGEST_REFUSAL: usize = 4096;
+/// In this form.
+const REFUSAL: &str = "text/plain";
+
+impl HostArguments {
+    /// What the host answers to GET, in a form that has this media type.
+    ///
+    /// # Errors
+    ///
+    /// When no host answers, or something else does, and what the host says against it.
+    pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
+        let scheme = if self.metrics_secure { "https" } else { "http" };
+        let local =
+            || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
+        let from = self.from.clone().map_or_else(local, Ok)?;
+        let mut configuration = Config::new(from.clone());
+        // The host answers its own machine only, so whoever answers here could as well read what it sends.
+        configuration.accept_invalid_certs = is_this_machine(&from);
+        configuration.default_retry = false;
+        let client = Client::try_from(configuration).context("cannot set up the client")?;
+        let request = Request::get(path_and_query).body(Body::empty()).context("cannot ask for it")?;
+        let response = client.send(request).await.map_err(|error| {
+            anyhow!(
+                "no host answers at {from}; say with --from where it listens, and in a cluster forward its port with kubectl port-forward: {}",
+                error_chain(&error)
+            )
+        })?;
+        let status = response.status();
+        let expected = if status.is_success() { media_type } else { REFUSAL };
+        let given = response.headers().get(CONTENT_TYPE).and_then(|given| given.to_str().ok());
+        let given = given.unwrap_or("no media type").split(';').next().unwrap_or_default().trim().to_owned();
+        if given != expected {
+            bail!(
+                "what answers at {from} is no gyre that can say: it answers {status}, with {given}; say with --from where one listens"
+            );
+        }
+        let mut body = response.into_body();
+        if status.is_success() {
+            return Ok(body);
+        }
+        let text = whole(&mut body, LONGEST_REFUSAL).await?;
+        bail!("{}", String::from_utf8_lossy(&text).trim())
+    }
+}
+
+/// As much of a body as that.
+///
+/// # Errors
+///
+/// When the host ends before.
+pub(crate) async fn whole(body: &mut Body, most: usize) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    while let Some(chunk) = chunk(body).await? {
+        let room = most.saturating_sub(text.len());
+        text.extend_from_slice(chunk.get(..chunk.len().min(room)).unwrap_or_default());
+        if chunk.len() > room {
+            break;
+        }
+    }
+    Ok(text)
+}
+
+fn is_this_machine(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The next piece of a body; none: it has ended.
+///
+/// # Errors
+///
+/// When the host ends amid it.
+pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
+    loop {
+        match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
+            None => return Ok(None),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => return Err(anyhow!("the host ended amid its answer: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// What is said of a server that answers like that.
+    async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let from = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]).unwrap();
+            write!(stream, "HTTP/1.1 {answer}").unwrap();
+        });
+        let arguments = HostArguments { from: Some(super::from(&from).unwrap()), metrics_port: 1, metrics_secure: false };
+        let answered = async { whole(&mut arguments.get("/debug/record", "application/jsonl").await?, 100).await };
+        let answered = answered.await.map_err(|error: anyhow::Error| error.to_string().replace(&from, "URL"));
+        server.join().unwrap();
+        answered
+    }
+
+    #[tokio::test]
+    async fn only_what_a_host_answers_is_taken_for_its_answer() {
+        let recording = "200 OK\r\ncontent-type: application/jsonl\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
+        let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";
+        assert_eq!(asked(refusal).await, Err("it is so".to_owned()));
+        let no_gyre = "what answers at URL/ is no gyre that can say: it answers ";
+        let page = "200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>";
+        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; say with --from where one listens")));
+        let nothing = "404 Not Found\r\ncontent-length: 0\r\n\r\n";
+        let said = format!("{no_gyre}404 Not Found, with no media type; say with --from where one listens");
+        assert_eq!(asked(nothing).await, Err(said));
+    }
+}

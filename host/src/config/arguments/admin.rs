@@ -1,0 +1,89 @@
+//! The arguments of the admin server, and echoperator's variables for them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use crate::config::values::whole;
+
+use crate::admin::{Options, RESERVED_PATHS, Security};
+
+/// Where the host is looked at.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdminArguments {
+    /// Where to serve /healthz, /readyz, /metrics, /debug/state and, for this machine only, /debug/record and /debug/shadow; "off" for
+    /// nowhere [default: 0.0.0.0 and the port of --metrics-port].
+    #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
+    listen: Option<Listen>,
+    /// The port of all that, where --listen does not say.
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
+    metrics_port: u16,
+    /// The path of the metrics.
+    #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]
+    metrics_path: String,
+    /// Whether to serve the metrics.
+    #[arg(long, value_name = "BOOL", env = "METRICS_ENABLED", action = clap::ArgAction::Set, default_value_t = true)]
+    metrics: bool,
+    #[command(flatten)]
+    pub(crate) secure: SecureArguments,
+    /// The directory of the certificate, tls.crt, and its key, tls.key, which are followed as they change [default: a certificate that
+    /// the host signs itself].
+    #[arg(long, value_name = "DIRECTORY", env = "METRICS_CERT_PATH")]
+    metrics_cert_path: Option<PathBuf>,
+}
+
+/// Whether who looks must be permitted to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SecureArguments {
+    /// Serve all that over TLS; and the metrics and /debug/state only to those whose token the API server knows, and who may `get` the
+    /// path there (a nonResourceURL).
+    #[arg(
+        long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
+        default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
+    )]
+    pub(crate) metrics_secure: bool,
+}
+
+impl AdminArguments {
+    /// What to serve; none: nothing.
+    pub(crate) fn options(self) -> Option<Options> {
+        let address = match self.listen {
+            Some(Listen(address)) => address?,
+            None => (Ipv4Addr::UNSPECIFIED, self.metrics_port).into(),
+        };
+        let security = match (self.secure.metrics_secure, self.metrics_cert_path) {
+            (false, _) => Security::None,
+            (true, None) => Security::OwnCertificate,
+            (true, Some(directory)) => Security::Certificate(directory),
+        };
+        Some(Options { address, metrics_path: self.metrics.then_some(self.metrics_path), security })
+    }
+}
+
+fn path(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
+    if text.starts_with('/') && text.len() > 1 && text.chars().all(is_plain) && !RESERVED_PATHS.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no probe has".to_owned())
+    }
+}
+
+/// An address to listen on, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        text.parse()
+            .map(|address| Self(Some(address)))
+            .map_err(|_| "expected an address and port such as 127.0.0.1:2112, or off".to_owned())
+    }
+}

@@ -1,0 +1,222 @@
+//! The arguments of leader election, and echoperator's variables for them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use gyre_core::election::{self, Timing};
+use gyre_core::names;
+
+use crate::clock::Clock;
+use crate::config::problem::list;
+use crate::config::values::{WrongArguments, period};
+use crate::leadership::election::{Leaders, Options, Scope, identity};
+
+/// Whether several replicas of this host run, and how they agree on who writes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ElectionArguments {
+    /// Elect a leader among the replicas: the others keep their caches warm, and write nothing.
+    #[arg(
+        long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
+        default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
+    )]
+    ha: bool,
+    /// What is elected: one leader for all mounts, or one for each, so that the replicas share them.
+    #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_enum, default_value_t = Scope::Host)]
+    ha_scope: Scope,
+    /// What this replica is called, in the Lease and in logs [default: the host's name].
+    #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
+    ha_node_id: Option<String>,
+    /// What the Lease is called, or what the names of the Leases begin with [default: the deployment's name].
+    #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
+    ha_lease_name: Option<String>,
+    /// How long a lease stays with a leader that does not renew it.
+    #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
+    ha_lease_duration: Duration,
+    /// How long a leader writes after it last renewed its lease.
+    #[arg(long, value_name = "DURATION", env = RENEW_DEADLINE.variable, default_value = RENEW_DEADLINE.default, value_parser = period)]
+    ha_renew_deadline: Duration,
+    /// How often the leader renews its lease, and the others look.
+    #[arg(long, value_name = "DURATION", env = RETRY_PERIOD.variable, default_value = RETRY_PERIOD.default, value_parser = period)]
+    ha_retry_period: Duration,
+}
+
+/// One of the times of an election.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeFlag {
+    /// Without its hyphens.
+    pub(crate) flag: &'static str,
+    pub(crate) variable: &'static str,
+    /// What it is unless somebody says otherwise.
+    pub(crate) default: &'static str,
+}
+
+const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable: "HA_LEASE_DURATION_SECONDS", default: "15s" };
+const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
+const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
+
+/// Times that cannot be.
+#[derive(Debug)]
+pub(crate) struct WrongTimes {
+    /// One that is wrong by itself, or those that do not go together, each with what it was set to.
+    pub(crate) times: Vec<(TimeFlag, Duration)>,
+    pub(crate) error: election::Error,
+}
+
+/// As somebody sees it who gave them as flags or variables.
+impl fmt::Display for WrongTimes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = list(self.times.iter().map(|(time, _)| time));
+        let verdict = if self.times.len() == 1 { "is refused" } else { "do not go together" };
+        write!(formatter, "{flags} {verdict}: {}", self.error)
+    }
+}
+
+/// The flag, and its variable.
+impl fmt::Display for TimeFlag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "--{} (or {})", self.flag, self.variable)
+    }
+}
+
+impl ElectionArguments {
+    /// What to elect, in that namespace, for the deployment of that name, by the host of that name; none: it is alone.
+    ///
+    /// # Errors
+    ///
+    /// When times do not go together.
+    pub(crate) fn options(&self, namespace: &str, deployment: &str, host: &str) -> anyhow::Result<Option<(Scope, Options)>> {
+        if !self.ha {
+            return Ok(None);
+        }
+        let identity = identity(self.ha_node_id.as_deref().unwrap_or(host));
+        let options = Options {
+            leaders: Arc::new(Leaders::new(namespace, &identity)),
+            namespace: namespace.to_owned(),
+            name: self.ha_lease_name.clone().unwrap_or_else(|| deployment.to_owned()),
+            identity,
+            timing: self.timing().map_err(|wrong| anyhow!(WrongArguments(wrong.to_string())))?,
+            clock: Clock::default(),
+            denials: Arc::default(),
+        };
+        Ok(Some((self.ha_scope, options)))
+    }
+
+    /// What is wrong with its times, if there is an election.
+    pub(crate) fn wrong_times(&self) -> Option<WrongTimes> {
+        if self.ha { self.timing().err() } else { None }
+    }
+
+    fn timing(&self) -> Result<Timing, WrongTimes> {
+        let lease = (LEASE_DURATION, self.ha_lease_duration);
+        let renew = (RENEW_DEADLINE, self.ha_renew_deadline);
+        let retry = (RETRY_PERIOD, self.ha_retry_period);
+        Timing::new(lease.1, renew.1, retry.1).map_err(|error| {
+            let times = match error {
+                election::Error::LeaseDuration(_) => vec![lease],
+                election::Error::RenewDeadline { .. } => vec![lease, renew],
+                election::Error::RetryPeriod { .. } => vec![renew, retry],
+                election::Error::NoPause(_) => vec![retry],
+            };
+            WrongTimes { times, error }
+        })
+    }
+}
+
+/// As Go's `strconv.ParseBool`, which reads echoperator's variables.
+fn boolean(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+fn node(text: &str) -> Result<String, String> {
+    let is_plain = !text.is_empty() && text.len() <= 253 && text.chars().all(|letter| letter.is_ascii_graphic());
+    if is_plain { Ok(text.to_owned()) } else { Err("expected a name of 1 to 253 letters without spaces".to_owned()) }
+}
+
+fn lease_name(text: &str) -> Result<String, String> {
+    // The names of mounts and replicas come after it.
+    if names::is_dns_subdomain(text) && text.len() <= 120 {
+        Ok(text.to_owned())
+    } else {
+        Err("expected lower-case letters, digits, hyphens and dots, at most 120".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        election: ElectionArguments,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<ElectionArguments, String> {
+        let parsed = Program::try_parse_from([&["gyre"], arguments].concat());
+        parsed.map(|program| program.election).map_err(|error| error.to_string())
+    }
+
+    fn options(arguments: &[&str]) -> Result<Option<(Scope, Options)>, String> {
+        parse(arguments)?.options("gyre-system", "echo", "pod-1").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_election_the_times_do_not_matter() {
+        assert!(options(&["--ha-lease-duration", "1"]).unwrap().is_none());
+        assert!(options(&["--ha=false"]).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_echoperator_has_it() {
+        let (scope, options) = options(&["--ha"]).unwrap().unwrap();
+        assert_eq!((scope, options.name.as_str(), options.namespace.as_str()), (Scope::Host, "echo", "gyre-system"));
+        assert!(options.identity.starts_with("pod-1_"), "{options:?}");
+        assert_eq!(options.timing, Timing::default());
+    }
+
+    #[test]
+    fn a_time_has_a_unit_or_is_in_seconds() {
+        for times in [["60", "40", "1"], ["60s", "40s", "1000ms"], ["1m", "0m40s", "1s"]] {
+            let [lease, renew, retry] = times;
+            let options =
+                options(&["--ha", "--ha-lease-duration", lease, "--ha-renew-deadline", renew, "--ha-retry-period", retry]);
+            let expected = [60, 40, 1].map(Duration::from_secs);
+            assert_eq!(options.unwrap().unwrap().1.timing, Timing::new(expected[0], expected[1], expected[2]).unwrap());
+        }
+    }
+
+    #[test]
+    fn two_hosts_that_are_called_the_same_have_different_identities() {
+        let identity = || options(&["--ha=true", "--ha-node-id", "same"]).unwrap().unwrap().1.identity;
+        assert!(identity().starts_with("same_"));
+        assert_ne!(identity(), identity());
+    }
+
+    #[test]
+    fn what_is_refused_is_named_with_its_variable() {
+        let refused = |arguments: &[&str]| options(arguments).unwrap_err();
+        let error = refused(&["--ha", "--ha-lease-duration=10"]);
+        assert!(
+            error.contains("HA_LEASE_DURATION_SECONDS") && error.contains("longer than the renew deadline (10s)"),
+            "{error}"
+        );
+        let error = refused(&["--ha", "--ha-retry-period=9"]);
+        assert!(error.contains("HA_RETRY_PERIOD_SECONDS") && error.contains("1.2 times"), "{error}");
+        assert!(refused(&["--ha=maybe"]).contains("expected true or false"));
+        for wrong in ["1.5", "0", "0s", "-1s", "1 s", "soon", "5000000000", ""] {
+            assert!(refused(&[&format!("--ha-lease-duration={wrong}")]).contains("expected a duration such as 15s"), "{wrong}");
+        }
+        assert!(refused(&["--ha", "--ha-lease-duration=15500ms"]).contains("must be whole seconds"));
+        assert!(refused(&["--ha-lease-name=A"]).contains("--ha-lease-name"));
+        assert!(refused(&["--ha-node-id="]).contains("--ha-node-id"));
+    }
+}

@@ -1,0 +1,103 @@
+//! The arguments of logs and traces.
+
+use clap::Args;
+use http::{HeaderName, HeaderValue, Uri};
+
+use crate::telemetry::log::{self, LogFormat};
+use crate::telemetry::traces::Traces;
+
+/// What is logged, and how.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LogArguments {
+    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
+    /// and what plugins log].
+    #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
+    level: Option<String>,
+    /// How to log [default: text; JSON where ENV says that this is not "local"].
+    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
+    format: Option<LogFormat>,
+    /// Where this runs, as echoperator has it: "local", "production" or the like.
+    #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
+    environment: Option<String>,
+}
+
+/// A filter, for clap.
+fn level(text: &str) -> Result<String, String> {
+    log::check_filter(text).map(|()| text.to_owned())
+}
+
+impl LogArguments {
+    /// Logs from now on what the arguments or else `default` let through; and traces, if there is something that sends them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`log::start`].
+    pub(crate) fn start(&self, default: &str, traces: Option<&Traces>) -> anyhow::Result<()> {
+        let filter = self.level.as_deref().filter(|level| !level.is_empty()).unwrap_or(default);
+        let is_local = self.environment.as_deref().is_none_or(|name| name.is_empty() || name == "local");
+        log::start(filter, self.format.unwrap_or(if is_local { LogFormat::Text } else { LogFormat::Json }), traces)
+    }
+}
+
+/// Where traces are sent. The variables are OpenTelemetry's own; so are `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, and those of
+/// the sampler and the batches.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TraceArguments {
+    /// Send a trace of each reconcile to the OpenTelemetry collector with this URL, e.g. http://collector:4318 (OTLP over HTTP, JSON).
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = endpoint)]
+    otlp_endpoint: Option<Uri>,
+    /// A header for the collector. May be given several times.
+    #[arg(
+        long = "otlp-header", value_name = "NAME=VALUE", env = "OTEL_EXPORTER_OTLP_HEADERS", value_delimiter = ',',
+        value_parser = header, hide_env_values = true
+    )]
+    otlp_headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+fn endpoint(text: &str) -> Result<Uri, String> {
+    let is_http = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some();
+    text.parse().ok().filter(is_http).ok_or_else(|| "expected a URL such as http://collector:4318".to_owned())
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once('=').ok_or("expected a name, =, and a value")?;
+    let name = name.trim().parse().map_err(|_| "that is no name of a header".to_owned())?;
+    let mut value: HeaderValue = value.trim().parse().map_err(|_| "that is no value of a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+impl TraceArguments {
+    /// What sends traces, if the arguments say so, of the host with that name.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Traces::to`].
+    pub(crate) fn traces(&self, instance: &str) -> anyhow::Result<Option<Traces>> {
+        let Some(endpoint) = &self.otlp_endpoint else { return Ok(None) };
+        Traces::to(endpoint.clone(), self.otlp_headers.clone(), instance).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_is_named_by_its_url() {
+        assert_eq!(endpoint("http://collector:4318").unwrap(), "http://collector:4318/");
+        assert_eq!(endpoint("https://collector/otlp/").unwrap(), "https://collector/otlp/");
+        for wrong in ["", "collector:4318", "grpc://collector:4317", "/v1/traces"] {
+            assert!(endpoint(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_a_name_and_a_value() {
+        let (name, value) = header("Authorization = Bearer a=b").unwrap();
+        assert_eq!((name.as_str(), value.to_str().unwrap()), ("authorization", "Bearer a=b"));
+        for wrong in ["", "name", "na me=value", "name=\u{1}"] {
+            assert!(header(wrong).is_err(), "{wrong}");
+        }
+    }
+}

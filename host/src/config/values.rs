@@ -1,0 +1,61 @@
+//! The values of arguments: what they may be, and what is wrong with those that are refused.
+
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
+use std::time::Duration;
+
+use gyre_core::names;
+use jiff::Timestamp;
+
+use crate::config::quantity::parse_duration;
+
+/// Arguments that are right one by one, and wrong together: the exit code is that of wrong arguments.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongArguments(pub(crate) String);
+
+/// An argument that a command needs, and that the command line does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("{command} needs {argument}")]
+pub(crate) struct MissingArgument {
+    pub(crate) command: &'static str,
+    pub(crate) argument: &'static str,
+}
+
+/// A whole number within bounds, for clap.
+pub(crate) fn whole<N, R>(range: R) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static
+where
+    N: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+    R: RangeBounds<N> + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match (range.start_bound(), range.end_bound()) {
+            (Bound::Included(least), Bound::Included(most)) => format!("expected a whole number from {least} to {most}"),
+            (Bound::Included(least), _) => format!("expected a whole number, {least} or more"),
+            _ => "expected a whole number".to_owned(),
+        })
+    }
+}
+
+/// The longest that a Lease can say.
+const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
+
+/// A length of time with its unit, for clap; a number alone is one of seconds, as variables of echoperator have it.
+pub(crate) fn period(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    let found = seconds.or_else(|| parse_duration(text)).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
+    found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
+}
+
+/// The name of something that is a DNS label, such as a namespace, for clap.
+pub(crate) fn label(text: &str) -> Result<String, String> {
+    let remedy = "expected lower-case letters, digits and hyphens, at most 63";
+    if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
+}
+
+/// A time of day, for clap.
+pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "expected a time such as 2026-01-01T09:00:00Z".to_owned())
+}

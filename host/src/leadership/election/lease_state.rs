@@ -1,0 +1,129 @@
+//! How a host stands to a lease, as others are told of it, and how its election is ended.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_core::election::Goal;
+use gyre_core::queue::Time;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::leadership::claim::Holder;
+use crate::telemetry::metrics::Metrics;
+
+/// How an election is ended.
+#[derive(Debug)]
+#[must_use = "when it is dropped, the lease is given back"]
+pub struct Release {
+    ask: oneshot::Sender<()>,
+    done: oneshot::Receiver<()>,
+}
+
+/// That the election is to end; and, when it is dropped, that it has.
+#[derive(Debug)]
+pub(super) struct Asked {
+    asked: Option<oneshot::Receiver<()>>,
+    _done: oneshot::Sender<()>,
+}
+
+impl Release {
+    pub(super) fn new() -> (Self, Asked) {
+        let ((ask, asked), (has_ended, done)) = (oneshot::channel(), oneshot::channel());
+        (Self { ask, done }, Asked { asked: Some(asked), _done: has_ended })
+    }
+
+    /// Gives up the claim and gives the lease back, so that another need not wait for it to expire. Waits until that is done, or has
+    /// been tried for a renew deadline.
+    ///
+    /// # Assumptions
+    ///
+    /// Nobody writes any more, and nothing that was sent is on its way. The election still runs.
+    pub async fn release(self) {
+        drop(self.ask);
+        // That the other end is gone says that there is nothing to wait for.
+        let _ = self.done.await;
+    }
+}
+
+impl Asked {
+    /// Waits until the election is to end; says so once.
+    pub(super) async fn wait(&mut self) {
+        match &mut self.asked {
+            Some(asked) => {
+                // Whether it is sent or dropped.
+                let _ = asked.await;
+                self.asked = None;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Tells those who write, who read logs and who look at metrics how the host stands to one lease.
+pub(super) struct LeaseState {
+    pub(super) name: String,
+    pub(super) holder: Holder,
+    metrics: Arc<Metrics>,
+    pub(super) claim: Option<Time>,
+    /// Whom the lease named last.
+    leader: Option<String>,
+}
+
+impl LeaseState {
+    pub(super) fn new(name: String, holder: Holder, metrics: Arc<Metrics>) -> Self {
+        metrics.leads(&name, false);
+        Self { name, holder, metrics, claim: None, leader: None }
+    }
+
+    pub(super) fn tell(&mut self, claim: Option<Time>, origin: Instant, goal: Goal) {
+        if claim == self.claim {
+            return;
+        }
+        match claim {
+            Some(until) => self.holder.hold_until(origin + until.as_duration()),
+            None => self.holder.lose(),
+        }
+        if claim.is_some() != self.claim.is_some() {
+            self.metrics.leads(&self.name, claim.is_some());
+            match claim {
+                Some(_) => info!(lease = self.name, "leads: this host may write"),
+                None if goal == Goal::Lead => warn!(lease = self.name, "leads no more: this host does not write"),
+                None => info!(lease = self.name, "gives the lease back"),
+            }
+        }
+        self.claim = claim;
+    }
+
+    pub(super) fn name_leader(&mut self, leader: Option<&str>, identity: &str) {
+        if leader == self.leader.as_deref() {
+            return;
+        }
+        if let Some(leader) = leader.filter(|leader| *leader != identity) {
+            info!(lease = self.name, leader, "another leads");
+        }
+        self.leader = leader.map(str::to_owned);
+    }
+}
+
+pub(super) fn now(origin: Instant) -> Time {
+    Time::from_duration(origin.elapsed())
+}
+
+/// Waits until then; without a time, for ever.
+pub(super) async fn until(origin: Instant, time: Option<Time>) {
+    /// A moment that is further away never comes.
+    const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    match time {
+        Some(time) => tokio::time::sleep_until(origin + time.as_duration().min(origin.elapsed() + FOR_EVER)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Hosts with different identities do not act in step.
+pub(super) fn seed_of(identity: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,114 @@
+//! One lease for all that a host does.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use gyre_core::election::{Action, Answer, Elector, Goal, Input, NoIdentity};
+use kube::Client;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::leaders::Leaders;
+use super::lease::{Labels, Leases};
+use super::lease_state::{Asked, LeaseState, Release, now, seed_of, until};
+use super::options::Options;
+use crate::leadership::claim::{Claim, Holder};
+use crate::telemetry::metrics::Metrics;
+
+/// One lease for all that a host does.
+#[derive(Debug)]
+pub struct Election;
+
+impl Election {
+    /// The claim of a host that stands for election as soon as `ready` ends, the election itself, and how to end it.
+    ///
+    /// # Guarantees
+    ///
+    /// Before it is ready the host follows who leads. The claim is held while the lease is this host's, and it is certain that nobody else has it. When it is lost, the host goes on
+    /// standing for election. When the future is dropped, the claim is lost.
+    ///
+    /// # Assumptions
+    ///
+    /// The future is polled promptly: it is not blocked by what else its task does.
+    ///
+    /// # Errors
+    ///
+    /// Without an identity.
+    pub fn start(
+        client: &Client,
+        options: Options,
+        ready: BoxFuture<'static, ()>,
+        metrics: Arc<Metrics>,
+    ) -> Result<(Claim, impl Future<Output = ()> + Send + use<>, Release), NoIdentity> {
+        let elector = Elector::new(options.identity.clone(), options.timing, Goal::Follow, seed_of(&options.identity))?;
+        let (holder, claim) = Holder::new();
+        let (release, asked) = Release::new();
+        let leases = Leases::new(client, &options, Labels::None);
+        let standing = LeaseState::new(options.name.clone(), holder, metrics);
+        let Options { name, leaders, .. } = options;
+        let single = Single { elector, leases, leaders, name, origin: Instant::now(), standing };
+        Ok((claim, single.run(asked, ready), release))
+    }
+}
+
+struct Single {
+    elector: Elector,
+    leases: Leases,
+    leaders: Arc<Leaders>,
+    name: String,
+    origin: Instant,
+    standing: LeaseState,
+}
+
+impl Single {
+    async fn run(mut self, mut asked: Asked, ready: BoxFuture<'static, ()>) {
+        let mut ready = ready.fuse();
+        info!(lease = self.name, identity = self.elector.identity(), "follows the election");
+        let mut input = Input::Tick;
+        loop {
+            input = match self.step(input) {
+                Action::Send(request) => {
+                    let mut sent = std::pin::pin!(self.leases.send(&self.name, request, None));
+                    let (answer, found) = loop {
+                        let claim_ends = self.elector.claim();
+                        tokio::select! {
+                            biased;
+                            ended = &mut sent => break ended,
+                            () = asked.wait() => drop(self.step(Input::Goal(Goal::Leave))),
+                            () = &mut ready => drop(self.step(self.stand())),
+                            () = until(self.origin, claim_ends) => drop(self.step(Input::Tick)),
+                        }
+                    };
+                    self.leases.know(&self.name, found);
+                    Input::Answer(answer)
+                }
+                Action::Wait(time) => tokio::select! {
+                    biased;
+                    () = asked.wait() => Input::Goal(Goal::Leave),
+                    () = &mut ready => self.stand(),
+                    () = until(self.origin, Some(time)) => Input::Tick,
+                },
+                // There is none: each request is waited for.
+                Action::Pending => Input::Answer(Answer::Unknown),
+                Action::Left => break,
+            };
+        }
+        info!(lease = self.name, "has left the election");
+        drop(asked);
+    }
+
+    fn stand(&self) -> Input {
+        info!(lease = self.name, "stands for election");
+        Input::Goal(Goal::Lead)
+    }
+
+    /// The clock is read before what the elector wants is sent, and after what it is told has come.
+    fn step(&mut self, input: Input) -> Action {
+        let action = self.elector.step(input, now(self.origin));
+        self.standing.tell(self.elector.claim(), self.origin, self.elector.goal());
+        self.standing.name_leader(self.elector.holder(), self.elector.identity());
+        self.leaders.set_all(self.elector.holder());
+        action
+    }
+}

@@ -1,0 +1,334 @@
+//! A program made live: its client and what it sees of the cluster. A mount whose program changes gets another of these beside the
+//! old one, and changes over when its caches are filled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use gyre_core::grants::{Namespaces, Scope};
+use gyre_core::object::GroupVersionKind;
+use gyre_core::plan::{PLUGIN_LABEL, Parent};
+use gyre_core::status::Room;
+use gyre_sandbox::Bytes;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use tokio::task::AbortHandle;
+use tracing::debug;
+
+use crate::client::lists::Lists;
+use crate::client::{self, answered};
+use crate::clock::Moment;
+use crate::cluster::informer::{Informers, Origin, Subscription, WatchEvent, WatchScope};
+use crate::cluster::kinds::{self, Resource, StatusSubresource};
+use crate::cluster::lookup::{ReadCache, Served};
+use crate::cluster::object::{Object, Received};
+use crate::cluster::view::View;
+use crate::error::error_chain;
+use crate::leadership::claim::Claim;
+use crate::mounts::call_guard::CallGuard;
+use crate::mounts::fresh::{Found, FreshParents};
+use crate::mounts::services::HostServices;
+use crate::program::Program;
+use crate::writes::finalizers;
+
+/// See the module's documentation.
+pub(crate) struct ActiveProgram {
+    /// Tells it from all others in this process.
+    pub(crate) id: u64,
+    pub(crate) program: Arc<Program>,
+    /// What of the host's conditions the parents' status has room for.
+    pub(crate) room: Room,
+    /// What the mount writes with: as the service account that it impersonates, if there is one.
+    pub(crate) client: Client,
+    /// What it reads with besides its caches, before it writes: as the host.
+    pub(crate) reads: Client,
+    /// How far the plugin is trusted.
+    pub(crate) call_guard: CallGuard,
+    pub(crate) parents: View,
+    /// Those that need not be looked at before something is created for them.
+    pub(crate) fresh: Arc<FreshParents>,
+    pub(crate) lookup: ReadCache,
+    /// By kind: those that are served, among them kinds that an earlier program declared.
+    children: RwLock<BTreeMap<GroupVersionKind, Arc<View>>>,
+    subscriptions: Mutex<Vec<Subscription>>,
+    /// Kinds that are waited for.
+    awaited: Mutex<Vec<(GroupVersionKind, AbortHandle)>>,
+    /// Finds out which parents are fresh, each time that the claim is obtained.
+    finding: Mutex<Option<AbortHandle>>,
+}
+
+/// Why a program cannot be live.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// A role in each namespace cannot give it.
+    #[error("its objects ({0}) are cluster-scoped, and it is confined to namespaces")]
+    Confined(GroupVersionKind),
+}
+
+impl ActiveProgram {
+    /// Looks at everything that the program sees, and fills the caches. Kinds of children and reads that are not served are waited for
+    /// later, see [`mod@super::follow`]. It writes while that claim is held.
+    pub(crate) async fn prepare(
+        program: Arc<Program>,
+        services: &HostServices,
+        parents: Resource,
+        former_kinds: &BTreeSet<GroupVersionKind>,
+        claim: &Claim,
+    ) -> Result<Self, Error> {
+        if matches!(program.namespaces, Namespaces::Only(_)) && parents.scope == Scope::Cluster {
+            return Err(Error::Confined(parents.kind()));
+        }
+        static LIVES: AtomicU64 = AtomicU64::new(0);
+        let (lookup, fresh) = (ReadCache::new(Arc::clone(&program)), Arc::new(FreshParents::new(claim.clone())));
+        let mut opened = Vec::new();
+        for kind in kinds(&program, &lookup, former_kinds) {
+            if let Some(resource) = kinds::look_for(&services.client, &kind, &program.name).await {
+                opened.push(Opened::new((&program, &lookup, &fresh), &services.informers, resource));
+            }
+        }
+        if claim.check().is_ok() {
+            // Children first, so that those which are missing were missing before the parents were listed. A standby has its lists from
+            // before the claim, and they may come in any order.
+            let children: Vec<&Arc<View>> = opened.iter().filter_map(|opened| opened.children.as_ref()).collect();
+            for view in &children {
+                view.synced().await;
+            }
+            fresh.follow_children(children.iter().flat_map(|view| view.lists()).map(|lists| lists.asked()));
+        }
+        let live = Self {
+            id: LIVES.fetch_add(1, Ordering::Relaxed),
+            room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
+            client: client::for_program(&services.client, claim, &program),
+            reads: client::fenced(&services.client, claim),
+            parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
+            fresh,
+            lookup,
+            call_guard: CallGuard::new(program.quarantine_after),
+            program,
+            children: RwLock::default(),
+            subscriptions: Mutex::default(),
+            awaited: Mutex::default(),
+            finding: Mutex::default(),
+        };
+        live.parents.synced().await;
+        for opened in opened {
+            opened.synced().await;
+            live.take_in(opened);
+        }
+        let declared = declared_children(&live.program);
+        // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
+        let mut children = live.children.write().unwrap_or_else(PoisonError::into_inner);
+        children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
+        drop(children);
+        Ok(live)
+    }
+
+    /// Whether a parent is one of this mount's.
+    pub(crate) fn selects(&self, parent: &Object) -> bool {
+        self.program.selector.is_empty() || self.program.selector.matches(|label| parent.label(label))
+    }
+
+    /// The views of those child kinds that are served.
+    pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
+        self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All Secrets that are seen, as parents, children or what is read.
+    pub(crate) fn secrets(&self) -> Vec<Bytes> {
+        let is_secret = |kind: &GroupVersionKind| kind.group.is_empty() && kind.kind == "Secret";
+        let mut found = Vec::new();
+        let mut add = |view: &View| found.extend(view.list(None).iter().map(|object| Bytes::from(object.shared_json())));
+        if is_secret(&self.program.manifest().parent) {
+            add(&self.parents);
+        }
+        for (_, view) in self.children().iter().filter(|(kind, _)| is_secret(kind)) {
+            add(view);
+        }
+        for kind in self.lookup.kinds().iter().filter(|kind| is_secret(kind)) {
+            self.lookup.served(kind).iter().flat_map(Served::views).for_each(|view| add(view));
+        }
+        found
+    }
+
+    /// The parent as the plan knows it.
+    pub(crate) fn parent(&self, object: &Object) -> Parent {
+        let manifest = self.program.manifest();
+        Parent {
+            kind: manifest.parent.clone(),
+            key: object.key(),
+            uid: object.uid().to_owned(),
+            children: finalizers::child_list(object, &manifest.name),
+        }
+    }
+
+    /// Kinds that are not served yet.
+    pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(kind, _)| kind.clone()).collect()
+    }
+
+    /// Begins to look at a kind that has come to be served.
+    pub(super) fn open(&self, informers: &Informers, resource: Resource) -> Opened {
+        Opened::new((&self.program, &self.lookup, &self.fresh), informers, resource)
+    }
+
+    /// A kind is waited for by that task, which ends with the program.
+    pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
+    }
+
+    /// A kind is not waited for any more.
+    pub(super) fn remove_awaited(&self, kind: &GroupVersionKind) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| awaited != kind);
+    }
+
+    /// Of children and of what is read, as far as it can be seen.
+    pub(crate) fn unserved_kinds(&self) -> BTreeSet<GroupVersionKind> {
+        let children = self.children();
+        let missing = declared_children(&self.program).into_iter().filter(|kind| !children.contains_key(kind));
+        let unread = self.lookup.kinds().into_iter().filter(|kind| self.lookup.served(kind).is_none());
+        missing.chain(unread).collect()
+    }
+
+    /// Whether a child is one that this plugin made.
+    pub(crate) fn is_ours(&self, object: &Object) -> bool {
+        object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
+    }
+
+    /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
+    pub(super) fn take_in(&self, opened: Opened) {
+        let Opened { kind, read, children, ends } = opened;
+        self.keep(ends);
+        if let Some(served) = read {
+            self.lookup.take_in(kind.clone(), served);
+        }
+        if let Some(view) = children {
+            self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);
+        }
+    }
+
+    pub(super) fn keep(&self, subscriptions: Vec<Subscription>) {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).extend(subscriptions);
+    }
+
+    /// A parent is there that was not there before, or one is gone.
+    pub(super) fn note_parent(&self, notice: &WatchEvent) {
+        let object = notice.object();
+        let previous = notice.previous().map(|previous| previous.uid());
+        match notice {
+            WatchEvent::Stored { .. } if previous == Some(object.uid()) => {}
+            WatchEvent::Stored { origin, .. } => {
+                previous.iter().for_each(|uid| self.fresh.forget(uid));
+                let found = match origin {
+                    Origin::Watch => Found::ByWatch(object.resource_version()),
+                    Origin::List => Found::InList,
+                };
+                self.fresh.found(object.uid(), found, self.parents.listed(object.namespace()));
+            }
+            WatchEvent::Deleted(_) => self.fresh.forget(object.uid()),
+        }
+    }
+
+    /// Each time that the claim is obtained, asks for a version of the parents' kind, if the caches are from before: a parent with a later
+    /// one was created under the claim. Until that is known, parents are looked at.
+    pub(crate) fn find_fresh(&self, client: &Client, claim: &Claim) {
+        let (fresh, client, claim, resource) =
+            (Arc::clone(&self.fresh), client.clone(), claim.clone(), self.parents.resource.clone());
+        let namespace = match &self.program.namespaces {
+            Namespaces::Only(names) => names.first().cloned(),
+            Namespaces::All => None,
+        };
+        let lists: Vec<Arc<Lists>> = self.parents.lists().map(Arc::clone).collect();
+        let finding = tokio::spawn(async move {
+            loop {
+                claim.held().await;
+                if lists.iter().any(|list| fresh.needs_version(list.asked())) {
+                    let asked = Moment::now();
+                    let api: Api<Received> = resource.api(&client, namespace.as_deref());
+                    match answered(api.list(&ListParams::default().limit(1))).await {
+                        Ok(list) => {
+                            let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
+                            version.into_iter().for_each(|version| fresh.born_after(asked, version));
+                        }
+                        Err(error) => {
+                            debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are looked at before anything is created for them")
+                        }
+                    }
+                }
+                claim.lost().await;
+            }
+        });
+        *self.finding.lock().unwrap_or_else(PoisonError::into_inner) = Some(finding.abort_handle());
+    }
+}
+
+impl Drop for ActiveProgram {
+    fn drop(&mut self) {
+        for (_, task) in self.awaited.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            task.abort();
+        }
+        if let Some(task) = self.finding.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            task.abort();
+        }
+    }
+}
+
+/// All kinds but the parents', each once.
+fn kinds(program: &Program, lookup: &ReadCache, former_kinds: &BTreeSet<GroupVersionKind>) -> BTreeSet<GroupVersionKind> {
+    let mut kinds = declared_children(program);
+    let is_declared = |kind: &GroupVersionKind| {
+        declared_children(program).iter().any(|declared| (&declared.group, &declared.kind) == (&kind.group, &kind.kind))
+    };
+    kinds.extend(former_kinds.iter().filter(|kind| !is_declared(kind)).cloned());
+    kinds.extend(lookup.kinds());
+    kinds
+}
+
+fn declared_children(program: &Program) -> BTreeSet<GroupVersionKind> {
+    program.manifest().children.iter().map(|child| child.kind.clone()).collect()
+}
+
+/// The views of a kind, before they are taken in.
+pub(super) struct Opened {
+    kind: GroupVersionKind,
+    read: Option<Served>,
+    children: Option<Arc<View>>,
+    /// Tell of children that go.
+    ends: Vec<Subscription>,
+}
+
+impl Opened {
+    /// Begins to look at a kind that is served.
+    fn new(
+        (program, lookup, fresh): (&Program, &ReadCache, &Arc<FreshParents>),
+        informers: &Informers,
+        resource: Resource,
+    ) -> Self {
+        let kind = resource.kind();
+        let read = lookup.kinds().contains(&kind).then(|| lookup.open(informers, &resource));
+        let is_only_read = read.is_some() && !declared_children(program).contains(&kind);
+        let interest = WatchScope { label_selector: Some(PLUGIN_LABEL), ..WatchScope::default() };
+        let children = (!is_only_read).then(|| Arc::new(View::new(informers, resource, &program.namespaces, interest)));
+        let ends = children.iter().flat_map(|view| forget_whose_children_go(view, fresh)).collect();
+        Self { kind, read, children, ends }
+    }
+
+    pub(super) async fn synced(&self) {
+        for view in self.read.iter().flat_map(Served::views).chain(&self.children) {
+            view.synced().await;
+        }
+    }
+}
+
+fn forget_whose_children_go(children: &View, fresh: &Arc<FreshParents>) -> Vec<Subscription> {
+    let fresh = Arc::clone(fresh);
+    children.subscribe(move |notice| {
+        let owner = match notice {
+            WatchEvent::Deleted(last) => last.owner_uid(),
+            WatchEvent::Stored { object, previous: Some(previous), .. } if previous.uid() == object.uid() => {
+                previous.owner_uid().filter(|before| object.owner_uid() != Some(*before))
+            }
+            WatchEvent::Stored { previous, .. } => previous.as_ref().and_then(|previous| previous.owner_uid()),
+        };
+        owner.into_iter().for_each(|uid| fresh.forget(uid));
+    })
+}

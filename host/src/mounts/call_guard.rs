@@ -1,0 +1,122 @@
+//! How far a program's plugin is trusted: its quarantine, and the parents that wait for the end of it or for their turn.
+//!
+//! It belongs to one program: a plugin that replaces another begins anew, and what is still in flight of the other says nothing of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gyre_core::object::ObjectKey;
+use gyre_core::outcome::{Problem, ProblemKind};
+use gyre_core::quarantine::{Admission, End, Ended, Extent, Held, Lane, Quarantine, Scope};
+use gyre_core::queue::Time;
+
+use crate::call::threads;
+
+/// See the module's documentation. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
+
+/// A call that was admitted. Unless it is told how it ended, it counts as one that was not made.
+pub(crate) struct Admitted {
+    call_guard: CallGuard,
+    parent: ObjectKey,
+    admission: Option<Admission>,
+    now: Time,
+}
+
+impl CallGuard {
+    /// For a plugin that is quarantined after faults in a row about so many different objects; none: never.
+    pub(crate) fn new(quarantine_after: Option<u32>) -> Self {
+        Self(Arc::new(Mutex::new(Quarantine::new(quarantine_after))))
+    }
+
+    /// Admits a call about a parent, or says why it is not made now, and when to ask again.
+    pub(crate) fn admit(&self, parent: &ObjectKey, now: Time) -> Result<Admitted, Problem> {
+        let mut quarantine = self.quarantine();
+        match quarantine.admit(parent, now) {
+            Admission::Wait => Err(Problem::new(ProblemKind::Deferred, "another call that may end in a fault is under way")),
+            Admission::Held { until, .. } => Err(match quarantine.holds(parent) {
+                Some((extent, held)) => Problem::quarantined(&held, &describe(parent, extent), until, now),
+                None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),
+            }),
+            admission @ (Admission::Call(_) | Admission::Probe(_)) => {
+                let (call_guard, parent) = (self.clone(), parent.clone());
+                Ok(Admitted { call_guard, parent, admission: Some(admission), now })
+            }
+        }
+    }
+
+    /// What a parent is told that is held at the moment; none: it is not.
+    pub(crate) fn holds(&self, parent: &ObjectKey, now: Time) -> Option<Problem> {
+        let (extent, held) = self.quarantine().holds(parent)?;
+        Some(Problem::quarantined(&held, &describe(parent, extent), now, now))
+    }
+
+    /// The quarantine, if the plugin is in it as a whole.
+    pub(crate) fn quarantined(&self) -> Option<Held> {
+        self.quarantine().view()
+    }
+
+    /// The quarantines of single namespaces, and of single cluster-scoped parents: how many there are, and so many of them.
+    pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(Scope, Held)>) {
+        let quarantine = self.quarantine();
+        let listed = quarantine.held_scopes().take(most).map(|(scope, held)| (scope.clone(), held)).collect();
+        (quarantine.held_scope_count(), listed)
+    }
+
+    /// The parents that are held, or wait for their turn.
+    pub(crate) fn held(&self) -> Vec<ObjectKey> {
+        self.quarantine().objects().cloned().collect()
+    }
+
+    /// Of how many parents and scopes something is known.
+    #[cfg(test)]
+    pub(crate) fn known(&self) -> (usize, usize) {
+        self.quarantine().len()
+    }
+
+    /// A parent is gone.
+    pub(crate) fn forget(&self, parent: &ObjectKey, now: Time) {
+        self.quarantine().forget(parent, now);
+    }
+
+    fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Admitted {
+    /// A plugin that has not answered yet, or whose last calls about such parents ended in faults, may spin again.
+    pub(crate) fn priority(&self) -> threads::Priority {
+        match self.admission {
+            Some(Admission::Call(Lane::Usual)) => threads::Priority::Usual,
+            _ => threads::Priority::Idle,
+        }
+    }
+
+    /// The call has ended like that.
+    pub(crate) fn ended(mut self, end: End, now: Time) -> Ended {
+        self.end(end, now)
+    }
+
+    fn end(&mut self, end: End, now: Time) -> Ended {
+        self.admission
+            .take()
+            .map(|admission| self.call_guard.quarantine().ended(&self.parent, admission, end, now))
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.end(End::HostFault, self.now);
+    }
+}
+
+/// What is quarantined, as it is said to people.
+pub(crate) fn describe(parent: &ObjectKey, extent: Extent) -> String {
+    match (extent, &parent.namespace) {
+        (Extent::Mount, _) => "all objects".to_owned(),
+        (Extent::Scope, Some(namespace)) => format!("objects in the namespace {namespace}"),
+        (Extent::Scope, None) => format!("the object {}", parent.name),
+    }
+}

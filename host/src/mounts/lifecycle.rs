@@ -1,0 +1,136 @@
+//! The life of a mount: it makes one program live after the other, and works while it is led.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+use tracing::{error, info};
+
+use crate::cluster::kinds::{self, Resource, StatusSubresource};
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::inventory::Entry;
+use crate::mounts::mount::{Lead, Mount, Phase};
+use crate::mounts::release::release;
+use crate::mounts::services::HostServices;
+use crate::program::Program;
+
+/// What runs beside each program of a mount while that is live.
+pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
+
+impl Mount {
+    /// Makes each program live that it is given, until there are no more. While the next one is prepared, the old one works on.
+    /// Beside each of them, while it is live, its companion runs.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        mut programs: watch::Receiver<Arc<Program>>,
+        services: Arc<HostServices>,
+        companion: Companion,
+    ) {
+        loop {
+            let program = Arc::clone(&programs.borrow_and_update());
+            tokio::select! {
+                biased;
+                changed = programs.changed() => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+                () = self.activate(Arc::clone(&program), &services) => {}
+            }
+            let changed = tokio::select! {
+                biased;
+                changed = programs.changed() => changed,
+                ((), ()) = async { tokio::join!(self.release_out_of_scope(&services), companion(&self, &program, &services)) } => {
+                    programs.changed().await
+                }
+            };
+            self.set_observer(None);
+            if changed.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Lets the parents go that were this mount's before its program changed, and are not any more.
+    async fn release_out_of_scope(&self, services: &HostServices) {
+        let Some((name, entry)) = services.inventory.left(&self.name) else { return };
+        // What the old program is still about may hold them again.
+        self.idle().await;
+        let releaser = services.releaser(&self.name, entry.impersonate.as_ref()).await;
+        release(&releaser, &name, &entry, &services.inventory).await;
+        services.inventory.remove(&name);
+    }
+
+    /// Makes a program live.
+    async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
+        let old = self.live();
+        // What only its shadow would do otherwise is no reason to begin anew.
+        if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
+            return;
+        }
+        let parents = self.find_parents(&program, services).await;
+        let former = services
+            .inventory
+            .kinds(&self.name)
+            .into_iter()
+            .chain(old.iter().flat_map(|old| old.children().into_keys()))
+            .collect();
+        let live =
+            match ActiveProgram::prepare(Arc::clone(&program), services, parents, &former, &services.claims.of(&self.name))
+                .await
+            {
+                Ok(live) => Arc::new(live),
+                Err(reason) => {
+                    error!(plugin = %self.name, "not mounted: {reason}");
+                    self.enter(Phase::Refused(reason.to_string()));
+                    services.offers.mark_unleadable(&self.name);
+                    return;
+                }
+            };
+        services.inventory.record(&self.name, Entry::of(&program, live.children().into_keys()));
+        self.set_live(Arc::clone(&live));
+        services.queue.add_mount(&self.name, self.queue_options(&live));
+        let manifest = program.manifest();
+        info!(
+            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
+            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
+        );
+        // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
+        live.follow(self, &services.queue);
+        live.find_fresh(&services.client, &services.claims.of(&self.name));
+        // The program before it may have looked elsewhere, and what went before this one followed was told to nobody.
+        self.forget_what_is_gone(&services.queue);
+        live.await_kinds(self, services);
+        self.enter(Phase::Running);
+        services.offers.add(&self.name);
+    }
+
+    /// Works while the claim to the mount is held, and rests while it is not. Never ends.
+    pub(crate) async fn lead(self: Arc<Self>, services: Arc<HostServices>) {
+        let claim = services.claims.of(&self.name);
+        loop {
+            claim.held().await;
+            self.set_lead(Lead::Yes, &services.queue);
+            claim.lost().await;
+            self.set_lead(Lead::No, &services.queue);
+        }
+    }
+
+    async fn find_parents(&self, program: &Program, services: &HostServices) -> Resource {
+        let kind = &program.manifest().parent;
+        let found = kinds::look_for(&services.client, kind, &self.name).await;
+        let brings_status = kinds::give_status(&program.manifest().crds, kind);
+        let lacks_status = |resource: &Resource| brings_status && resource.status == StatusSubresource::Absent;
+        if let Some(resource) = found.filter(|resource| !lacks_status(resource)) {
+            return resource;
+        }
+        let before = self.phase();
+        self.enter(Phase::Waiting);
+        services.offers.mark_unleadable(&self.name);
+        let mut resource = kinds::wait_for(&services.client, kind, &self.name).await;
+        if lacks_status(&resource) {
+            resource = kinds::wait_for_status(&services.client, resource, &self.name).await;
+        }
+        self.enter(before);
+        resource
+    }
+}

@@ -1,0 +1,15 @@
+//! Who is told what happens to the parents of a mount, without the mount knowing what it is for.
+
+use std::any::Any;
+
+use gyre_core::object::ObjectKey;
+use gyre_core::queue::Time;
+
+/// See the module's documentation. It is called where a reconcile runs, so it must not block.
+pub(crate) trait Observer: Any + Send + Sync {
+    /// The mount's plugin was called about a parent.
+    fn called(&self, parent: &ObjectKey);
+
+    /// A parent is gone.
+    fn forgotten(&self, parent: &ObjectKey, now: Time);
+}

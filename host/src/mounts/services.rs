@@ -1,0 +1,39 @@
+//! What the mounts of a host share: clients, caches, claims, the queue and the inventory.
+
+use std::sync::Arc;
+
+use kube::Client;
+
+use crate::call::Caller;
+use crate::client;
+use crate::cluster::informer::Informers;
+use crate::leadership::{Claims, LeadableMounts};
+use crate::mounts::inventory::Inventory;
+use crate::mounts::release::Releaser;
+use crate::program::ServiceAccount;
+use crate::telemetry::metrics::Metrics;
+use crate::work::WorkQueue;
+
+/// What all mounts share to see and change the cluster.
+pub(crate) struct HostServices {
+    pub(crate) client: Client,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) claims: Claims,
+    pub(crate) offers: LeadableMounts,
+    pub(crate) informers: Informers,
+    pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) inventory: Arc<Inventory>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl HostServices {
+    /// What to release the parents of a mount with that is gone, or that wrote as `account`, once this host has the claim to.
+    pub(crate) async fn releaser(&self, mount: &str, account: Option<&ServiceAccount>) -> Releaser {
+        let claim = self.claims.of(mount);
+        claim.held().await;
+        Releaser {
+            host: client::fenced(&self.client, &claim),
+            account: account.map(|account| client::for_account(&self.client, &claim, account)),
+        }
+    }
+}

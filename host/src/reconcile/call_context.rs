@@ -1,0 +1,195 @@
+//! What one call may look at and say, on the host's side.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::reads::Read;
+use gyre_core::selector::Selector;
+use gyre_sandbox::{Bytes, LogLevel, LogLine, ReadError, World};
+use tracing::{Level, Span, event};
+
+use crate::cluster::lookup::Answer;
+use crate::cluster::object::SharedObject;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::mount::Mount;
+use crate::record::{Question, Reply, Transcript};
+use crate::telemetry::log::without_control;
+
+/// Who is told of what a call reads and says.
+enum Audience {
+    /// The mount: a change of what was read concerns the parent. Lines go into the span.
+    Mount(Arc<Mount>, Span),
+    /// The log alone.
+    Log(Span),
+    /// Nobody.
+    None,
+}
+
+/// The children of one parent as the caches had them when the call began, everything else as it is when it is first read, a record of
+/// that, and the span that log lines go into.
+pub(crate) struct CallContext {
+    audience: Audience,
+    live: Arc<ActiveProgram>,
+    parent: ObjectKey,
+    children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
+    served: BTreeSet<GroupVersionKind>,
+    /// What was read, and what came of it: a call that asks twice is answered twice the same.
+    pub(crate) answers: BTreeMap<Read, Answer>,
+    /// What is noted down, if anybody wants it.
+    pub(crate) transcript: Option<Transcript>,
+}
+
+impl CallContext {
+    pub(crate) fn new<'a>(
+        mount: &Arc<Mount>,
+        live: &Arc<ActiveProgram>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
+        Self::before(Audience::Mount(Arc::clone(mount), Span::current()), live, parent, children, served)
+    }
+
+    /// Of a call that changes nothing of when the parent is reconciled; what it says goes into that span, or nowhere.
+    pub(crate) fn detached<'a>(
+        span: Option<Span>,
+        live: &Arc<ActiveProgram>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
+        Self::before(span.map_or(Audience::None, Audience::Log), live, parent, children, served)
+    }
+
+    fn before<'a>(
+        audience: Audience,
+        live: &Arc<ActiveProgram>,
+        parent: ObjectKey,
+        children: &[(GroupVersionKind, SharedObject)],
+        served: impl Iterator<Item = &'a GroupVersionKind>,
+    ) -> Self {
+        let mut by_kind: BTreeMap<GroupVersionKind, Vec<SharedObject>> = BTreeMap::new();
+        for (kind, child) in children {
+            by_kind.entry(kind.clone()).or_default().push(child.clone());
+        }
+        Self {
+            audience,
+            live: Arc::clone(live),
+            parent,
+            children: by_kind,
+            served: served.cloned().collect(),
+            answers: BTreeMap::new(),
+            transcript: None,
+        }
+    }
+
+    /// From now on what is asked, told and said is noted down.
+    pub(crate) fn note_down(&mut self) {
+        self.transcript = Some(Transcript::default());
+    }
+
+    /// The children that the call can see, of each kind that is served.
+    pub(crate) fn shown_children(&self) -> BTreeMap<GroupVersionKind, Vec<Bytes>> {
+        let of_kind = |kind: &GroupVersionKind| self.children.get(kind).into_iter().flatten().map(bytes).collect();
+        self.served.iter().map(|kind| (kind.clone(), of_kind(kind))).collect()
+    }
+
+    fn note(&mut self, question: impl FnOnce() -> Question, reply: impl FnOnce() -> Reply) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.read(question(), reply);
+        }
+    }
+
+    fn ask(&mut self, question: Read) -> Result<Vec<SharedObject>, ReadError> {
+        let (audience, live, parent) = (&self.audience, &self.live, &self.parent);
+        let answer = self.answers.entry(question).or_insert_with_key(|question| {
+            // Before the look, so that no change falls in between.
+            if let Audience::Mount(mount, _) = audience {
+                mount.reads(parent, question);
+            }
+            live.lookup.answer(question, parent.namespace.as_deref())
+        });
+        match answer {
+            Answer::Objects(objects) => Ok(objects.clone()),
+            Answer::Error(error) => Err(error.clone()),
+        }
+    }
+}
+
+fn bytes(object: &SharedObject) -> Bytes {
+    Bytes::from(object.shared_json())
+}
+
+impl World for CallContext {
+    fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
+        if !self.served.contains(kind) {
+            self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));
+            return Err(ReadError::NotServed);
+        }
+        Ok(self.children.get(kind).into_iter().flatten().map(bytes).collect())
+    }
+
+    fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
+        let question = self.live.lookup.get_question(kind, namespace, name, self.parent.namespace.as_deref());
+        let reply = self.ask(question).map(|found| found.first().map(bytes));
+        let asked = || Question::Get { kind: kind.clone(), namespace: namespace.map(str::to_owned), name: name.to_owned() };
+        self.note(asked, || reply.clone().map(|found| found.into_iter().collect()));
+        reply
+    }
+
+    fn list(
+        &mut self,
+        kind: &GroupVersionKind,
+        namespace: Option<&str>,
+        label_selector: Option<&str>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        let selector = label_selector.unwrap_or_default().parse::<Selector>();
+        let reply: Reply = match selector {
+            Ok(selector) => {
+                let question = self.live.lookup.list_question(kind, namespace, selector);
+                self.ask(question).map(|found| found.iter().map(bytes).collect())
+            }
+            Err(error) => Err(ReadError::InvalidSelector(error.to_string())),
+        };
+        let asked = || Question::List {
+            kind: kind.clone(),
+            namespace: namespace.map(str::to_owned),
+            label_selector: label_selector.map(str::to_owned),
+        };
+        self.note(asked, || reply.clone());
+        reply
+    }
+
+    fn answered(&mut self, texts: &[&[u8]]) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.answered(texts);
+        }
+    }
+
+    fn log(&mut self, line: LogLine) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.log.push(line.clone());
+        }
+        let (Audience::Mount(_, span) | Audience::Log(span)) = &self.audience else { return };
+        let LogLine { level, message, fields, .. } = line;
+        // What a plugin says stays in its line, and is none of another's.
+        let message = without_control(&message);
+        let fields = fields.iter().map(|(key, value)| format!("{}={value:?}", without_control(key)));
+        let fields = fields.collect::<Vec<_>>().join(" ");
+        let _entered = span.enter();
+        // A level is part of a call site, so each has its own.
+        macro_rules! line {
+            ($level:expr) => {
+                if fields.is_empty() { event!(target: "plugin", $level, "{message}") } else { event!(target: "plugin", $level, fields, "{message}") }
+            };
+        }
+        match level {
+            LogLevel::Trace => line!(Level::TRACE),
+            LogLevel::Debug => line!(Level::DEBUG),
+            LogLevel::Info => line!(Level::INFO),
+            LogLevel::Warn => line!(Level::WARN),
+            LogLevel::Error => line!(Level::ERROR),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What a reconcile is decided from, and what is decided: all of it without a request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use gyre_core::grants::Scope;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::plan::{
+    self, ChildList, Input, Leaving, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, Settled, ownership,
+};
+use gyre_core::response::{Child, Teardown};
+
+use crate::cluster::object::SharedObject;
+use crate::cluster::view::View;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::parent_state::ParentState;
+use crate::writes::finalizers;
+
+/// What the cluster holds of one parent, as the caches have it at one moment.
+pub(crate) struct ObservedState {
+    pub(crate) parent: SharedObject,
+    pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
+    pub(crate) views: BTreeMap<GroupVersionKind, Arc<View>>,
+}
+
+impl ObservedState {
+    pub(crate) fn of(live: &ActiveProgram, parent: SharedObject) -> Self {
+        let views = live.children();
+        let owner = live.parent(&parent);
+        let mut children = Vec::new();
+        for (kind, view) in &views {
+            let owned = view.owned_by(parent.uid()).into_iter().filter(|child| is_child(live, &owner, kind, child));
+            children.extend(owned.map(|child| (kind.clone(), child)));
+        }
+        Self { parent, children: children.into(), views }
+    }
+
+    /// The parent as the plugin is shown it: without the host's list of its children, which would have it called again for nothing.
+    pub(crate) fn shown_parent(&self, live: &ActiveProgram) -> SharedObject {
+        finalizers::without_list(&self.parent, &live.program.manifest().name)
+    }
+}
+
+/// Whether an object whose owner is said to be this parent is a child of it: a parent may have children of other plugins, too, and whoever
+/// may create objects may say that they are a parent's.
+fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, object: &SharedObject) -> bool {
+    let says_so = match ownership(parent.key.namespace.as_deref(), object.namespace()) {
+        Ownership::Reference => true,
+        Ownership::Labels => object.label(OWNER_UID_LABEL).as_deref() == Some(&*parent.uid),
+    };
+    says_so && live.is_ours(object) && parent.claims(kind, &object.key())
+}
+
+/// What plans are made from, in the form that they take it.
+pub(crate) struct PlanInputs {
+    parent: Parent,
+    pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
+    /// Made when they are needed.
+    keys: OnceLock<Vec<(ObjectKey, String)>>,
+    scopes: BTreeMap<GroupVersionKind, Scope>,
+    settled: BTreeMap<String, Settled>,
+}
+
+impl PlanInputs {
+    pub(crate) fn of(live: &ActiveProgram, observed: &ObservedState, memory: &ParentState) -> Self {
+        Self {
+            parent: live.parent(&observed.parent),
+            children: Arc::clone(&observed.children),
+            keys: OnceLock::new(),
+            scopes: observed.views.iter().map(|(kind, view)| (kind.clone(), view.resource.scope)).collect(),
+            settled: memory.settled.clone(),
+        }
+    }
+
+    pub(crate) fn observed(&self) -> Vec<Observed<'_>> {
+        let key = |(_, child): &(_, SharedObject)| (child.key(), child.resource_version().to_string());
+        let keys = self.keys.get_or_init(|| self.children.iter().map(key).collect());
+        let children = self.children.iter().zip(keys);
+        children
+            .map(|((kind, child), (key, resource_version))| Observed {
+                kind,
+                key,
+                uid: child.uid(),
+                resource_version,
+                json: child.json().as_bytes(),
+                settled: self.settled.get(child.uid()),
+            })
+            .collect()
+    }
+
+    pub(crate) fn input<'a>(
+        &'a self,
+        live: &'a ActiveProgram,
+        desired: Option<&'a [Child]>,
+        observed: &'a [Observed<'a>],
+    ) -> Input<'a> {
+        let plugin = &live.program.manifest().name;
+        Input { plugin, parent: &self.parent, grants: &live.program.grants, scopes: &self.scopes, desired, observed }
+    }
+
+    /// Decides what to do for a parent that lives. It takes longer the more children are desired and observed.
+    pub(crate) fn living(&self, live: &ActiveProgram, desired: Option<&[Child]>) -> Living {
+        let observed = self.observed();
+        let input = self.input(live, desired, &observed);
+        let plan = plan::plan(&input);
+        let needs_finalizer = plan::needs_finalizer(&input, &plan, live.program.manifest().finalizes);
+        let list = plan::child_list(&input, &plan);
+        Living { plan, needs_finalizer, list }
+    }
+
+    /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::living`].
+    pub(crate) fn leaving(&self, live: &ActiveProgram, parent: &Parent, teardown: Option<&Teardown>) -> Departing {
+        let observed = self.observed();
+        let input = Input { parent, ..self.input(live, None, &observed) };
+        let leaving = plan::leave(&input, teardown);
+        let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
+        let is_done = teardown.is_none_or(|teardown| teardown.done);
+        let wanted = if is_done { Some(&[][..]) } else { desired };
+        let list = wanted.map(|wanted| plan::child_list(&Input { desired: Some(wanted), ..input }, &leaving.plan));
+        Departing { leaving, list }
+    }
+
+    /// The parent as it was when the children were looked at.
+    pub(crate) fn parent(&self) -> &Parent {
+        &self.parent
+    }
+}
+
+/// What is to be done about a plugin's answer.
+pub(crate) enum Decision {
+    Living(Living),
+    Leaving(Departing),
+}
+
+/// What is to be done for a parent that lives.
+pub(crate) struct Living {
+    pub(crate) plan: Plan,
+    /// Whether the parent has to carry the finalizer first.
+    pub(crate) needs_finalizer: bool,
+    /// The children that the parent has to list before the plan is carried out.
+    pub(crate) list: ChildList,
+}
+
+/// What is to be done for a parent that is being deleted.
+pub(crate) struct Departing {
+    pub(crate) leaving: Leaving,
+    /// As [`Living::list`]; none: the plugin does not say which children there should be.
+    pub(crate) list: Option<ChildList>,
+}

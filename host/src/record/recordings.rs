@@ -1,0 +1,97 @@
+//! Who listens to the calls of a host.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::call_record::CallRecord;
+
+/// Who listens to the calls of a host. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Recordings(Arc<RwLock<BTreeMap<u64, Listener>>>);
+
+struct Listener {
+    /// None: all.
+    mount: Option<Arc<str>>,
+    take: Arc<Take>,
+    stay: Stay,
+}
+
+/// How long somebody listens, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stay {
+    UntilDropped,
+    UntilHostEnds,
+}
+
+/// Takes a record.
+type Take = dyn Fn(&Arc<CallRecord>) + Send + Sync;
+
+/// Ends the listening when it is dropped.
+#[must_use = "it listens for as long as this is kept"]
+pub struct Listening {
+    recordings: Recordings,
+    id: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.recordings.0.write().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+impl Recordings {
+    /// From now on `take` gets each call of that mount, or of all, as it ends. It is called where the reconcile runs, so it must not block.
+    pub fn listen(&self, mount: Option<&str>, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: mount.map(Arc::from), take: Arc::new(take), stay: Stay::UntilDropped })
+    }
+
+    /// As [`Recordings::listen`], until the host ends.
+    pub(super) fn listen_to_host(&self, mount: &str, take: impl Fn(&Arc<CallRecord>) + Send + Sync + 'static) -> Listening {
+        self.add(Listener { mount: Some(mount.into()), take: Arc::new(take), stay: Stay::UntilHostEnds })
+    }
+
+    fn add(&self, listener: Listener) -> Listening {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(id, listener);
+        Listening { recordings: self.clone(), id }
+    }
+
+    /// How many listen until the host ends.
+    pub(super) fn sessions(&self) -> usize {
+        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
+    }
+
+    /// The host ends; whether anybody listened until then.
+    pub(crate) fn end(&self) -> bool {
+        let mut listeners = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
+    }
+
+    /// Whether anybody listens to that mount.
+    pub(crate) fn wants(&self, mount: &str) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().any(|listener| listener.wants(mount))
+    }
+
+    /// A call has ended.
+    pub(crate) fn take(&self, record: CallRecord) {
+        let record = Arc::new(record);
+        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        // Outside of the lock, since a listener may end by what it is told.
+        let wanting: Vec<_> = listeners
+            .values()
+            .filter(|listener| listener.wants(&record.program.name))
+            .map(|listener| Arc::clone(&listener.take))
+            .collect();
+        drop(listeners);
+        wanting.iter().for_each(|take| take(&record));
+    }
+}
+
+impl Listener {
+    fn wants(&self, mount: &str) -> bool {
+        self.mount.as_ref().is_none_or(|wanted| **wanted == *mount)
+    }
+}

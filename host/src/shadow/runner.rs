@@ -1,0 +1,280 @@
+//! A shadow that runs: who waits to be compared, and the comparisons one after the other.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
+use gyre_core::quarantine::{Change, End, Extent};
+use gyre_core::queue::{Options, Time};
+use jiff::Timestamp;
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::sleep;
+use tracing::{error, error_span, info, warn};
+
+use super::compare::{Comparison, Pair, Side};
+use super::tally::Tally;
+use crate::call::Ask;
+use crate::call::threads::Priority;
+use crate::cluster::kinds;
+use crate::leadership::claim::Claim;
+use crate::mounts::active_program::{self, ActiveProgram};
+use crate::mounts::call_guard::Admitted;
+use crate::mounts::mount::{Lead, Mount};
+use crate::mounts::observer::Observer;
+use crate::mounts::services::HostServices;
+use crate::program::Program;
+use crate::reconcile::plan_inputs::ObservedState;
+use crate::telemetry::metrics::Shadowed;
+use crate::writes::finalizers;
+
+/// What the machine was too busy for is tried again so much later.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
+const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
+
+/// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
+pub(crate) struct Shadow {
+    pub(super) mounted: Arc<ActiveProgram>,
+    pub(super) program: Arc<Program>,
+    /// Set once its caches are filled.
+    pub(super) live: OnceLock<Arc<ActiveProgram>>,
+    pub(super) since: Timestamp,
+    tally: Mutex<Tally>,
+    added: Notify,
+}
+
+/// What there is to compare.
+enum Found {
+    Pair(Box<Pair>),
+    /// Not all of it can be seen yet.
+    Later,
+    /// The parent is not the mount's, or nobody is called about it.
+    Nothing,
+}
+
+impl Shadow {
+    fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
+        Self { mounted, program, live: OnceLock::new(), since, tally: Mutex::default(), added: Notify::new() }
+    }
+
+    /// The shadow of that mount; none: it has none.
+    pub(crate) fn of(mount: &Mount) -> Option<Arc<Self>> {
+        let observer: Arc<dyn Any + Send + Sync> = mount.observer()?;
+        observer.downcast().ok()
+    }
+
+    /// A parent is compared when its turn comes.
+    fn add(&self, parent: &ObjectKey) {
+        self.tally().add(parent);
+        self.added.notify_one();
+    }
+
+    /// A parent is gone.
+    fn forget(&self, parent: &ObjectKey, now: Time) {
+        self.tally().forget(parent);
+        if let Some(live) = self.live.get() {
+            live.call_guard.forget(parent, now);
+        }
+    }
+
+    /// How many parents differ, and the like.
+    pub(crate) fn moment(&self) -> Shadowed {
+        self.tally().moment()
+    }
+
+    /// Compares one parent after the other, all of them once at first. Never ends.
+    async fn follow(&self, live: &Arc<ActiveProgram>, mount: &Mount, services: &HostServices) {
+        // Where another replica leads, nobody is called; the one that comes to lead calls its plugin about each.
+        if mount.leads() == Lead::Yes {
+            let parents = self.mounted.parents.list(None);
+            parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
+        }
+        let mut held_in_a_row = 0;
+        loop {
+            let key = self.next().await;
+            let Ok(admitted) = live.call_guard.admit(&key, services.queue.now()) else {
+                self.add(&key);
+                held_in_a_row += 1;
+                // Others may be admitted. If none is, only time changes that.
+                if held_in_a_row >= self.moment().waiting {
+                    held_in_a_row = 0;
+                    sleep(ALL_HELD_PAUSE).await;
+                } else {
+                    // There may be many of them, and others on this thread.
+                    yield_now().await;
+                }
+                continue;
+            };
+            held_in_a_row = 0;
+            self.compare(live, key, admitted, mount, services).await;
+        }
+    }
+
+    async fn next(&self) -> ObjectKey {
+        loop {
+            if let Some(next) = self.tally().next() {
+                return next;
+            }
+            self.added.notified().await;
+        }
+    }
+
+    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares what the programs want for one parent.
+    async fn compare(
+        &self,
+        live: &Arc<ActiveProgram>,
+        key: ObjectKey,
+        admitted: Admitted,
+        mount: &Mount,
+        services: &HostServices,
+    ) {
+        let compared = match self.pair(live, &key, mount, services) {
+            Found::Pair(pair) => services.caller.run(Priority::Idle, move || pair.compare()).await,
+            Found::Later => Ok(None),
+            Found::Nothing => {
+                drop(admitted);
+                return self.forget(&key, services.queue.now());
+            }
+        };
+        let Comparison { end, outcome } = match compared {
+            Ok(Some(comparison)) => comparison,
+            undone => {
+                drop(admitted);
+                if let Err(error) = undone {
+                    // A defect of the host, which would be there the next time, too.
+                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow did not end: {error}");
+                }
+                sleep(AGAIN_AFTER).await;
+                return self.add(&key);
+            }
+        };
+        services.metrics.shadowed(&mount.name, outcome.word());
+        self.tally().record(&key, outcome);
+        // Where there was nothing to call it for, nothing is known of it.
+        for change in admitted.ended(end.unwrap_or(End::HostFault), services.queue.now()).changes {
+            match change {
+                Change::Quarantined(Extent::Mount) => {
+                    warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
+                }
+                Change::Recovered(Extent::Mount) => info!(plugin = %mount.name, "the shadow answers again"),
+                // Whoever asks for the report sees what the shadow fails about.
+                Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
+            }
+        }
+        if self.mounted.parents.get(&key).is_none() {
+            // It went during the comparison.
+            self.forget(&key, services.queue.now());
+        }
+    }
+
+    /// What both sides see of a parent.
+    fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
+        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
+        let Some(parent) = parent else { return Found::Nothing };
+        let has_finalizer = finalizers::has_finalizer(&parent, &self.mounted.program.manifest().name);
+        let ask = match parent.is_deleting() {
+            false => Ask::Reconcile,
+            true if has_finalizer && !is_released(parent.annotation(RELEASE_ANNOTATION).as_deref()) => Ask::Finalize,
+            true => return Found::Nothing,
+        };
+        let is_same_version = self.mounted.program.manifest().parent == live.program.manifest().parent;
+        let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
+        // The cache of the one version may be ahead of that of the other.
+        let Some(shadowed) = shadowed else { return Found::Later };
+        let memory = mount.memory(key);
+        let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
+        let retries = mount.retries(&Options::default());
+        let queue_now = services.queue.now();
+        let held = self.mounted.call_guard.holds(key, queue_now);
+        Found::Pair(Box::new(Pair {
+            held,
+            ask,
+            has_finalizer,
+            now: services.caller.clock.now(),
+            retries,
+            memory,
+            mounted: Side { observed: ObservedState::of(&self.mounted, parent), live: Arc::clone(&self.mounted), span: None },
+            shadow: Side {
+                observed: ObservedState::of(live, shadowed),
+                live: Arc::clone(live),
+                span: Some(error_span!("shadow", plugin = %mount.name, object = %key)),
+            },
+        }))
+    }
+}
+
+impl Observer for Shadow {
+    fn called(&self, parent: &ObjectKey) {
+        self.add(parent);
+    }
+
+    fn forgotten(&self, parent: &ObjectKey, now: Time) {
+        self.forget(parent, now);
+    }
+}
+
+/// Compares with the shadow that a mount's program has, for as long as it is polled. Ends if there is none, or none can be.
+pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a HostServices) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        // A defect of the host in here is none of the mount's.
+        if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
+            error!(plugin = %mount.name, "the host panicked: there is no shadow any more. This is a defect of gyre; its log says where");
+            mount.set_observer(None);
+        }
+    })
+}
+
+async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) {
+    let Some(wanted) = &program.shadow else { return };
+    let Some(mounted) = mount.live().filter(|live| live.program.same_except_shadow(program)) else { return };
+    services.metrics.has_shadow(&mount.name);
+    loop {
+        let shadow = Arc::new(Shadow::new(Arc::clone(&mounted), Arc::clone(wanted), services.caller.clock.now()));
+        mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
+        let live = match prepare(wanted, &mounted, mount, services).await {
+            Ok(live) => Arc::new(live),
+            Err(reason) => return error!(plugin = %mount.name, "no shadow: {reason}"),
+        };
+        let _ = shadow.live.set(Arc::clone(&live));
+        let manifest = wanted.manifest();
+        info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+        tokio::select! {
+            () = shadow.follow(&live, mount, services) => {}
+            // Much that was refused can be done then.
+            () = one_served(live.unserved_kinds(), mount, services) => {}
+        }
+    }
+}
+
+async fn prepare(
+    wanted: &Arc<Program>,
+    mounted: &ActiveProgram,
+    mount: &Mount,
+    services: &HostServices,
+) -> Result<ActiveProgram, active_program::Error> {
+    let parents = kinds::wait_for(&services.client, &wanted.manifest().parent, &mount.name).await;
+    // It would take over what the program before it has made.
+    let former = services.inventory.kinds(&mount.name).into_iter().chain(mounted.children().into_keys()).collect();
+    ActiveProgram::prepare(Arc::clone(wanted), services, parents, &former, &Claim::never()).await
+}
+
+/// Ends once the API server serves one of the kinds. Without any, never.
+async fn one_served(kinds: BTreeSet<GroupVersionKind>, mount: &Mount, services: &HostServices) {
+    let waiting = kinds.iter().map(|kind| Box::pin(kinds::wait_for(&services.client, kind, &mount.name)));
+    let waiting: Vec<_> = waiting.collect();
+    if waiting.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    futures::future::select_all(waiting).await;
+}

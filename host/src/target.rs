@@ -1,0 +1,26 @@
+//! What a watch is about: a kind, a namespace, a selector, and how much of each object.
+
+use gyre_core::object::GroupVersionKind;
+
+/// What is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The kind.
+    pub kind: GroupVersionKind,
+    /// One namespace; none: all of them, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// Only objects that match; none: all.
+    pub label_selector: Option<String>,
+    /// How much of them.
+    pub projection: Projection,
+}
+
+/// How much of an object is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Projection {
+    /// All of it.
+    #[default]
+    Whole,
+    /// `apiVersion`, `kind` and `metadata`.
+    Metadata,
+}
