@@ -15,6 +15,7 @@ mod leaving;
 mod listed;
 mod ownership;
 mod refusals;
+mod to_list;
 
 use std::collections::BTreeMap;
 
@@ -23,9 +24,10 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 pub use self::leaving::{End, Leaving, RELEASE_ANNOTATION, finalizer, is_released, leave, needs_finalizer};
-pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, child_list, list_annotation};
+pub use self::listed::{ChildList, LARGEST_LIST, LIST_ANNOTATION_PREFIX, list_annotation};
 pub use self::ownership::{Ownership, ownership};
 pub use self::refusals::{Refusals, TOLD_ONE_BY_ONE};
+pub use self::to_list::child_list;
 
 use self::desired::{Identity, Target, Wanted, identity, kind_not_granted, not_in_mount};
 use self::ownership::{Metadata, Owner};

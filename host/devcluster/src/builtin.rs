@@ -25,16 +25,56 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::kinds::Kind;
+use crate::kinds::{self, FieldValidation, Kind, Subresource};
+use crate::status::{FieldError, Status};
 
 pub(crate) use base64::encode as base64_text;
 pub(crate) use convert::convert;
-pub(crate) use decode::{decode, round_trip};
-pub(crate) use defaults::default;
+pub(crate) use decode::round_trip;
 pub(crate) use documents::{definition, kinds, openapi_hash, openapi_json};
-pub(crate) use selectable::selectable_field;
-pub(crate) use strategy::{admit_service_account, allocate_for_service, prepare_for_create, prepare_for_update, reset_fields};
-pub(crate) use validate::{validate, validate_update};
+pub(crate) use strategy::{admit_service_account, allocate_for_service};
+
+/// How objects of built-in kinds are treated.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Builtin;
+
+impl kinds::Strategy for Builtin {
+    fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
+        decode::decode(kind, object, validation)
+    }
+
+    fn as_read(&self, _stored: &Value) -> Option<Value> {
+        None
+    }
+
+    fn default(&self, kind: &Kind, object: &mut Value) {
+        defaults::default(kind, object);
+    }
+
+    fn prepare_for_create(&self, kind: &Kind, object: &mut Value) {
+        strategy::prepare_for_create(kind, object);
+    }
+
+    fn prepare_for_update(&self, kind: &Kind, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
+        strategy::prepare_for_update(kind, subresource, object, old);
+    }
+
+    fn validate(&self, kind: &Kind, object: &Value) -> Vec<FieldError> {
+        validate::validate(kind, object)
+    }
+
+    fn validate_update(&self, kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
+        validate::validate_update(kind, subresource, object, old)
+    }
+
+    fn reset_fields(&self, kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
+        strategy::reset_fields(kind, subresource)
+    }
+
+    fn selectable_field(&self, kind: &Kind, object: &Value, field: &str) -> Option<String> {
+        selectable::selectable_field(kind, object, field)
+    }
+}
 
 /// The `Scale` of autoscaling/v1 that the scale subresource speaks.
 pub(crate) fn scale_schema() -> crate::schema::RootSchema {

@@ -33,9 +33,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+pub(crate) use crate::kinds::Propagation;
 use crate::kinds::{Kinds, Subresource};
 use crate::object;
-pub(crate) use crate::request::options::Propagation;
 use crate::status::Status;
 use crate::store::{Key, Resource, Store};
 

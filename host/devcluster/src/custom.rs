@@ -9,7 +9,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::kinds::{FieldValidation, Kind, Subresource};
+use crate::kinds::{self, FieldValidation, Kind, Subresource};
 use crate::object;
 use crate::status::{Fault, FieldError, Status};
 
@@ -23,6 +23,7 @@ mod metadata;
 mod names;
 mod path;
 mod pattern;
+mod program;
 mod prune;
 mod schemas;
 mod serve;
@@ -35,7 +36,7 @@ mod tests;
 
 use cel::{Ratchet, Root};
 use path::Path;
-pub(crate) use serve::Version;
+use serve::Version;
 
 /// The kinds that a CustomResourceDefinition serves, if its names are accepted.
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
@@ -47,87 +48,131 @@ pub(crate) fn settle<'a>(definition: &Value, others: impl Iterator<Item = &'a Va
     settle::settle(definition, others, now)
 }
 
-/// See [`Kind::decode`].
-pub(crate) fn decode(
-    kind: &Kind,
-    version: &Version,
-    object: &mut Value,
-    validation: FieldValidation,
-) -> Result<Vec<String>, Status> {
-    let unfit = |why: String| {
-        let name = &kind.kind;
-        Status::bad_request(format!("{name} in version {:?} cannot be handled as a {name}: {why}", &*kind.version))
-    };
-    let mut unknown = Vec::new();
-    if let Some(fields) = object.as_object_mut()
-        && let Some(metadata) = fields.get_mut("metadata")
-    {
-        metadata::coerce(metadata, &Path::new("metadata"), &mut unknown).map_err(unfit)?;
-    }
-    unknown.extend(prune::prune(object, &version.schema, prune::Level::Resource));
-    prune::drop_nulls(object, Some(&version.schema));
-    prune::canonical_numbers(object);
-    let mut embedded = Vec::new();
-    metadata::coerce_embedded(object, &version.schema, &Path::root(), &mut embedded)
-        .map_err(|error| unfit(error.to_string()))?;
-    embedded.sort();
-    unknown.extend(embedded);
-    let warnings: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
-    match validation {
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Warn => Ok(warnings),
-        FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
-        FieldValidation::Strict => Err(unfit(format!("strict decoding error: {}", warnings.join(", ")))),
-    }
-}
-
-/// See [`Kind::as_read`].
-pub(crate) fn as_read(version: &Version, stored: &Value) -> Option<Value> {
-    if prune::is_settled(stored, &version.schema) {
-        return None;
-    }
-    let mut read = stored.clone();
-    prune::prune(&mut read, &version.schema, prune::Level::Resource);
-    prune::drop_nulls(&mut read, Some(&version.schema));
-    prune::default(&mut read, &version.schema);
-    Some(read).filter(|read| read != stored)
-}
-
-/// See [`Kind::default`].
-pub(crate) fn default(version: &Version, object: &mut Value) {
-    prune::default(object, &version.schema);
-}
-
-/// See [`Kind::prepare_for_create`].
-pub(crate) fn prepare_for_create(version: &Version, object: &mut Value) {
-    if version.has_status
-        && let Some(fields) = object.as_object_mut()
-    {
-        fields.remove("status");
-    }
-    object::set_metadata(object, "generation", Value::from(1));
-}
-
-/// See [`Kind::prepare_for_update`].
-pub(crate) fn prepare_for_update(version: &Version, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
-    if subresource == Some(Subresource::Status) {
-        let status = object.get("status").cloned();
-        let managed_fields = object::remove_metadata(object, "managedFields");
-        object.clone_from(old);
-        replace_status(object, status);
-        object::remove_metadata(object, "managedFields");
-        if let Some(managed_fields) = managed_fields {
-            object::set_metadata(object, "managedFields", managed_fields);
+impl kinds::Strategy for Version {
+    fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
+        let unfit = |why: String| {
+            let name = &kind.kind;
+            Status::bad_request(format!("{name} in version {:?} cannot be handled as a {name}: {why}", &*kind.version))
+        };
+        let mut unknown = Vec::new();
+        if let Some(fields) = object.as_object_mut()
+            && let Some(metadata) = fields.get_mut("metadata")
+        {
+            metadata::coerce(metadata, &Path::new("metadata"), &mut unknown).map_err(unfit)?;
         }
-        return;
+        unknown.extend(prune::prune(object, &self.schema, prune::Level::Resource));
+        prune::drop_nulls(object, Some(&self.schema));
+        prune::canonical_numbers(object);
+        let mut embedded = Vec::new();
+        metadata::coerce_embedded(object, &self.schema, &Path::root(), &mut embedded)
+            .map_err(|error| unfit(error.to_string()))?;
+        embedded.sort();
+        unknown.extend(embedded);
+        let warnings: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        match validation {
+            FieldValidation::Ignore => Ok(Vec::new()),
+            FieldValidation::Warn => Ok(warnings),
+            FieldValidation::Strict if warnings.is_empty() => Ok(warnings),
+            FieldValidation::Strict => Err(unfit(format!("strict decoding error: {}", warnings.join(", ")))),
+        }
     }
-    if version.has_status {
-        replace_status(object, old.get("status").cloned());
+
+    fn as_read(&self, stored: &Value) -> Option<Value> {
+        if prune::is_settled(stored, &self.schema) {
+            return None;
+        }
+        let mut read = stored.clone();
+        prune::prune(&mut read, &self.schema, prune::Level::Resource);
+        prune::drop_nulls(&mut read, Some(&self.schema));
+        prune::default(&mut read, &self.schema);
+        Some(read).filter(|read| read != stored)
     }
-    let generation =
-        old.get("metadata").and_then(|metadata| metadata.get("generation")).and_then(Value::as_i64).unwrap_or_default();
-    let changed = i64::from(!same_but_metadata(object, old));
-    object::set_metadata(object, "generation", Value::from(generation.saturating_add(changed)));
+
+    fn default(&self, _kind: &Kind, object: &mut Value) {
+        prune::default(object, &self.schema);
+    }
+
+    fn prepare_for_create(&self, _kind: &Kind, object: &mut Value) {
+        if self.has_status
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.remove("status");
+        }
+        object::set_metadata(object, "generation", Value::from(1));
+    }
+
+    fn prepare_for_update(&self, _kind: &Kind, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
+        if subresource == Some(Subresource::Status) {
+            let status = object.get("status").cloned();
+            let managed_fields = object::remove_metadata(object, "managedFields");
+            object.clone_from(old);
+            replace_status(object, status);
+            object::remove_metadata(object, "managedFields");
+            if let Some(managed_fields) = managed_fields {
+                object::set_metadata(object, "managedFields", managed_fields);
+            }
+            return;
+        }
+        if self.has_status {
+            replace_status(object, old.get("status").cloned());
+        }
+        let generation =
+            old.get("metadata").and_then(|metadata| metadata.get("generation")).and_then(Value::as_i64).unwrap_or_default();
+        let changed = i64::from(!same_but_metadata(object, old));
+        object::set_metadata(object, "generation", Value::from(generation.saturating_add(changed)));
+    }
+
+    fn validate(&self, _kind: &Kind, object: &Value) -> Vec<FieldError> {
+        let mut errors = self.type_errors(object);
+        if !errors.is_empty() {
+            return errors;
+        }
+        errors.extend(validate::validate(object, &self.schema, &Path::root(), None));
+        errors.extend(self.scale_errors(None, object));
+        metadata::validate_embedded(object, &self.schema, &Path::root(), &mut errors);
+        errors.extend(lists::validate(object, &self.schema));
+        add_rules(self, errors, || cel::validate(object, &self.schema, &Path::root(), None, Ratchet::Never, Root::Resource))
+    }
+
+    fn validate_update(&self, _kind: &Kind, sub: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.type_errors(object);
+        if !errors.is_empty() {
+            return errors;
+        }
+        let root = Path::root();
+        if sub == Some(Subresource::Status) {
+            if let (Some(status), Some(schema)) = (object.get("status"), self.schema.properties.get("status")) {
+                errors.extend(validate::validate(status, schema, &Path::new("status"), old.get("status")));
+            }
+        } else {
+            errors.extend(validate::validate(object, &self.schema, &root, Some(old)));
+        }
+        errors.extend(self.scale_errors(sub, object));
+        if sub != Some(Subresource::Status) {
+            metadata::validate_embedded(object, &self.schema, &root, &mut errors);
+        }
+        if lists::validate(old, &self.schema).is_empty() {
+            errors.extend(lists::validate(object, &self.schema));
+        }
+        add_rules(self, errors, || cel::validate(object, &self.schema, &root, Some(old), Ratchet::Unchanged, Root::Resource))
+    }
+
+    fn reset_fields(&self, _kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
+        match subresource {
+            Some(Subresource::Status) => vec![vec!["metadata"], vec!["spec"]],
+            _ if self.has_status => vec![vec!["status"]],
+            _ => Vec::new(),
+        }
+    }
+
+    fn selectable_field(&self, _kind: &Kind, object: &Value, field: &str) -> Option<String> {
+        let known = self.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
+        known.then(|| match serve::at_path(object, field) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        })
+    }
 }
 
 fn replace_status(object: &mut Value, status: Option<Value>) {
@@ -144,43 +189,6 @@ fn same_but_metadata(one: &Value, other: &Value) -> bool {
     one.remove("metadata");
     other.remove("metadata");
     one == other
-}
-
-/// See [`Kind::validate`].
-pub(crate) fn validate(version: &Version, object: &Value) -> Vec<FieldError> {
-    let mut errors = version.type_errors(object);
-    if !errors.is_empty() {
-        return errors;
-    }
-    errors.extend(validate::validate(object, &version.schema, &Path::root(), None));
-    errors.extend(version.scale_errors(None, object));
-    metadata::validate_embedded(object, &version.schema, &Path::root(), &mut errors);
-    errors.extend(lists::validate(object, &version.schema));
-    add_rules(version, errors, || cel::validate(object, &version.schema, &Path::root(), None, Ratchet::Never, Root::Resource))
-}
-
-/// See [`Kind::validate_update`].
-pub(crate) fn validate_update(version: &Version, sub: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = version.type_errors(object);
-    if !errors.is_empty() {
-        return errors;
-    }
-    let root = Path::root();
-    if sub == Some(Subresource::Status) {
-        if let (Some(status), Some(schema)) = (object.get("status"), version.schema.properties.get("status")) {
-            errors.extend(validate::validate(status, schema, &Path::new("status"), old.get("status")));
-        }
-    } else {
-        errors.extend(validate::validate(object, &version.schema, &root, Some(old)));
-    }
-    errors.extend(version.scale_errors(sub, object));
-    if sub != Some(Subresource::Status) {
-        metadata::validate_embedded(object, &version.schema, &root, &mut errors);
-    }
-    if lists::validate(old, &version.schema).is_empty() {
-        errors.extend(lists::validate(object, &version.schema));
-    }
-    add_rules(version, errors, || cel::validate(object, &version.schema, &root, Some(old), Ratchet::Unchanged, Root::Resource))
 }
 
 /// Rules are not asked about values of the wrong shape.
@@ -202,25 +210,6 @@ fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce(
         errors.extend(rules());
     }
     errors
-}
-
-/// See [`Kind::reset_fields`].
-pub(crate) fn reset_fields(version: &Version, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
-    match subresource {
-        Some(Subresource::Status) => vec![vec!["metadata"], vec!["spec"]],
-        _ if version.has_status => vec![vec!["status"]],
-        _ => Vec::new(),
-    }
-}
-
-/// See [`Kind::selectable_field`].
-pub(crate) fn selectable_field(version: &Version, object: &Value, field: &str) -> Option<String> {
-    let known = version.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
-    known.then(|| match serve::at_path(object, field) {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    })
 }
 
 /// Whether the kinds of two states of a CustomResourceDefinition are the same but for whether it is being deleted.

@@ -1,18 +1,17 @@
 //! What a kind is to the server, and which kinds there are.
 //!
 //! Built-in kinds come from the dump of a real server (`builtin`), custom ones from CustomResourceDefinitions
-//! (`custom`). What differs between the two in the handling of a write is asked of [`Kind`].
+//! (`custom`). Each brings its own `Strategy`, so this module knows neither of the two.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::request::options::Propagation;
 use crate::schema::RootSchema;
 use crate::status::{FieldError, Status};
 use crate::store::Resource;
-use crate::{builtin, custom};
 
 /// Whether objects of a kind live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +94,14 @@ pub enum FieldValidation {
     Strict,
 }
 
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Orphan,
+    Background,
+    Foreground,
+}
+
 /// One served version of a kind.
 #[derive(Clone, Debug)]
 pub struct Kind {
@@ -119,6 +126,8 @@ pub struct Kind {
     pub schema: RootSchema,
     /// What else there is to know of it.
     pub origin: Origin,
+    /// How its objects are treated.
+    pub(crate) strategy: Arc<dyn Strategy>,
 }
 
 /// Where a kind comes from.
@@ -127,7 +136,57 @@ pub enum Origin {
     /// The real server's dump.
     Builtin,
     /// A CustomResourceDefinition.
-    Custom(Arc<custom::Version>),
+    Custom(Arc<CustomVersion>),
+}
+
+/// What one version of a CustomResourceDefinition says about how its kind is served.
+#[derive(Debug)]
+pub struct CustomVersion {
+    /// The columns of its Table, without the name.
+    pub columns: Vec<Column>,
+    /// What is warned of when it is used, if it is deprecated.
+    pub deprecation_warning: Option<String>,
+    /// The version in which its objects are stored.
+    pub storage_version: Arc<str>,
+    /// What `scale` reads and writes, if there is that subresource.
+    pub scale: Option<Scale>,
+    /// Its `openAPIV3Schema`, as it is given.
+    pub open_api_schema: Arc<Value>,
+}
+
+/// A column beside the name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`.
+    pub kind: String,
+    /// E.g. `name`; mostly empty.
+    pub format: String,
+    /// What it shows.
+    pub description: String,
+    /// Above 0: only with `-o wide`.
+    pub priority: i64,
+    /// Where in an object it is found, e.g. `.spec.message`.
+    pub json_path: String,
+}
+
+/// The subresource `scale`: paths such as `.spec.replicas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Where the number that is wanted lies.
+    pub spec_replicas_path: String,
+    /// Where the number that there is lies.
+    pub status_replicas_path: String,
+    /// Where the selector of Pods lies, as text.
+    pub label_selector_path: Option<String>,
+}
+
+impl Scale {
+    /// Whether the object can be scaled through a path: the fields that lead to it.
+    pub fn fields(path: &str) -> impl Iterator<Item = &str> {
+        path.strip_prefix('.').unwrap_or(path).split('.')
+    }
 }
 
 impl Kind {
@@ -249,86 +308,63 @@ impl Kind {
     ///
     /// `BadRequest` when a value is of the wrong type (built-in kinds), or about unknown fields with [`FieldValidation::Strict`].
     pub fn decode(&self, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status> {
-        match &self.origin {
-            Origin::Builtin => builtin::decode(self, object, validation),
-            Origin::Custom(version) => custom::decode(self, version, object, validation),
-        }
+        self.strategy.decode(self, object, validation)
     }
 
     /// A stored object of this version as it is read: without what the schema no longer has, and with defaults that came into it
     /// since. None if that is how it is stored.
     pub(crate) fn as_read(&self, stored: &Value) -> Option<Value> {
-        match &self.origin {
-            Origin::Builtin => None,
-            Origin::Custom(version) => custom::as_read(version, stored),
-        }
+        self.strategy.as_read(stored)
     }
 
     /// Puts defaults where fields are absent.
     pub fn default(&self, object: &mut Value) {
-        match &self.origin {
-            Origin::Builtin => {
-                builtin::default(self, object);
-                if self.is_definition() {
-                    custom::definition::default(object);
-                }
-            }
-            Origin::Custom(version) => custom::default(version, object),
-        }
+        self.strategy.default(self, object);
     }
 
     /// What the kind's strategy does before an object is created: drops the status, sets the generation, generates selectors, …
     pub fn prepare_for_create(&self, object: &mut Value) {
-        match &self.origin {
-            Origin::Builtin if self.is_definition() => custom::definition::prepare_for_create(object),
-            Origin::Builtin => builtin::prepare_for_create(self, object),
-            Origin::Custom(version) => custom::prepare_for_create(version, object),
-        }
+        self.strategy.prepare_for_create(self, object);
     }
 
     /// What the kind's strategy does before an object is replaced: keeps the status (or, for the status, everything else), counts the
     /// generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
-        match &self.origin {
-            Origin::Builtin if self.is_definition() => custom::definition::prepare_for_update(subresource, object, old),
-            Origin::Builtin => builtin::prepare_for_update(self, subresource, object, old),
-            Origin::Custom(version) => custom::prepare_for_update(version, subresource, object, old),
-        }
+        self.strategy.prepare_for_update(self, subresource, object, old);
     }
 
     /// What is wrong with a new object, beyond its metadata.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        match &self.origin {
-            Origin::Builtin if self.is_definition() => custom::definition::validate(object),
-            Origin::Builtin => builtin::validate(self, object),
-            Origin::Custom(version) => custom::validate(version, object),
-        }
+        self.strategy.validate(self, object)
     }
 
     /// What is wrong with an object that replaces another, beyond its metadata.
     pub fn validate_update(&self, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
-        match &self.origin {
-            Origin::Builtin if self.is_definition() => custom::definition::validate_update(subresource, object, old),
-            Origin::Builtin => builtin::validate_update(self, subresource, object, old),
-            Origin::Custom(version) => custom::validate_update(version, subresource, object, old),
-        }
+        self.strategy.validate_update(self, subresource, object, old)
     }
 
     /// The fields that a write to `subresource` (none: the object itself) cannot change, and so does not own: paths such as `["status"]`.
     pub fn reset_fields(&self, subresource: Option<Subresource>) -> Vec<Vec<&'static str>> {
-        match &self.origin {
-            Origin::Builtin => builtin::reset_fields(self, subresource),
-            Origin::Custom(version) => custom::reset_fields(version, subresource),
-        }
+        self.strategy.reset_fields(self, subresource)
     }
 
     /// The value of a field that field selectors may name beyond `metadata.name` and `metadata.namespace`; `None` if they may not.
     pub fn selectable_field(&self, object: &Value, field: &str) -> Option<String> {
-        match &self.origin {
-            Origin::Builtin => builtin::selectable_field(self, object, field),
-            Origin::Custom(version) => custom::selectable_field(version, object, field),
-        }
+        self.strategy.selectable_field(self, object, field)
     }
+}
+
+/// How the objects of a kind are treated, as the methods of [`Kind`] of the same names say; the registries' strategies.
+pub(crate) trait Strategy: fmt::Debug + Send + Sync {
+    fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status>;
+    fn as_read(&self, stored: &Value) -> Option<Value>;
+    fn default(&self, kind: &Kind, object: &mut Value);
+    fn prepare_for_create(&self, kind: &Kind, object: &mut Value);
+    fn prepare_for_update(&self, kind: &Kind, subresource: Option<Subresource>, object: &mut Value, old: &Value);
+    fn validate(&self, kind: &Kind, object: &Value) -> Vec<FieldError>;
+    fn validate_update(&self, kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError>;
+    fn reset_fields(&self, kind: &Kind, subresource: Option<Subresource>) -> Vec<Vec<&'static str>>;
+    fn selectable_field(&self, kind: &Kind, object: &Value, field: &str) -> Option<String>;
 }
 
 /// The kinds that a server serves.
@@ -343,15 +379,6 @@ pub struct Kinds {
 type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
 
 impl Kinds {
-    /// The built-in kinds.
-    pub fn builtin() -> Self {
-        let mut kinds = Self::default();
-        for kind in builtin::kinds() {
-            kinds.insert(kind);
-        }
-        kinds
-    }
-
     /// How often they have changed: what was made of them is out of date when this is another.
     pub(crate) fn generation(&self) -> u64 {
         self.generation

@@ -1,5 +1,6 @@
 //! Reading and writing the metadata of objects held as JSON.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// About how many bytes a value takes: the tree, and its JSON, which is kept once somebody has asked for it.
@@ -102,4 +103,9 @@ pub fn remove_metadata(object: &mut Value, field: &str) -> Option<Value> {
 /// Sets `metadata.resourceVersion`.
 pub fn set_resource_version(object: &mut Value, revision: u64) {
     set_metadata(object, "resourceVersion", Value::from(revision.to_string()));
+}
+
+/// A time as the metadata of objects has it: whole seconds, UTC.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

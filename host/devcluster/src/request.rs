@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod body;
+pub(crate) mod expected;
 pub(crate) mod options;
 pub(crate) mod protobuf;
 

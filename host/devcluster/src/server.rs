@@ -18,9 +18,9 @@ use jiff::Timestamp;
 
 use crate::answer::Answer;
 use crate::controllers;
-use crate::kinds::{Kind, Kinds, Subresource};
+use crate::kinds::{Kind, Subresource};
 use crate::object;
-use crate::random::Random;
+use crate::registry::Registry;
 use crate::request::options::DryRun;
 use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
@@ -70,9 +70,7 @@ impl Default for Options {
 /// A whole API server, without sockets, clock or randomness: the same requests at the same times get the same answers.
 #[derive(Debug)]
 pub struct Server {
-    pub(crate) store: Store,
-    pub(crate) kinds: Kinds,
-    pub(crate) random: Random,
+    pub(crate) registry: Registry,
     controllers: Option<controllers::Controllers>,
     /// The last change of a CustomResourceDefinition that the kinds know of.
     definitions_seen: u64,
@@ -80,8 +78,6 @@ pub struct Server {
     definitions_served: BTreeMap<Key, Arc<Stored>>,
     /// Deleted ones whose objects are not all gone, with what they serve.
     definitions_that_wait: BTreeMap<Key, Resource>,
-    /// What the watch cache has come to; none: it is current.
-    cached: Option<u64>,
     /// What the server says of its kinds.
     documents: discover::Documents,
 }
@@ -89,10 +85,9 @@ pub struct Server {
 impl Server {
     /// A server with the namespaces that every cluster has.
     pub fn new(options: &Options, now: Timestamp) -> Self {
+        let history = HistoryLimits { changes: options.history_limit, bytes: options.history_bytes };
         let mut server = Self {
-            store: Store::new(HistoryLimits { changes: options.history_limit, bytes: options.history_bytes }),
-            kinds: Kinds::builtin(),
-            random: Random::new(options.seed),
+            registry: Registry::new(history, options.seed),
             controllers: match options.controllers {
                 Controllers::Run => {
                     Some(controllers::Controllers::new(&controllers::Options { pod_run_time: options.pod_run_time }))
@@ -103,15 +98,14 @@ impl Server {
             definitions_served: BTreeMap::new(),
             documents: discover::Documents::default(),
             definitions_that_wait: BTreeMap::new(),
-            cached: None,
         };
         for object in controllers::bootstrap_objects() {
             let api_version = object::text(&object, "apiVersion").to_owned();
-            if let Some(kind) = server.kinds.by_kind(&api_version, object::text(&object, "kind")).cloned() {
+            if let Some(kind) = server.registry.kinds.by_kind(&api_version, object::text(&object, "kind")).cloned() {
                 let mut call = Call::internal(kind, object::namespace(&object), object::name(&object), "kube-apiserver", now);
                 let mut object = object;
                 call.kind.default(&mut object);
-                if let Err(error) = server.create(&mut call, object) {
+                if let Err(error) = server.registry.create(&mut call, object) {
                     tracing::error!(%error, "an object that every cluster has could not be made");
                 }
             }
@@ -134,13 +128,13 @@ impl Server {
     pub fn run_controllers(&mut self, now: Timestamp) -> Option<Timestamp> {
         let Some(mut controllers) = self.controllers.take() else {
             // Nobody looks at what changed, so nothing of it is kept.
-            self.store.take_unseen();
+            self.registry.store.take_unseen();
             return None;
         };
         for _ in 0..ACTIONS_PER_RUN {
-            let changed = self.store.take_unseen();
-            controllers.observe(&self.store, &changed, now);
-            let actions = controllers.next(&self.store, &self.kinds, now);
+            let changed = self.registry.store.take_unseen();
+            controllers.observe(&self.registry.store, &changed, now);
+            let actions = controllers.next(&self.registry.store, &self.registry.kinds, now);
             if actions.is_empty() {
                 break;
             }
@@ -160,35 +154,30 @@ impl Server {
 
     /// The number of the last change: what watches wait for.
     pub fn revision(&self) -> u64 {
-        self.store.revision()
+        self.registry.store.revision()
     }
 
     /// What to do for a watch next.
     pub fn watch(&self, now: Timestamp, watch: &mut Watch) -> Next {
-        watch.next(&self.store, &self.kinds, now, self.cached_revision())
+        watch.next(&self.registry.store, &self.registry.kinds, now, self.registry.cached_revision())
     }
 
     /// Lets it act as an API server whose watch cache has come to this revision and no further.
     pub(crate) fn behind<T>(&mut self, cached: u64, act: impl FnOnce(&mut Self) -> T) -> T {
-        self.cached = Some(cached);
+        self.registry.cached = Some(cached);
         let result = act(self);
-        self.cached = None;
+        self.registry.cached = None;
         result
-    }
-
-    /// What the watch cache has come to.
-    pub(crate) fn cached_revision(&self) -> u64 {
-        self.cached.unwrap_or(u64::MAX).min(self.store.revision())
     }
 
     /// Forgets the history: watches and pages from before are told `410 Gone`.
     pub fn compact(&mut self) {
-        self.store.compact();
+        self.registry.store.compact();
     }
 
     /// The objects, to be looked at.
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.registry.store
     }
 }
 

@@ -15,25 +15,8 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, Origin};
+use crate::kinds::{Column, Kind, Origin};
 use crate::{object, partial};
-
-/// A column beside the name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// Its heading.
-    pub name: String,
-    /// `string`, `integer`, `number`, `boolean` or `date`.
-    pub kind: String,
-    /// E.g. `name`; mostly empty.
-    pub format: String,
-    /// What it shows.
-    pub description: String,
-    /// Above 0: only with `-o wide`.
-    pub priority: i64,
-    /// Where in an object it is found, e.g. `.spec.message`.
-    pub json_path: String,
-}
 
 /// What of its object each row carries: `?includeObject=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

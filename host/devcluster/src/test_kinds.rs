@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::builtin::Builtin;
 use crate::kinds::{Kind, Origin, Scope};
 use crate::schema::{RootSchema, Schema, Schemas};
 use crate::store::Resource;
@@ -28,5 +29,6 @@ pub(crate) fn with_discovery(group: &str, version: &str, plural: &str, kind: &st
         subresources: Arc::new([]),
         schema: RootSchema::new(Arc::new(schemas), root),
         origin: Origin::Builtin,
+        strategy: Arc::new(Builtin),
     }
 }

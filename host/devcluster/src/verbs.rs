@@ -11,9 +11,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::conversion::convert;
 use crate::kinds::{Kind, Kinds, Scope, Subresource};
 use crate::object;
-use crate::render::convert;
 use crate::request::options::DryRun;
 use crate::status::{Named, Status};
 use crate::store::{Key, Store, Stored};
@@ -111,9 +111,4 @@ impl Call {
         }
         Ok(())
     }
-}
-
-/// A time as the metadata of objects has it: whole seconds, UTC.
-pub(crate) fn seconds(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
 }

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use crate::conversion::convert;
 use crate::kinds::{Kind, Kinds};
-use crate::render::{Rendering, convert};
+use crate::render::Rendering;
 use crate::selection::Selection;
 use crate::status::Status;
 use crate::store::{Change, Forgotten, Key, Limit, Presence, Resource, Store, Stored};

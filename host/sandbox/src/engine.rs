@@ -2,7 +2,7 @@
 
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::sandbox::{Error, Options};
+use crate::options::{Error, Options};
 
 /// The native stack of a plugin. Interpreters recurse natively for each call of their own language.
 const MAX_STACK: usize = 512 << 10;

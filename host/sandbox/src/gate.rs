@@ -1,4 +1,4 @@
-//! Who runs when: lets so many calls in at a time, and ticks while any runs.
+//! Limits how many calls run at the same time, and advances the engine's epoch while any of them runs.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -6,21 +6,22 @@ use std::time::{Duration, Instant};
 
 use wasmtime::Engine;
 
-use crate::sandbox::TICK;
+/// How often the deadlines of running calls are checked. A call ends within two ticks of its deadline.
+pub const TICK: Duration = Duration::from_millis(10);
 
-/// How many ticks find nobody running before ticking stops: a busy host does not wake the thread for each call, and an idle
-/// one sleeps.
+/// How many ticks without a running call pass before ticking stops: a busy host does not wake the thread for each call, and the thread
+/// of an idle host sleeps.
 const IDLE_TICKS: u32 = 100;
 
-/// Lets so many calls in at a time. It stands before the instance pool, which fails where this waits.
+/// A limit on concurrent calls. Calls wait here, because the instance pool would fail instead of waiting.
 pub(crate) struct Gate {
-    room: Mutex<Room>,
+    state: Mutex<GateState>,
     left: Condvar,
     clock: Condvar,
     capacity: u32,
 }
 
-struct Room {
+struct GateState {
     running: u32,
     ticking: Ticking,
 }
@@ -32,63 +33,65 @@ enum Ticking {
     Ended,
 }
 
-/// Leave to run; given back when dropped.
+/// Permission to run, which is given back when it is dropped.
 pub(crate) struct Permit<'a>(&'a Gate);
 
 impl Gate {
     pub(crate) fn new(capacity: u32) -> Self {
         Self {
-            room: Mutex::new(Room { running: 0, ticking: Ticking::On }),
+            state: Mutex::new(GateState { running: 0, ticking: Ticking::On }),
             left: Condvar::new(),
             clock: Condvar::new(),
             capacity: capacity.max(1),
         }
     }
 
-    /// Waits for room, at most as long as `patience`.
+    /// Waits until another call may run, at most as long as `patience`.
     pub(crate) fn enter(&self, patience: Duration) -> Option<Permit<'_>> {
-        let mut room = self.room();
-        if room.running >= self.capacity {
-            let full = |room: &mut Room| room.running >= self.capacity;
-            let (waited, timeout) = self.left.wait_timeout_while(room, patience, full).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        if state.running >= self.capacity {
+            let full = |state: &mut GateState| state.running >= self.capacity;
+            let (waited, timeout) = self.left.wait_timeout_while(state, patience, full).unwrap_or_else(PoisonError::into_inner);
             if timeout.timed_out() {
                 return None;
             }
-            room = waited;
+            state = waited;
         }
-        room.running += 1;
-        if room.ticking == Ticking::Paused {
-            room.ticking = Ticking::On;
+        state.running += 1;
+        if state.ticking == Ticking::Paused {
+            state.ticking = Ticking::On;
             self.clock.notify_all();
         }
         Some(Permit(self))
     }
 
-    fn room(&self) -> MutexGuard<'_, Room> {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
         // Nothing panics while it holds the lock.
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tick(&self, engine: &Engine) {
         let mut idle = 0;
-        let mut room = self.room();
+        let mut state = self.lock();
         loop {
             // Counted from now, not from the last tick: after a pause of the whole machine a burst would end calls that
             // had no time.
             let next = Instant::now() + TICK;
-            while room.ticking != Ticking::Ended {
+            while state.ticking != Ticking::Ended {
                 let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) else { break };
-                room = self.clock.wait_timeout(room, rest).unwrap_or_else(PoisonError::into_inner).0;
+                state = self.clock.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
             }
             engine.increment_epoch();
-            idle = if room.running == 0 { idle + 1 } else { 0 };
-            if idle >= IDLE_TICKS && room.ticking == Ticking::On {
-                room.ticking = Ticking::Paused;
-                room =
-                    self.clock.wait_while(room, |room| room.ticking == Ticking::Paused).unwrap_or_else(PoisonError::into_inner);
+            idle = if state.running == 0 { idle + 1 } else { 0 };
+            if idle >= IDLE_TICKS && state.ticking == Ticking::On {
+                state.ticking = Ticking::Paused;
+                state = self
+                    .clock
+                    .wait_while(state, |state| state.ticking == Ticking::Paused)
+                    .unwrap_or_else(PoisonError::into_inner);
                 idle = 0;
             }
-            if room.ticking == Ticking::Ended {
+            if state.ticking == Ticking::Ended {
                 return;
             }
         }
@@ -97,9 +100,9 @@ impl Gate {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut room = self.0.room();
-        room.running = room.running.saturating_sub(1);
-        drop(room);
+        let mut state = self.0.lock();
+        state.running = state.running.saturating_sub(1);
+        drop(state);
         self.0.left.notify_one();
     }
 }
@@ -124,7 +127,7 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.gate.room().ticking = Ticking::Ended;
+        self.gate.lock().ticking = Ticking::Ended;
         self.gate.clock.notify_all();
         if let Some(thread) = self.thread.take() {
             // It does not panic; if it did, there would be nothing left to do.

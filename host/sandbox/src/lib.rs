@@ -16,12 +16,14 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `sandbox`, `engine` | what all plugins share: wasmtime's engine with its settings, the linker |
+//! | `sandbox`, `options` | loads plugins, and how it is set up |
+//! | `engine`, `shared` | what all plugins share: wasmtime's engine with its settings, and what bounds calls |
 //! | `load`, `cache` | from bytes to a plugin, and compiled code on disk |
-//! | `plugin`, `idle` | calls, and instances that are reused where a mount allows it |
+//! | `plugin`, `execution` | a plugin of either kind, and what its calls are given and leave behind |
+//! | `component`, `idle` | calls of components, and instances that are reused where a mount allows it |
 //! | [`native`] | plugins as native code, in tests: the same calls without WebAssembly |
 //! | `gate` | how many calls run at a time, and the thread that keeps deadlines |
-//! | `state`, `limiter`, `console`, `random` | what belongs to one call: memory, log, clock, random numbers |
+//! | `state`, `limiter`, `console`, `random`, `handles` | what belongs to one call: memory, log, clock, random numbers, WASI's handles |
 //! | `wit` | one module per version of the contract, which alone knows its types |
 //! | `wasi` | WASI, with nothing in it |
 //! | `verdict` | what a trap means |
@@ -35,20 +37,25 @@
 
 mod cache;
 pub mod call;
+mod component;
 mod console;
 mod digest;
 mod engine;
+mod execution;
 mod gate;
+mod handles;
 mod idle;
 mod json;
 mod limiter;
 mod limits;
 pub mod load;
 pub mod native;
+mod options;
 mod plugin;
 mod random;
 mod sandbox;
 pub mod settings;
+mod shared;
 mod state;
 mod verdict;
 mod wasi;
@@ -57,7 +64,9 @@ mod world;
 
 pub use call::{Call, ClockUse, Fault, Input, Start, Usage};
 pub use digest::Digest;
+pub use gate::TICK;
 pub use limits::{Limits, Reuse};
+pub use options::{Error, Options};
 pub use plugin::{CodeSource, CompileReport, Plugin};
-pub use sandbox::{Error, Options, Sandbox, TICK};
+pub use sandbox::Sandbox;
 pub use world::{Bytes, LogLevel, LogLine, LogSource, ReadError, World};

@@ -1,70 +1,26 @@
 //! The sandbox itself: one engine, and what all plugins share.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
-use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use crate::cache::Cache;
+use crate::component::Linked;
 use crate::digest::Digest;
 use crate::engine;
+use crate::execution::Context;
 use crate::gate::{Gate, Ticker};
 use crate::idle::Idle;
 use crate::limits::Limits;
 use crate::load;
-use crate::plugin::{CodeSource, CompileReport, Context, Linked, Plugin};
+use crate::options::{Error, Options};
+use crate::plugin::{CodeSource, CompileReport, Plugin};
+use crate::shared::Shared;
 use crate::state::{Access, State};
 use crate::wasi;
 use crate::wit::latest;
-
-/// How often running plugins are looked at: deadlines are kept to within two of these.
-pub const TICK: Duration = Duration::from_millis(10);
-
-/// How a sandbox is set up.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Where compiled code is kept between runs, in a directory `compiled` of our own that is made in it; none: nowhere.
-    pub cache_dir: Option<PathBuf>,
-    /// Where else compiled code is looked for, as another sandbox has kept it: nothing is written there.
-    pub compiled_dirs: Vec<PathBuf>,
-    /// How many calls run at the same time; further ones wait. The pool's size follows.
-    pub concurrent_calls: u32,
-    /// The largest [`crate::Limits::memory_bytes`] that counts.
-    pub max_memory_bytes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        // A call occupies a CPU from start to end, so more at once than CPUs only adds memory.
-        let concurrent_calls = std::thread::available_parallelism().map_or(2, |cpus| cpus.get() as u32);
-        // What JavaScript and Python components need comfortably.
-        Self { cache_dir: None, compiled_dirs: Vec::new(), concurrent_calls, max_memory_bytes: 128 << 20 }
-    }
-}
-
-/// Why there is no sandbox.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The engine does not start, e.g. because this CPU is not supported.
-    #[error("the WebAssembly engine does not start: {0}")]
-    Engine(String),
-    /// The thread that keeps deadlines does not start.
-    #[error("the thread that keeps deadlines does not start")]
-    Ticker(#[source] std::io::Error),
-}
-
-impl Error {
-    /// One word in CamelCase: the label of metrics.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Engine(_) => "EngineFailed",
-            Self::Ticker(_) => "TickerFailed",
-        }
-    }
-}
 
 /// Runs plugins. Its thread ends with the last plugin that it loaded, or with itself if that is later.
 pub struct Sandbox {
@@ -73,15 +29,6 @@ pub struct Sandbox {
     cache: Option<Cache>,
     /// Those that are only read.
     compiled: Vec<Cache>,
-}
-
-/// What plugins need to run.
-pub(crate) struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) gate: Arc<Gate>,
-    pub(crate) idle: Idle,
-    pub(crate) max_memory_bytes: usize,
-    _ticker: Ticker,
 }
 
 impl Sandbox {
@@ -155,11 +102,15 @@ fn next_id() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use gyre_artifacts::guests;
     use gyre_core::object::GroupVersionKind;
+    use wasmtime::Engine;
 
     use super::*;
-    use crate::call::{Error, Input};
+    use crate::call::{self, Input};
+    use crate::gate::TICK;
     use crate::world::{Bytes, LogLine, ReadError, World};
 
     /// A world in which time passes as the plugin reads: each read takes one tick.
@@ -215,7 +166,7 @@ mod tests {
             let limits = Limits { deadline: TICK * ticks, reads: 1_000, ..Limits::default() };
             let world = Ticking { engine: sandbox.shared.engine.clone(), reads: 0 };
             let call = plugin.reconcile(&input(), &limits, Box::new(world));
-            assert_eq!(call.result, Err(Error::DeadlineExceeded { deadline: limits.deadline }));
+            assert_eq!(call.result, Err(call::Error::DeadlineExceeded { deadline: limits.deadline }));
             // The tick during which the call began does not count.
             assert_eq!(call.world.downcast::<Ticking>().unwrap_or_else(|_| panic!("another world")).reads, ticks + 1);
         }

@@ -10,10 +10,10 @@ use gyre_core::text::cut;
 
 use crate::call::{ClockUse, Error};
 use crate::console::Console;
+use crate::handles::Handles;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::random::Random;
-use crate::wasi::Wasi;
 use crate::world::{Bytes, ReadError, World};
 
 /// The longest label selector, in bytes. Each change of an object of the kind is matched with it.
@@ -65,7 +65,7 @@ impl Access {
 /// What belongs to one store. Everything but the limiter's count and the WASI handles is replaced for each call.
 pub(crate) struct State {
     pub(crate) limiter: Limiter,
-    pub(crate) wasi: Wasi,
+    pub(crate) handles: Handles,
     pub(crate) console: Console,
     pub(crate) clock: Clock,
     pub(crate) random: Random,
@@ -101,7 +101,7 @@ impl State {
     pub(crate) fn new() -> Self {
         Self {
             limiter: Limiter::default(),
-            wasi: Wasi::default(),
+            handles: Handles::default(),
             console: Console::default(),
             clock: Clock::new(SystemTime::UNIX_EPOCH),
             random: Random::new(""),

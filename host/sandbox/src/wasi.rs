@@ -18,28 +18,13 @@ use wasmtime_wasi::p2::bindings::sockets::{instance_network, ip_name_lookup, net
 use wasmtime_wasi::p2::bindings::sync::sockets::{tcp, udp, udp_create_socket};
 use wasmtime_wasi::p2::bindings::sync::{cli, clocks as wasi_clocks, filesystem, io, random};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use crate::state::State;
 
-/// How many handles a store's tables may hold: a program holds a dozen, and each costs the host some 100 bytes.
-pub(crate) const MAX_HANDLES: usize = 1_024;
-
-/// The part that wasmtime's implementation needs, made when it is first asked for: most plugins never do.
-#[derive(Default)]
-pub(crate) struct Wasi {
-    inner: Option<Box<(WasiCtx, ResourceTable)>>,
-}
-
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let (ctx, table) = &mut **self.wasi.inner.get_or_insert_with(|| {
-            let ctx = WasiCtx::builder().allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false).build();
-            let mut table = ResourceTable::new();
-            table.set_max_capacity(MAX_HANDLES);
-            Box::new((ctx, table))
-        });
-        WasiCtxView { ctx, table }
+        self.handles.view()
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::certificates::{Authority, Pair};
-use crate::control_plane::{AuditLevel, Options};
+use crate::options::{AuditLevel, Options};
 use crate::tools::{Error, Tools};
 
 /// The controllers that run: what gyre's users rely on (garbage collection, Jobs, Deployments, namespaces, accounts), and

@@ -13,8 +13,9 @@ use crate::certificates::Authority;
 use crate::components::{self, Folder, Secrets};
 use crate::guard::{Guarded, Janitor};
 use crate::kubeconfig::{self, Credentials};
+use crate::options::{AuditLevel, Controllers, Options};
 use crate::tools::{self, Tools};
-use crate::{ports, skip};
+use crate::{ports, stderr};
 
 /// How long a component may take to end after SIGTERM; its data is thrown away, so there is nothing worth waiting for.
 const GRACE: Duration = Duration::from_secs(5);
@@ -24,63 +25,6 @@ const PORT_ATTEMPTS: usize = 5;
 const POLL: Duration = Duration::from_millis(100);
 /// How long the events of requests that were answered may take to reach the audit log.
 const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the audit log records of each request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AuditLevel {
-    /// Who, what, when and the result; of Leases the body of the request too.
-    #[default]
-    Metadata,
-    /// The body of the request too.
-    Request,
-    /// The bodies of request and response too.
-    RequestResponse,
-}
-
-impl AuditLevel {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Metadata => "Metadata",
-            Self::Request => "Request",
-            Self::RequestResponse => "RequestResponse",
-        }
-    }
-}
-
-/// Whether kube-controller-manager runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Controllers {
-    /// It does: Jobs get Pods, dependents of deleted objects are deleted, namespaces empty themselves.
-    #[default]
-    Run,
-    /// It does not, as with envtest: starts faster, and nobody but the test changes anything.
-    Absent,
-}
-
-/// How a control plane is started.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What the audit log records.
-    pub audit_level: AuditLevel,
-    /// Whether kube-controller-manager runs.
-    pub controllers: Controllers,
-    /// More arguments for kube-apiserver; the last of a flag wins.
-    pub apiserver_args: Vec<String>,
-    /// How long each component may take to become ready.
-    pub start_timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            audit_level: AuditLevel::default(),
-            controllers: Controllers::default(),
-            apiserver_args: Vec::new(),
-            // Two seconds or so on an idle machine; a busy one with two cores needs many times that.
-            start_timeout: Duration::from_secs(90),
-        }
-    }
-}
 
 /// A running control plane, or an existing cluster. It stops when it is dropped and when this process ends, however it
 /// ends, and leaves neither processes nor files.
@@ -147,7 +91,7 @@ impl ControlPlane {
     pub fn shared() -> anyhow::Result<&'static Self> {
         static SHARED: OnceLock<anyhow::Result<ControlPlane>> = OnceLock::new();
         let start = || {
-            let tools = Tools::find_or_build(&mut |line| skip::say(&format!("{line}\n")))?;
+            let tools = Tools::find_or_build(&mut |line| stderr::say(&format!("{line}\n")))?;
             Self::start(&tools, Options::default())
         };
         match SHARED.get_or_init(start) {

@@ -24,6 +24,7 @@
 //! |---|---|
 //! | [`tools`] | finding the programs, or building them with Go into a cache outside the checkout |
 //! | [`control_plane`] | one running control plane |
+//! | [`options`] | how it is started |
 //! | [`allocated`] | how many bytes a process has allocated |
 //! | [`audit`] | reading the audit log: who asked for what, and when |
 //! | [`guard`] | child processes that end when this process ends, however it ends |
@@ -43,12 +44,15 @@ pub mod control_plane;
 pub mod guard;
 mod kubeconfig;
 mod module;
+pub mod options;
 mod ports;
 pub mod skip;
+mod stderr;
 pub mod tools;
 
 pub use audit::{AuditEvent, AuditReader, Mark, Stage};
-pub use control_plane::{AuditLevel, ControlPlane, Controllers, Options};
+pub use control_plane::ControlPlane;
 pub use guard::{Guarded, Janitor, Signal};
+pub use options::{AuditLevel, Controllers, Options};
 pub use skip::{Requirement, required, shared_or_skip, skip, start_or_skip, tools_or_skip};
 pub use tools::{Origin, Tools};

@@ -7,7 +7,10 @@ use std::fs::File;
 use std::io::Write as _;
 use std::panic::Location;
 
-use crate::{ControlPlane, Options, Tools, tools};
+use crate::control_plane::ControlPlane;
+use crate::options::Options;
+use crate::stderr::say;
+use crate::tools::{self, Tools};
 
 /// The environment variable that names the file to which every skipped test adds a line.
 pub const SKIPS: &str = "GYRE_SKIPS";
@@ -84,10 +87,4 @@ fn unless_missing<T>(result: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
             _ => Err(error),
         },
     }
-}
-
-/// Writes to stderr itself: the test runner captures only what the macros print.
-pub(crate) fn say(text: &str) {
-    // Nobody is left to be told when stderr is closed.
-    let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 
-use crate::Arguments;
-use crate::target::{Tally, Target};
+use crate::arguments::Arguments;
+use crate::outcome::Tally;
+use crate::target::Target;
 use crate::worker;
 
 /// How long a step may take. The slowest that is right takes a tenth of a second.

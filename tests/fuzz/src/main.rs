@@ -16,10 +16,12 @@
     reason = "a test: what it draws from is never empty, and its corpus is its own"
 )]
 
+mod arguments;
 mod corpus;
 mod fleet;
 mod host;
 mod mutate;
+mod outcome;
 mod server;
 mod target;
 #[cfg(test)]
@@ -28,33 +30,10 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::Parser as _;
 
+use crate::arguments::Arguments;
 use crate::target::Target;
-
-/// Fuzzes the embedded API server and the host.
-#[derive(Clone, Debug, Parser)]
-#[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
-struct Arguments {
-    /// What is fuzzed [default: everything, one target after another].
-    #[arg(long)]
-    target: Option<Target>,
-    /// For how many seconds, shared by the targets.
-    #[arg(long, default_value_t = 60)]
-    seconds: u64,
-    /// The seed of the first case; each further one has the next [default: from the time].
-    #[arg(long)]
-    seed: Option<u64>,
-    /// How many cases of each target, instead of a time. One alone is told step by step when it fails.
-    #[arg(long)]
-    cases: Option<u64>,
-    /// How far the seeds of this process's cases are apart; it tells a parent process what it does.
-    #[arg(long, hide = true)]
-    stride: Option<u64>,
-    /// Whether it tells what each step is.
-    #[arg(long, hide = true)]
-    trace: bool,
-}
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();

@@ -4,11 +4,12 @@
 //! case ─┬─ request ─ mutate ◀── corpus
 //!       ├─ apply   (laws of server-side apply)
 //!       ├─ wire    (bytes of connections)
-//!       └─ check   (what holds of every answer)
+//!       └─ session ─ check   (what holds of every answer)
 //! ```
 
 mod apply;
 pub(crate) mod case;
 mod check;
 mod request;
+mod session;
 mod wire;

@@ -1,6 +1,7 @@
 //! Some cases of each target in every test run.
 
-use crate::target::{Log, Tally, Target};
+use crate::outcome::{Log, Tally};
+use crate::target::Target;
 
 struct Silent;
 

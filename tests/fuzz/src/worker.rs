@@ -4,8 +4,9 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::Arguments;
-use crate::target::{Log, Target};
+use crate::arguments::Arguments;
+use crate::outcome::Log;
+use crate::target::Target;
 
 /// What a worker writes.
 pub(crate) const CASE: &str = "case ";

@@ -1,5 +1,8 @@
 //! Checks of the tree itself, as tests. Each lists everything that it finds, not only the first.
 
+mod crates;
+mod imports;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

@@ -2,13 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::share::Found;
 use super::{Lease, Timing};
 use crate::queue::Time;
 
 /// After so many lease durations the Lease of a replica that is gone is deleted. Long enough that nobody takes it for alive, or
 /// itself comes back to it.
 const SWEPT_AFTER: u32 = 4;
+
+/// A Lease that was found when all were listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub lease: Lease,
+    /// Of a replica: which mounts it can lead.
+    pub offers: BTreeSet<String>,
+}
 
 /// What is known of the other replicas.
 #[derive(Clone, Debug)]

@@ -15,23 +15,14 @@ use super::{Lease, Timing};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
+pub use super::peers::Found;
+
 /// Who took a mount that its replica did not take keeps it for so many lease durations: if that replica cannot, the mount would
 /// otherwise go to and fro, and have no leader half of the time.
 const FALLBACK_KEEPS: u32 = 10;
 
 /// The API server takes no longer value of a label.
 const LONGEST_LABEL: usize = 63;
-
-/// A Lease that was found when all were listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its name.
-    pub name: String,
-    /// What it says.
-    pub lease: Lease,
-    /// Of a replica: which mounts it can lead.
-    pub offers: BTreeSet<String>,
-}
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,8 +16,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::desired::Wanted;
-use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
 use crate::object::{GroupVersionKind, ObjectKey};
 
 /// The bytes that a list may take. The API server takes 256 KiB for all annotations of an object; half of that is for those of others,
@@ -170,25 +168,4 @@ impl ChildList {
 
 fn kind_name(kind: &GroupVersionKind) -> String {
     if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) }
-}
-
-/// The children that the parent has to list before the steps of its plan are carried out: those that are there or are to be written, and
-/// that no ownerReference can name.
-///
-/// If the parent's list is missing, what the plugin does not want is not among them: its deletion has to be sent before the list is written.
-pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
-    let mut list = ChildList::default();
-    let is_missing = input.parent.children.is_missing();
-    let wanted = is_missing.then(|| Wanted::new(input, input.desired.unwrap_or_default()));
-    let stays = |object: &Observed<'_>| wanted.as_ref().is_none_or(|wanted| wanted.retains(object.kind, object.key));
-    for object in input.observed.iter().filter(|object| is_out_of_reach(input, object.key)) {
-        if stays(object) && is_owned(input, object) {
-            list.insert(object.kind, object.key);
-        }
-    }
-    let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
-    for child in written.chain(&plan.waiting).filter(|child| is_out_of_reach(input, &child.key)) {
-        list.insert(&child.kind, &child.key);
-    }
-    list
 }

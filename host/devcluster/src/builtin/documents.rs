@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::openapi::{self, Definitions};
-use super::types;
+use super::{Builtin, types};
 use crate::kinds::{Kind, Origin, Scope, Subresource};
 use crate::schema::{RootSchema, Schema, Schemas};
 use crate::store::Resource;
@@ -172,5 +172,6 @@ fn kind(group: &str, version: &str, discovery: Value) -> Option<Kind> {
         kind: name,
         discovery: Arc::new(discovery),
         origin: Origin::Builtin,
+        strategy: Arc::new(Builtin),
     })
 }

@@ -38,7 +38,7 @@ pub(crate) fn prepare_for_create(kind: &Kind, object: &mut Value) {
         _ => {}
     }
     // What is stored is read with defaults again, and that is what the client gets: a Job has the labels that its template got above.
-    super::default(kind, object);
+    super::defaults::default(kind, object);
 }
 
 /// See [`Kind::prepare_for_update`].
@@ -59,7 +59,7 @@ pub(crate) fn prepare_for_update(kind: &Kind, subresource: Option<Subresource>, 
         Some(Subresource::Resize) => pod::keep_all_but_resources(object, old),
         _ => prepare_main(kind, object, old),
     }
-    super::default(kind, object);
+    super::defaults::default(kind, object);
     if subresource == Some(Subresource::Status) {
         return;
     }

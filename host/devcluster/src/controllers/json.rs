@@ -39,7 +39,7 @@ pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
 }
 
 /// A time as objects carry it.
-pub(super) use crate::verbs::seconds;
+pub(super) use crate::object::seconds;
 
 /// A time some seconds later, or the end of time.
 pub(super) fn later(time: Timestamp, seconds: i64) -> Timestamp {

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::kinds::{FieldValidation, Kind, Origin, Scope, Subresource};
+use crate::builtin::Builtin;
+use crate::kinds::{FieldValidation, Kind, Origin, Propagation, Scope, Subresource};
 use crate::object;
-use crate::request::options::{DeleteOptions, Propagation};
+use crate::request::options::DeleteOptions;
 use crate::schema::{RootSchema, Schema, Schemas};
 use crate::server::{Options, Server};
 use crate::store::{Key, Resource};
@@ -46,10 +47,10 @@ impl World {
         let now: Timestamp = START.parse().unwrap();
         let mut server = Server::new(&options, now);
         for (group, version, plural, kind, scope) in KINDS {
-            if server.kinds.get(group, version, plural).is_none() {
+            if server.registry.kinds.get(group, version, plural).is_none() {
                 let mut schemas = Schemas::new();
                 let root = schemas.add(Schema { preserve_unknown_fields: true, ..Schema::default() });
-                server.kinds.insert(Kind {
+                server.registry.kinds.insert(Kind {
                     resource: Resource::new(group, plural),
                     version: version.into(),
                     kind: kind.into(),
@@ -60,6 +61,7 @@ impl World {
                     subresources: [Subresource::Status].into(),
                     schema: RootSchema::new(Arc::new(schemas), root),
                     origin: Origin::Builtin,
+                    strategy: Arc::new(Builtin),
                 });
             }
         }
@@ -75,14 +77,20 @@ impl World {
     }
 
     fn create(&mut self, mut value: Value) -> Value {
-        let kind = self.server.kinds.by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind")).unwrap().clone();
+        let kind = self
+            .server
+            .registry
+            .kinds
+            .by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind"))
+            .unwrap()
+            .clone();
         if kind.scope == Scope::Namespaced && object::namespace(&value).is_empty() {
             object::set_metadata(&mut value, "namespace", json!("default"));
         }
         kind.decode(&mut value, FieldValidation::Strict).unwrap();
         kind.default(&mut value);
         let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now);
-        self.server.create(&mut call, value).unwrap().value().clone()
+        self.server.registry.create(&mut call, value).unwrap().value().clone()
     }
 
     fn update(&mut self, value: Value) {
@@ -94,16 +102,22 @@ impl World {
     }
 
     fn update_part(&mut self, value: Value, part: Option<Subresource>) {
-        let kind = self.server.kinds.by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind")).unwrap().clone();
+        let kind = self
+            .server
+            .registry
+            .kinds
+            .by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind"))
+            .unwrap()
+            .clone();
         let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now).about(part);
-        self.server.update(&mut call, value).unwrap();
+        self.server.registry.update(&mut call, value).unwrap();
     }
 
     fn delete(&mut self, plural: &str, namespace: &str, name: &str, propagation: Option<Propagation>) {
-        let kind = self.server.kinds.of_resource(&resource(plural)).next().unwrap().clone();
+        let kind = self.server.registry.kinds.of_resource(&resource(plural)).next().unwrap().clone();
         let mut call = Call::internal(kind, namespace, name, "test", self.now);
         let options = DeleteOptions { propagation, ..DeleteOptions::default() };
-        self.server.delete(&mut call, &options).unwrap();
+        self.server.registry.delete(&mut call, &options).unwrap();
     }
 
     /// Lets the controllers do all that is due now. They come to rest.
@@ -130,11 +144,11 @@ impl World {
     }
 
     fn get(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
-        Some(self.server.store.get(&resource(plural), &Key::new(namespace, name))?.value.clone())
+        Some(self.server.registry.store.get(&resource(plural), &Key::new(namespace, name))?.value.clone())
     }
 
     fn list(&self, plural: &str, namespace: Option<&str>) -> Vec<Value> {
-        self.server.store.list(&resource(plural), namespace).map(|(_, stored)| stored.value.clone()).collect()
+        self.server.registry.store.list(&resource(plural), namespace).map(|(_, stored)| stored.value.clone()).collect()
     }
 
     fn names(&self, plural: &str) -> Vec<String> {

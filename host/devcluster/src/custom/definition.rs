@@ -16,7 +16,10 @@ mod defaults;
 mod open_api;
 mod regular;
 mod spec;
+mod strategy;
 mod versions;
+
+pub(crate) use strategy::Definitions;
 
 /// The finalizer of a definition whose objects are being deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -234,7 +237,7 @@ pub(crate) fn install_first(definition: &Value, status: &mut Value) {
 
 /// What a deletion makes of a definition: it waits until its objects are deleted.
 pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
-    let time = crate::verbs::seconds(now);
+    let time = object::seconds(now);
     object::set_metadata(definition, "deletionTimestamp", Value::from(time.as_str()));
     let mut finalizers: Vec<Value> = object::finalizers(definition).map(Value::from).collect();
     if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {

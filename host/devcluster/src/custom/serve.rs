@@ -7,52 +7,24 @@ use serde_json::{Map, Value, json};
 use super::path::Path;
 use super::structural::{self, Node};
 use super::{prune, schemas};
-use crate::kinds::{Kind, Origin, Scope, Subresource};
+use crate::kinds::{Column, CustomVersion, Kind, Origin, Scale, Scope, Subresource};
 use crate::object;
 use crate::schema::RootSchema;
 use crate::status::FieldError;
 use crate::store::Resource;
-use crate::table::Column;
 
-/// What one version of a CustomResourceDefinition says.
+/// How the objects of one version of a CustomResourceDefinition are treated.
 #[derive(Debug)]
-pub struct Version {
-    /// The columns of its Table, without the name.
-    pub columns: Vec<Column>,
-    /// What is warned of when it is used, if it is deprecated.
-    pub deprecation_warning: Option<String>,
-    /// The version in which its objects are stored.
-    pub storage_version: Arc<str>,
-    /// What `scale` reads and writes, if there is that subresource.
-    pub scale: Option<Scale>,
-    /// Whether there is the subresource `status`.
-    pub has_status: bool,
-    /// The paths that field selectors may name, e.g. `.spec.color`.
-    pub selectable_fields: Vec<String>,
-    /// Its `openAPIV3Schema`, as it is given.
-    pub open_api_schema: Arc<Value>,
+pub(crate) struct Version {
     pub(super) schema: Node,
     pub(super) has_rules: bool,
+    /// Whether there is the subresource `status`.
+    pub(super) has_status: bool,
+    /// The paths that field selectors may name, e.g. `.spec.color`.
+    pub(super) selectable_fields: Vec<String>,
+    scale: Option<Scale>,
     api_version: String,
     kind: Arc<str>,
-}
-
-/// The subresource `scale`: paths such as `.spec.replicas`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scale {
-    /// Where the number that is wanted lies.
-    pub spec_replicas_path: String,
-    /// Where the number that there is lies.
-    pub status_replicas_path: String,
-    /// Where the selector of Pods lies, as text.
-    pub label_selector_path: Option<String>,
-}
-
-impl Scale {
-    /// Whether the object can be scaled through a path: the fields that lead to it.
-    pub fn fields(path: &str) -> impl Iterator<Item = &str> {
-        path.strip_prefix('.').unwrap_or(path).split('.')
-    }
 }
 
 /// The value at a path of fields.
@@ -80,15 +52,23 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     let serve = |version: &Value| {
         let name = text(version, "name");
         let kind = text(names, "kind");
-        let parsed = Version::parse(version, &format!("{group}/{name}"), &kind, &storage_version, deprecation(spec, version));
-        let (arena, root) = schemas::build(&parsed.schema);
+        let open_api_schema = open_api_schema(version);
+        let strategy = Version::parse(version, &open_api_schema, &format!("{group}/{name}"), &kind);
+        let (arena, root) = schemas::build(&strategy.schema);
         let mut subresources = Vec::new();
-        if parsed.has_status {
+        if strategy.has_status {
             subresources.push(Subresource::Status);
         }
-        if parsed.scale.is_some() {
+        if strategy.scale.is_some() {
             subresources.push(Subresource::Scale);
         }
+        let origin = Origin::Custom(Arc::new(CustomVersion {
+            columns: columns(version),
+            deprecation_warning: deprecation(spec, version),
+            storage_version: Arc::clone(&storage_version),
+            scale: strategy.scale.clone(),
+            open_api_schema: Arc::new(open_api_schema),
+        }));
         Kind {
             resource: Resource { group: Arc::clone(&group), plural: text(names, "plural") },
             version: Arc::clone(&name),
@@ -99,7 +79,8 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
             verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
             subresources: subresources.into(),
             schema: RootSchema::new(Arc::new(arena), root),
-            origin: Origin::Custom(Arc::new(parsed)),
+            origin,
+            strategy: Arc::new(strategy),
         }
     };
     versions().filter(|version| is_true(version, "served")).map(serve).collect()
@@ -186,38 +167,29 @@ pub(crate) fn precedence(version: &str) -> (u8, u64, u64, std::cmp::Reverse<Stri
     other
 }
 
+/// The `openAPIV3Schema` of a version; one that says nothing if it has none.
+fn open_api_schema(version: &Value) -> Value {
+    let given = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema")).cloned();
+    given.unwrap_or_else(|| json!({ "type": "object" }))
+}
+
 impl Version {
-    fn parse(
-        version: &Value,
-        api_version: &str,
-        kind: &Arc<str>,
-        storage_version: &Arc<str>,
-        deprecation_warning: Option<String>,
-    ) -> Self {
-        let raw = version
-            .get("schema")
-            .and_then(|schema| schema.get("openAPIV3Schema"))
-            .cloned()
-            .unwrap_or_else(|| json!({ "type": "object" }));
-        let mut schema = Node::parse(&raw);
+    pub(super) fn parse(version: &Value, open_api_schema: &Value, api_version: &str, kind: &Arc<str>) -> Self {
+        let mut schema = Node::parse(open_api_schema);
         prune::prune_defaults(&mut schema);
         let subresource = |name: &str| version.get("subresources").and_then(|all| all.get(name)).filter(|one| !one.is_null());
         let path = |scale: &Value, name: &str| object::text(scale, name).to_owned();
         let selectable = version.get("selectableFields").and_then(Value::as_array).into_iter().flatten();
         Self {
-            columns: columns(version),
-            deprecation_warning,
-            storage_version: Arc::clone(storage_version),
+            has_rules: schema.has_rules,
+            schema,
+            has_status: subresource("status").is_some(),
+            selectable_fields: selectable.map(|field| object::text(field, "jsonPath").to_owned()).collect(),
             scale: subresource("scale").map(|scale| Scale {
                 spec_replicas_path: path(scale, "specReplicasPath"),
                 status_replicas_path: path(scale, "statusReplicasPath"),
                 label_selector_path: Some(path(scale, "labelSelectorPath")).filter(|path| !path.is_empty()),
             }),
-            has_status: subresource("status").is_some(),
-            selectable_fields: selectable.map(|field| object::text(field, "jsonPath").to_owned()).collect(),
-            open_api_schema: Arc::new(raw),
-            has_rules: schema.has_rules,
-            schema,
             api_version: api_version.to_owned(),
             kind: Arc::clone(kind),
         }

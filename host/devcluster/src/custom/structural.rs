@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::cel::Compiled;
 use super::pattern;
+use super::program::Compiled;
 
 /// How deep schemas may nest. JSON documents nest no deeper than 128, and each level of a schema takes two of them; what is
 /// deeper is refused in a definition and not looked at in an object, so that no walk recurses without bound.
@@ -211,7 +211,7 @@ impl Rule {
 
     /// The programs of the rule.
     pub(crate) fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| Compiled::new(self))
+        self.compiled.get_or_init(|| Compiled::new(&self.rule, &self.message_expression))
     }
 
     /// What the rule is called in errors about it.

@@ -1,14 +1,12 @@
 //! What a real API server said to each of these definitions and objects is recorded beside them; this server must say the same.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::Origin;
 use crate::object;
 
 mod laws;
@@ -78,10 +76,8 @@ pub(super) fn established(definition: &Value) -> Value {
     definition
 }
 
-pub(super) fn only_kind(definition: &Value) -> (Kind, Arc<Version>) {
-    let kind = kinds(&established(definition)).into_iter().next().unwrap();
-    let Origin::Custom(version) = &kind.origin else { panic!("a custom kind") };
-    (kind.clone(), Arc::clone(version))
+pub(super) fn only_kind(definition: &Value) -> Kind {
+    kinds(&established(definition)).into_iter().next().unwrap()
 }
 
 #[test]
@@ -149,7 +145,7 @@ fn write(case: &ObjectCase, kind: &Kind) -> Outcome {
 fn objects_are_treated_as_the_api_server_treats_them() {
     let recorded: Recorded = serde_json::from_str(include_str!("tests/objects.json")).unwrap();
     let kinds: BTreeMap<&String, Kind> =
-        recorded.definitions.iter().map(|(name, definition)| (name, only_kind(definition).0)).collect();
+        recorded.definitions.iter().map(|(name, definition)| (name, only_kind(definition))).collect();
     let mut failed = Vec::new();
     for case in &recorded.cases {
         let mut found = write(case, &kinds[&case.resource]);
@@ -199,8 +195,8 @@ fn the_definitions_of_this_project_are_served() {
     for crd in [include_str!("../../../../plugins/echo/crd.json"), include_str!("../../../../plugins/scheduled-echo/crd.json")]
     {
         let definition: Value = serde_json::from_str(crd).unwrap();
-        let (kind, version) = only_kind(&definition);
-        assert!(version.has_status);
+        let kind = only_kind(&definition);
+        assert!(kind.has(Subresource::Status));
         assert_eq!(kind.discovery["resource"], kind.resource.plural.as_ref());
         assert_eq!(kind.discovery["subresources"][0]["subresource"], "status");
         assert!(kind.schema.root().property("spec").is_some());

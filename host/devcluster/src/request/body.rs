@@ -7,8 +7,8 @@ use http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::expected::Expected;
 use super::protobuf;
-use crate::kinds::{Kind, Origin};
 use crate::status::Status;
 
 /// The media types of bodies that are objects.
@@ -29,71 +29,6 @@ pub(crate) struct Decoded {
     pub(crate) value: Value,
     /// Paths such as `spec.replicas`.
     pub(crate) duplicates: Vec<String>,
-}
-
-/// What a body is to be.
-#[derive(Debug)]
-pub(crate) struct Expected<'a> {
-    pub(super) api_version: String,
-    pub(super) kind: &'a str,
-    /// Options, which are the same in every version.
-    pub(super) is_options: bool,
-    /// The server has a Go type of it, and so a protobuf message.
-    is_typed: bool,
-}
-
-impl<'a> Expected<'a> {
-    /// An object of a kind.
-    pub(crate) fn object(kind: &'a Kind) -> Self {
-        let is_typed = matches!(kind.origin, Origin::Builtin);
-        Self { api_version: kind.api_version(), kind: &kind.kind, is_options: false, is_typed }
-    }
-
-    /// Another typed object.
-    pub(crate) fn typed(api_version: &str, kind: &'a str) -> Self {
-        Self { api_version: api_version.to_owned(), kind, is_options: false, is_typed: true }
-    }
-
-    /// A Scale, of whatever object.
-    pub(crate) fn scale() -> Self {
-        Self { api_version: "autoscaling/v1".to_owned(), kind: "Scale", is_options: false, is_typed: true }
-    }
-
-    /// The options of a deletion.
-    pub(crate) fn delete_options() -> Self {
-        Self { api_version: "v1".to_owned(), kind: "DeleteOptions", is_options: true, is_typed: true }
-    }
-
-    /// A body that does not say what it is.
-    pub(crate) fn unrecognized(&self, why: &str, body: &[u8]) -> Status {
-        if self.is_options {
-            return Status::bad_request(why);
-        }
-        let summary = summary(body);
-        Status::bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({summary})", self.kind))
-    }
-
-    /// A body that is not what it says.
-    pub(crate) fn not_handled(&self, api_version: &str, kind: &str, why: &impl fmt::Display) -> Status {
-        if self.is_options {
-            return Status::bad_request(why.to_string());
-        }
-        let version = api_version.rsplit('/').next().unwrap_or_default();
-        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {}: {why}", self.kind))
-    }
-}
-
-/// The beginning of a body, as the server shows it in errors.
-fn summary(body: &[u8]) -> String {
-    /// How much of it is shown.
-    const LENGTH: usize = 30;
-    let (shown, rest) = body.split_at_checked(LENGTH).unwrap_or((body, &[]));
-    let text = match shown {
-        [] => "<empty>".to_owned(),
-        [b'{', ..] => String::from_utf8_lossy(shown).into_owned(),
-        _ => shown.iter().map(|byte| format!("{byte:02x}")).collect(),
-    };
-    if rest.is_empty() { text } else { text + " ..." }
 }
 
 /// Reads the object in the body of a POST, PUT or DELETE.

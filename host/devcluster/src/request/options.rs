@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kinds::FieldValidation;
+use crate::kinds::{FieldValidation, Propagation};
 use crate::status::{Fault, FieldError, Named, Status};
 
 /// The largest name of a field manager.
@@ -210,14 +210,6 @@ fn dry_run<'a>(values: impl Iterator<Item = &'a str>, errors: &mut Vec<FieldErro
         errors.push(FieldError::new(Fault::Worded { reason: "FieldValueNotSupported", text: detail }, "dryRun", ""));
     }
     if values.is_empty() { DryRun::No } else { DryRun::All }
-}
-
-/// What becomes of the dependents of a deleted object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Propagation {
-    Orphan,
-    Background,
-    Foreground,
 }
 
 /// `DeleteOptions`.

@@ -13,15 +13,17 @@
 
 mod message;
 mod reader;
+mod scalar;
 mod special;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
 
-use self::message::{DEPTH, bytes, text};
+use self::message::DEPTH;
 use self::reader::{Error, Reader};
-use super::body::Expected;
+use self::scalar::{bytes, text};
+use super::expected::Expected;
 use crate::builtin::wire;
 use crate::status::Status;
 

@@ -19,14 +19,14 @@ impl Server {
         match &action.write {
             Write::Create { resource, object } => {
                 let (mut call, object) = self.internal_write(resource, object, manager, now)?;
-                Ok(self.create(&mut call, object)?.value().clone())
+                Ok(self.registry.create(&mut call, object)?.value().clone())
             }
             Write::Update { resource, subresource, object } => {
                 let (call, object) = self.internal_write(resource, object, manager, now)?;
-                Ok(self.update(&mut call.about(*subresource), object)?.value().clone())
+                Ok(self.registry.update(&mut call.about(*subresource), object)?.value().clone())
             }
             Write::Delete { resource, key, uid, resource_version, propagation, grace } => {
-                let kind = self.kinds.of_resource(resource).next().cloned().ok_or_else(Status::no_such_path)?;
+                let kind = self.registry.kinds.of_resource(resource).next().cloned().ok_or_else(Status::no_such_path)?;
                 let mut call = Call::internal(kind, &key.namespace, &key.name, manager, now);
                 let options = DeleteOptions {
                     uid: Some(uid.clone()),
@@ -35,7 +35,7 @@ impl Server {
                     grace_period_seconds: *grace,
                     ..DeleteOptions::default()
                 };
-                match self.delete(&mut call, &options)? {
+                match self.registry.delete(&mut call, &options)? {
                     Deleted::Gone(value) | Deleted::Pending(value) => Ok(value),
                 }
             }
@@ -51,8 +51,9 @@ impl Server {
         manager: &str,
         now: Timestamp,
     ) -> Result<(Call, Value), Status> {
-        let kind = self.kinds.by_kind(object::text(object, "apiVersion"), object::text(object, "kind"));
-        let kind = kind.or_else(|| self.kinds.of_resource(resource).next()).cloned().ok_or_else(Status::no_such_path)?;
+        let kind = self.registry.kinds.by_kind(object::text(object, "apiVersion"), object::text(object, "kind"));
+        let kind =
+            kind.or_else(|| self.registry.kinds.of_resource(resource).next()).cloned().ok_or_else(Status::no_such_path)?;
         let mut object = object.clone();
         kind.decode(&mut object, crate::kinds::FieldValidation::Ignore)?;
         kind.default(&mut object);
@@ -61,15 +62,16 @@ impl Server {
 
     /// What a POST to a Pod's `binding` does: the Pod has a node. Nobody owns that field.
     pub(super) fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
-        let kind = self.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;
+        let kind =
+            self.registry.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;
         let call = Call::internal(kind, &key.namespace, &key.name, manager, now);
-        let live = call.live(&self.store)?;
+        let live = call.live(&self.registry.store)?;
         if object::uid(&live.value) != Some(uid) {
             return Err(Status::conflict(call.named(), "the pod is another one now"));
         }
         let mut pod = live.value.clone();
         let condition = json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": crate::verbs::seconds(now),
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": object::seconds(now),
         });
         if let Some(pod) = pod.as_object_mut() {
             if let Some(spec) = pod.entry("spec").or_insert_with(|| json!({})).as_object_mut() {
@@ -83,6 +85,6 @@ impl Server {
                 conditions.push(condition);
             }
         }
-        Ok(self.store.put(&call.kind.storage(), key, pod).value.clone())
+        Ok(self.registry.store.put(&call.kind.storage(), key, pod).value.clone())
     }
 }

@@ -19,28 +19,28 @@ impl Server {
         let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
         self.finalize_definitions_that_wait(&resource, now);
         // A status that is written is itself a change to follow; it settles within a step.
-        while self.store.changed(&resource) > self.definitions_seen {
-            let changes = match self.store.changes_since(&resource, self.definitions_seen) {
+        while self.registry.store.changed(&resource) > self.definitions_seen {
+            let changes = match self.registry.store.changes_since(&resource, self.definitions_seen) {
                 Ok(changes) => changes.cloned().collect(),
                 Err(_) => Vec::new(),
             };
-            self.definitions_seen = self.store.changed(&resource);
+            self.definitions_seen = self.registry.store.changed(&resource);
             for change in changes {
                 let definition = &change.after.value;
                 let served = served_resource(definition);
-                let current = self.store.get(&resource, &change.key).cloned();
+                let current = self.registry.store.get(&resource, &change.key).cloned();
                 if change.presence == Presence::Deleted || current.is_none() {
                     if change.before.as_ref().is_some_and(|before| custom::is_established(&before.value)) {
-                        self.kinds.remove(&served);
-                        self.store.end(&served);
+                        self.registry.kinds.remove(&served);
+                        self.registry.store.end(&served);
                     }
                     self.definitions_served.remove(&change.key);
                     continue;
                 }
                 let Some(current) = current else { continue };
                 self.finalize_definition(&resource, &change.key, &current.value, &served, now);
-                let Some(current) = self.store.get(&resource, &change.key).cloned() else { continue };
-                let others: Vec<_> = self.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
+                let Some(current) = self.registry.store.get(&resource, &change.key).cloned() else { continue };
+                let others: Vec<_> = self.registry.store.list(&resource, None).map(|(_, other)| Arc::clone(other)).collect();
                 let others = others.iter().filter(|other| object::uid(&other.value) != object::uid(&current.value));
                 if let Some(mut status) = custom::settle(&current.value, others.map(|other| &other.value), now) {
                     custom::definition::install_first(&current.value, &mut status);
@@ -65,39 +65,41 @@ impl Server {
         let mut kinds = custom::kinds(&definition.value);
         if is_same {
             for kind in &mut kinds {
-                if let Some(before) = self.kinds.get(kind.group(), &kind.version, &kind.resource.plural) {
-                    (kind.schema, kind.origin) = (before.schema.clone(), before.origin.clone());
+                if let Some(before) = self.registry.kinds.get(kind.group(), &kind.version, &kind.resource.plural) {
+                    kind.schema = before.schema.clone();
+                    kind.origin = before.origin.clone();
+                    kind.strategy = Arc::clone(&before.strategy);
                 }
             }
         }
-        self.kinds.remove(served);
-        self.store.begin(served);
-        kinds.into_iter().for_each(|kind| self.kinds.insert(kind));
+        self.registry.kinds.remove(served);
+        self.registry.store.begin(served);
+        kinds.into_iter().for_each(|kind| self.registry.kinds.insert(kind));
         self.definitions_served.insert(key.clone(), definition);
     }
 
     /// Writes the status of a definition as the API server's own controllers do.
     fn write_status(&mut self, resource: &Resource, definition: &Value, status: Value, now: Timestamp) {
-        let Some(kind) = self.kinds.of_resource(resource).next().cloned() else { return };
+        let Some(kind) = self.registry.kinds.of_resource(resource).next().cloned() else { return };
         let mut call =
             Call::internal(kind, "", object::name(definition), "kube-apiserver", now).about(Some(Subresource::Status));
         let mut updated = definition.clone();
         if let Some(updated) = updated.as_object_mut() {
             updated.insert("status".to_owned(), status);
         }
-        if let Err(error) = self.update(&mut call, updated) {
+        if let Err(error) = self.registry.update(&mut call, updated) {
             tracing::error!(%error, definition = object::name(definition), "the status of a definition could not be written");
         }
     }
 
     /// The last of its objects may go long after a definition was deleted: finalizers hold them.
     fn finalize_definitions_that_wait(&mut self, resource: &Resource, now: Timestamp) {
-        let is_empty = |(_, served): &(&Key, &Resource)| self.store.count(served, None) == 0;
+        let is_empty = |(_, served): &(&Key, &Resource)| self.registry.store.count(served, None) == 0;
         let due: Vec<_> =
             self.definitions_that_wait.iter().filter(is_empty).map(|(key, served)| (key.clone(), served.clone())).collect();
         for (key, served) in due {
             self.definitions_that_wait.remove(&key);
-            if let Some(current) = self.store.get(resource, &key).cloned() {
+            if let Some(current) = self.registry.store.get(resource, &key).cloned() {
                 self.finalize_definition(resource, &key, &current.value, &served, now);
             }
         }
@@ -108,16 +110,16 @@ impl Server {
         if !object::is_deleting(definition) || !object::finalizers(definition).any(|finalizer| finalizer == CLEANUP) {
             return;
         }
-        let kind = self.kinds.of_resource(served).next().cloned();
+        let kind = self.registry.kinds.of_resource(served).next().cloned();
         if let Some(kind) = kind {
-            let keys: Vec<Key> = self.store.list(served, None).map(|(key, _)| key.clone()).collect();
+            let keys: Vec<Key> = self.registry.store.list(served, None).map(|(key, _)| key.clone()).collect();
             for key in keys {
                 let mut call = Call::internal(Arc::clone(&kind), &key.namespace, &key.name, "kube-apiserver", now);
-                if let Err(error) = self.delete(&mut call, &DeleteOptions::default()) {
+                if let Err(error) = self.registry.delete(&mut call, &DeleteOptions::default()) {
                     tracing::debug!(%error, "an object of a deleted definition stays");
                 }
             }
-            if self.store.count(served, None) > 0 {
+            if self.registry.store.count(served, None) > 0 {
                 self.definitions_that_wait.insert(key.clone(), served.clone());
                 return;
             }
@@ -128,10 +130,10 @@ impl Server {
         let rest = Value::from(rest);
         if is_last {
             object::remove_metadata(&mut updated, "finalizers");
-            self.store.remove_as(resource, key, updated);
+            self.registry.store.remove_as(resource, key, updated);
         } else {
             object::set_metadata(&mut updated, "finalizers", rest);
-            self.store.put(resource, key, updated);
+            self.registry.store.put(resource, key, updated);
         }
     }
 }

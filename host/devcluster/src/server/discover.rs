@@ -44,7 +44,7 @@ impl Server {
     }
 
     pub(super) fn groups(&mut self, request: &Request<Bytes>) -> Result<Answer, Status> {
-        self.discovery(request, Root::Groups, |server| discovery::groups(&server.kinds))
+        self.discovery(request, Root::Groups, |server| discovery::groups(&server.registry.kinds))
     }
 
     fn discovery(
@@ -56,7 +56,7 @@ impl Server {
         let accept = Accept::of(request.headers(), Offer::Discovery)?;
         if accept.form == Form::AggregatedDiscovery {
             self.renew_documents();
-            let kinds = &self.kinds;
+            let kinds = &self.registry.kinds;
             let make = || Bytes::from(discovery::aggregated(kinds, root).to_string());
             let body = self.documents.aggregated.entry(root).or_insert_with(make).clone();
             return Ok(Answer::new(StatusCode::OK, AGGREGATED, body));
@@ -66,7 +66,7 @@ impl Server {
 
     /// Drops the documents if the kinds have changed since they were made.
     fn renew_documents(&mut self) {
-        let generation = self.kinds.generation();
+        let generation = self.registry.kinds.generation();
         if self.documents.generation != generation {
             self.documents = Documents { generation, ..Documents::default() };
         }
@@ -74,13 +74,13 @@ impl Server {
 
     pub(super) fn group(&self, group: &str, request: &Request<Bytes>) -> Result<Answer, Status> {
         let accept = Accept::of(request.headers(), Offer::Discovery)?;
-        let found = discovery::group(&self.kinds, group);
+        let found = discovery::group(&self.registry.kinds, group);
         Ok(found.map_or_else(Answer::no_such_page, |group| plain_answer(accept, &group)))
     }
 
     pub(super) fn version(&self, group: &str, version: &str, request: &Request<Bytes>) -> Result<Answer, Status> {
         let accept = Accept::of(request.headers(), Offer::Discovery)?;
-        let found = discovery::resources(&self.kinds, group, version);
+        let found = discovery::resources(&self.registry.kinds, group, version);
         Ok(match found {
             Some(resources) => plain_answer(accept, &resources),
             None => return self.nothing_at(group),
@@ -93,7 +93,7 @@ impl Server {
             return Answer::text(StatusCode::OK, index.clone());
         }
         let owned = |(group, version): (&str, &str)| (group.to_owned(), version.to_owned());
-        let versions: Vec<(String, String)> = self.kinds.versions().map(owned).collect();
+        let versions: Vec<(String, String)> = self.registry.kinds.versions().map(owned).collect();
         let mut documents = Vec::new();
         for (group, version) in versions {
             let hash = match builtin::openapi_hash(&group, &version) {
@@ -146,6 +146,7 @@ impl Server {
 
     fn custom_document(&self, group: &str, version: &str) -> Option<Vec<u8>> {
         let kinds: Vec<(&Kind, &Value)> = self
+            .registry
             .kinds
             .of_version(group, version)
             .filter_map(|kind| match &kind.origin {
@@ -159,6 +160,7 @@ impl Server {
     /// `/`: the paths that there are.
     pub(super) fn root(&self) -> Answer {
         let mut paths: Vec<String> = self
+            .registry
             .kinds
             .versions()
             .flat_map(|(group, version)| {

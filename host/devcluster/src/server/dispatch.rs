@@ -6,11 +6,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
+use crate::conversion::convert;
 use crate::fields;
 use crate::kinds::{Origin, Scope, Subresource};
-use crate::render::{ListMetadata, Rendering};
+use crate::render::Rendering;
+use crate::reply::ListMetadata;
 use crate::request::accept::{Accept, Offer};
-use crate::request::body::{self, Decoded, Expected};
+use crate::request::body::{self, Decoded};
+use crate::request::expected::Expected;
 use crate::request::options::{DeleteOptions, DryRun, ListOptions, Query, WriteOptions};
 use crate::request::{ResourcePath, Target};
 use crate::server::Server;
@@ -64,7 +67,7 @@ impl Server {
     }
 
     fn resource(&mut self, now: Timestamp, request: &Request<Bytes>, path: &ResourcePath) -> Result<Answer, Status> {
-        let Some(kind) = self.kinds.get(&path.group, &path.version, &path.plural).cloned() else {
+        let Some(kind) = self.registry.kinds.get(&path.group, &path.version, &path.plural).cloned() else {
             return self.nothing_at(&path.group);
         };
         // A namespace in the path of a cluster-scoped kind names nothing; namespaces themselves are below their own path.
@@ -117,8 +120,8 @@ impl Server {
 
     /// Nothing is registered at a path: the groups of built-in kinds have a router that says so, the others have none.
     pub(super) fn nothing_at(&self, group: &str) -> Result<Answer, Status> {
-        let is_builtin = self.kinds.versions().any(|(known, version)| {
-            known == group && self.kinds.of_version(known, version).any(|kind| matches!(kind.origin, Origin::Builtin))
+        let is_builtin = self.registry.kinds.versions().any(|(known, version)| {
+            known == group && self.registry.kinds.of_version(known, version).any(|kind| matches!(kind.origin, Origin::Builtin))
         });
         if is_builtin { Err(Status::no_such_path()) } else { Ok(Answer::no_such_page()) }
     }
@@ -132,7 +135,7 @@ impl Server {
         call.take(&options, incoming.headers);
         let kind = if call.subresource == Some(Subresource::Binding) { ("v1", "Binding") } else { ("policy/v1", "Eviction") };
         let decoded = body::object(incoming.headers, incoming.body, &Expected::typed(kind.0, kind.1))?;
-        let live = call.live(&self.store)?;
+        let live = call.live(&self.registry.store)?;
         let success = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
         if call.subresource == Some(Subresource::Binding) {
             let node = decoded.value.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
@@ -150,7 +153,7 @@ impl Server {
             let mut options = DeleteOptions::parse(&incoming.query, options.filter(|options| options.is_object()))?;
             options.dry_run = call.dry_run;
             call.subresource = None;
-            self.delete(&mut call, &options)?;
+            self.registry.delete(&mut call, &options)?;
         }
         Ok(incoming.rendering.answer(StatusCode::CREATED, &success))
     }
@@ -168,26 +171,26 @@ impl Server {
                 let mut options = ListOptions::parse(query)?;
                 options.watch |= is_watch;
                 if options.watch {
-                    self.start_watch(&call, &options, rendering)
+                    self.registry.start_watch(&call, &options, rendering)
                 } else {
-                    self.list(&call, &options, &rendering)
+                    self.registry.list(&call, &options, &rendering)
                 }
             }
             Method::POST if !is_across => {
                 let options = WriteOptions::parse(query, "CreateOptions", false)?;
                 let decoded = body::object(incoming.headers, incoming.body, &Expected::object(&call.kind))?;
                 call.take(&options, incoming.headers);
-                let value = self.decode(&mut call, decoded, &options)?;
-                let written = self.create(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
+                let value = self.registry.decode(&mut call, decoded, &options)?;
+                let written = self.registry.create(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
                 Ok(self.written(&call, &rendering, StatusCode::CREATED, &written))
             }
             Method::DELETE if call.kind.verbs.iter().any(|verb| verb == "deletecollection") && !is_across => {
                 let list = ListOptions::parse(query)?;
                 let options = delete_options(&incoming.query, incoming.headers, incoming.body)?;
                 call.dry_run = options.dry_run;
-                let deleted = self.delete_collection(&mut call, &options, &list)?;
-                let metadata = ListMetadata { resource_version: self.store.revision(), ..ListMetadata::default() };
-                Ok(rendering.list(&self.kinds, &call.kind, &metadata, &deleted, call.now))
+                let deleted = self.registry.delete_collection(&mut call, &options, &list)?;
+                let metadata = ListMetadata { resource_version: self.registry.store.revision(), ..ListMetadata::default() };
+                Ok(rendering.list(&self.registry.kinds, &call.kind, &metadata, &deleted, call.now))
             }
             ref method => not_for_collections(&call, method),
         }
@@ -199,11 +202,11 @@ impl Server {
             Method::GET if is_watch || ListOptions::parse(query).is_ok_and(|options| options.watch) => {
                 let mut options = ListOptions::parse(query)?;
                 options.watch = true;
-                self.start_watch(&call, &options, rendering)
+                self.registry.start_watch(&call, &options, rendering)
             }
             Method::GET => {
-                let live = call.live(&self.store)?;
-                Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
+                let live = call.live(&self.registry.store)?;
+                Ok(rendering.stored(StatusCode::OK, &self.registry.kinds, &call.kind, &live, call.now))
             }
             Method::PUT | Method::PATCH => {
                 let Incoming { method, headers, body, query, .. } = incoming;
@@ -213,10 +216,10 @@ impl Server {
             Method::DELETE => {
                 let options = delete_options(query, incoming.headers, incoming.body)?;
                 call.dry_run = options.dry_run;
-                let deleted = self.delete(&mut call, &options)?;
-                let answer = match self.deletion_body(&call, deleted) {
+                let deleted = self.registry.delete(&mut call, &options)?;
+                let answer = match self.registry.deletion_body(&call, deleted) {
                     Ok(value) => {
-                        let served = crate::render::convert(&self.kinds, &call.kind, &value);
+                        let served = convert(&self.registry.kinds, &call.kind, &value);
                         rendering.one(StatusCode::OK, &call.kind, &served, call.now)
                     }
                     Err(status) => rendering.answer(StatusCode::OK, &status),
@@ -232,16 +235,16 @@ impl Server {
         let rendering = &incoming.rendering;
         match *incoming.method {
             Method::GET => {
-                let live = call.live(&self.store)?;
-                Ok(rendering.stored(StatusCode::OK, &self.kinds, &call.kind, &live, call.now))
+                let live = call.live(&self.registry.store)?;
+                Ok(rendering.stored(StatusCode::OK, &self.registry.kinds, &call.kind, &live, call.now))
             }
             Method::PUT => {
                 let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
                 let decoded = body::object(incoming.headers, incoming.body, &Expected::object(&call.kind))?;
                 call.take(&options, incoming.headers);
-                let value = self.decode(&mut call, decoded, &options)?;
-                let was_there = call.live(&self.store).is_ok();
-                let written = self.update(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
+                let value = self.registry.decode(&mut call, decoded, &options)?;
+                let was_there = call.live(&self.registry.store).is_ok();
+                let written = self.registry.update(&mut call, value).map_err(|status| status.with_warnings(&call.warnings))?;
                 let code = if was_there { StatusCode::OK } else { StatusCode::CREATED };
                 Ok(self.written(&call, rendering, code, &written))
             }
@@ -249,7 +252,7 @@ impl Server {
                 let kind = PatchType::of(body::content_type(incoming.headers), &call.kind.origin)?;
                 let options = WriteOptions::parse(&incoming.query, "PatchOptions", kind == PatchType::Apply)?;
                 call.take(&options, incoming.headers);
-                let patched = self.patch(&mut call, kind, incoming.body, &options);
+                let patched = self.registry.patch(&mut call, kind, incoming.body, &options);
                 let (written, created) = patched.map_err(|status| status.with_warnings(&call.warnings))?;
                 let code = if created == Created::Yes { StatusCode::CREATED } else { StatusCode::OK };
                 Ok(self.written(&call, rendering, code, &written))
@@ -261,18 +264,18 @@ impl Server {
     fn scale(&mut self, mut call: Call, incoming: &Incoming<'_>) -> Result<Answer, Status> {
         let rendering = &incoming.rendering;
         let scale = match *incoming.method {
-            Method::GET => self.get_scale(&call)?,
+            Method::GET => self.registry.get_scale(&call)?,
             Method::PUT => {
                 let options = WriteOptions::parse(&incoming.query, "UpdateOptions", false)?;
                 call.take(&options, incoming.headers);
                 let decoded = body::object(incoming.headers, incoming.body, &Expected::scale())?;
-                self.set_scale(&mut call, None, incoming.body, decoded, &options)?
+                self.registry.set_scale(&mut call, None, incoming.body, decoded, &options)?
             }
             Method::PATCH => {
                 let kind = PatchType::of(body::content_type(incoming.headers), &call.kind.origin)?;
                 let options = WriteOptions::parse(&incoming.query, "PatchOptions", kind == PatchType::Apply)?;
                 call.take(&options, incoming.headers);
-                self.set_scale(&mut call, Some(kind), incoming.body, Decoded::default(), &options)?
+                self.registry.set_scale(&mut call, Some(kind), incoming.body, Decoded::default(), &options)?
             }
             _ => return Ok(method_not_allowed()),
         };
@@ -281,9 +284,9 @@ impl Server {
 
     fn written(&self, call: &Call, rendering: &Rendering, code: StatusCode, written: &Written) -> Answer {
         let answer = match written {
-            Written::Stored(stored) => rendering.stored(code, &self.kinds, &call.kind, stored, call.now),
+            Written::Stored(stored) => rendering.stored(code, &self.registry.kinds, &call.kind, stored, call.now),
             Written::Tried(value) => {
-                let served = crate::render::convert(&self.kinds, &call.kind, value);
+                let served = convert(&self.registry.kinds, &call.kind, value);
                 rendering.one(code, &call.kind, &served, call.now)
             }
         };

@@ -39,7 +39,7 @@ impl Server {
     /// `NotFound`, and that there is nothing to connect to.
     pub(super) fn of_node(&self, asked: NodeRequest, path: &ResourcePath) -> Result<Answer, Status> {
         let (namespace, name) = (path.namespace.as_deref().unwrap_or_default(), path.name.as_deref().unwrap_or_default());
-        let pod = self.store.get(&Resource::new("", "pods"), &Key::new(namespace, name));
+        let pod = self.registry.store.get(&Resource::new("", "pods"), &Key::new(namespace, name));
         let pod = pod.ok_or_else(|| Status::not_found(Named { group: "", resource: "pods", name }))?;
         let is_scheduled = pod.value.get("spec").is_some_and(|spec| !object::text(spec, "nodeName").is_empty());
         match (asked, is_scheduled) {

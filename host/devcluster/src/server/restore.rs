@@ -10,7 +10,7 @@ use crate::server::Server;
 use crate::status::Status;
 use crate::store::{Key, Resource};
 use crate::validation;
-use crate::verbs::{Call, seconds};
+use crate::verbs::Call;
 
 /// Where an object comes from that is put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Server {
     /// When no kind is served that is called so, and what its kind has against the object, unknown fields included.
     pub fn restore(&mut self, now: Timestamp, origin: Origin, mut object: Value) -> Result<(), Status> {
         let (api_version, name) = (object::text(&object, "apiVersion").to_owned(), object::text(&object, "kind").to_owned());
-        let Some(kind) = self.kinds.by_kind(&api_version, &name).cloned() else {
+        let Some(kind) = self.registry.kinds.by_kind(&api_version, &name).cloned() else {
             let message = format!("no matches for kind {name:?} in version {api_version:?}");
             return Err(Status::new(StatusCode::NOT_FOUND, "NotFound", &message));
         };
@@ -50,17 +50,17 @@ impl Server {
             object::set_metadata(&mut object, "managedFields", managers);
         }
         kind.default(&mut object);
-        for (field, value) in [("creationTimestamp", Value::from(seconds(now))), ("generation", Value::from(1))] {
+        for (field, value) in [("creationTimestamp", Value::from(object::seconds(now))), ("generation", Value::from(1))] {
             let is_absent = object.pointer(&format!("/metadata/{field}")).is_none_or(Value::is_null);
             if is_absent {
                 object::set_metadata(&mut object, field, value);
             }
         }
         if object::uid(&object).is_none() {
-            object::set_metadata(&mut object, "uid", Value::from(self.random.uuid()));
+            object::set_metadata(&mut object, "uid", Value::from(self.registry.random.uuid()));
             complete(&kind, &mut object);
             let call = Call::internal(kind.clone(), &namespace, object::name(&object), "gyre-restore", now);
-            self.allocate(&call, &mut object, None)?;
+            self.registry.allocate(&call, &mut object, None)?;
         }
         let call = Call::internal(kind, &namespace, object::name(&object), "gyre-restore", now);
         let mut errors = Vec::new();
@@ -72,13 +72,13 @@ impl Server {
             return Err(Status::invalid(call.named_by_kind(), &errors));
         }
         let resource = call.kind.storage();
-        self.commit(&call, &resource, &call.key(), object);
+        self.registry.commit(&call, &resource, &call.key(), object);
         self.follow_definitions(now);
         Ok(())
     }
 
     fn restore_namespace(&mut self, now: Timestamp, namespace: &str) -> Result<(), Status> {
-        let is_there = || self.store.get(&Resource::new("", "namespaces"), &Key::new("", namespace)).is_some();
+        let is_there = || self.registry.store.get(&Resource::new("", "namespaces"), &Key::new("", namespace)).is_some();
         if namespace.is_empty() || is_there() {
             return Ok(());
         }
@@ -99,11 +99,11 @@ impl Server {
             if !object::text(owner, "uid").is_empty() {
                 continue;
             }
-            let Some(kind) = self.kinds.by_kind(object::text(owner, "apiVersion"), object::text(owner, "kind")) else {
+            let Some(kind) = self.registry.kinds.by_kind(object::text(owner, "apiVersion"), object::text(owner, "kind")) else {
                 continue;
             };
             let namespace = if kind.scope == Scope::Namespaced { namespace.as_str() } else { "" };
-            let found = self.store.get(&kind.storage(), &Key::new(namespace, object::text(owner, "name")));
+            let found = self.registry.store.get(&kind.storage(), &Key::new(namespace, object::text(owner, "name")));
             if let (Some(found), Some(owner)) = (found, owner.as_object_mut())
                 && let Some(uid) = object::uid(&found.value)
             {

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::age;
 use super::json_path::JsonPath;
-use super::{Column, age};
+use crate::kinds::Column;
 use crate::{go, object};
 
 /// The headings.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::kinds::Kind;
+use crate::kinds::{Kind, Propagation};
 use crate::object;
-use crate::request::options::{DeleteOptions, DryRun, ListOptions, Propagation};
+use crate::registry::Registry;
+use crate::request::options::{DeleteOptions, DryRun, ListOptions};
 use crate::selection::Selection;
-use crate::server::Server;
 use crate::status::Status;
 use crate::store::Stored;
+use crate::verbs::Call;
 use crate::verbs::write::{admit_deletion, uid_mismatch};
-use crate::verbs::{Call, seconds};
 
 /// The finalizers of the garbage collector.
 const ORPHAN: &str = "orphan";
@@ -28,7 +28,7 @@ pub(crate) enum Deleted {
     Pending(Value),
 }
 
-impl Server {
+impl Registry {
     /// Deletes an object.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Server {
     /// A namespace goes when it is empty: its controller takes the finalizer away that its spec holds.
     fn delete_namespace(&mut self, call: &Call, options: &DeleteOptions, live: &Arc<Stored>, mut value: Value) -> Deleted {
         if !object::is_deleting(&value) {
-            object::set_metadata(&mut value, "deletionTimestamp", Value::from(seconds(call.now)));
+            object::set_metadata(&mut value, "deletionTimestamp", Value::from(object::seconds(call.now)));
         }
         settle_finalizers(&call.kind, &mut value, options);
         if let Some(object) = value.as_object_mut() {
@@ -222,7 +222,7 @@ fn graceful(kind: &Kind, value: &mut Value, options: &DeleteOptions, now: Timest
             at = now;
             period = period.min(1);
         }
-        object::set_metadata(value, "deletionTimestamp", Value::from(seconds(at)));
+        object::set_metadata(value, "deletionTimestamp", Value::from(object::seconds(at)));
         object::set_metadata(value, "deletionGracePeriodSeconds", Value::from(period));
         return Grace::Period(period);
     }
@@ -234,7 +234,7 @@ fn graceful(kind: &Kind, value: &mut Value, options: &DeleteOptions, now: Timest
         period = 0;
     }
     let at = now.saturating_add(SignedDuration::from_secs(period)).unwrap_or(now);
-    object::set_metadata(value, "deletionTimestamp", Value::from(seconds(at)));
+    object::set_metadata(value, "deletionTimestamp", Value::from(object::seconds(at)));
     object::set_metadata(value, "deletionGracePeriodSeconds", Value::from(period));
     count_generation(value);
     Grace::Period(period)
@@ -246,7 +246,7 @@ fn mark_as_deleting(value: &mut Value, now: Timestamp) {
         count_generation(value);
     }
     if !object::is_deleting(value) || is_later {
-        object::set_metadata(value, "deletionTimestamp", Value::from(seconds(now)));
+        object::set_metadata(value, "deletionTimestamp", Value::from(object::seconds(now)));
     }
     object::set_metadata(value, "deletionGracePeriodSeconds", Value::from(0));
 }

@@ -11,10 +11,11 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::render::{ListMetadata, Rendering};
+use crate::registry::Registry;
+use crate::render::Rendering;
+use crate::reply::ListMetadata;
 use crate::request::options::{ListOptions, VersionMatch};
 use crate::selection::Selection;
-use crate::server::Server;
 use crate::status::Status;
 use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;
@@ -42,7 +43,7 @@ enum Expired {
     Continue,
 }
 
-impl Server {
+impl Registry {
     /// Lists objects.
     ///
     /// # Errors

@@ -9,9 +9,9 @@ use crate::fields::{self, Force, Manager};
 use crate::kinds::{FieldValidation, Origin};
 use crate::object;
 use crate::patch;
+use crate::registry::Registry;
 use crate::request::body::{self, Decoded};
 use crate::request::options::WriteOptions;
-use crate::server::Server;
 use crate::status::{FieldError, Named, Status};
 use crate::verbs::write::strict_error;
 use crate::verbs::{Call, Written};
@@ -49,7 +49,7 @@ impl PatchType {
     }
 }
 
-impl Server {
+impl Registry {
     /// Patches an object. Returns it, and whether it is new.
     ///
     /// # Errors

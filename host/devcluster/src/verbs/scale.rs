@@ -7,10 +7,10 @@ use crate::fields::{self, Force, Manager, ReplicasPaths};
 use crate::kinds::{Kind, Origin};
 use crate::object;
 use crate::patch;
+use crate::registry::Registry;
 use crate::request::body::{self, Decoded};
 use crate::request::options::WriteOptions;
 use crate::selector::LabelSelector;
-use crate::server::Server;
 use crate::status::{FieldError, Named, Status};
 use crate::verbs::Call;
 use crate::verbs::patch::PatchType;
@@ -22,7 +22,7 @@ struct Paths {
     selector: Option<String>,
 }
 
-impl Server {
+impl Registry {
     /// The Scale of the call's object.
     ///
     /// # Errors

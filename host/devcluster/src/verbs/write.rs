@@ -5,16 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::builtin;
+use crate::conversion::convert;
 use crate::fields::{self, Manager};
 use crate::kinds::{Kind, Origin};
 use crate::object;
-use crate::request::body::{Decoded, Expected};
+use crate::registry::Registry;
+use crate::request::body::Decoded;
+use crate::request::expected::Expected;
 use crate::request::options::{DryRun, WriteOptions};
-use crate::server::Server;
 use crate::status::{FieldError, Named, Status};
 use crate::store::{Key, Resource, Stored};
 use crate::validation;
-use crate::verbs::{Call, Written, seconds};
+use crate::verbs::{Call, Written};
 
 /// The longest part of a generated name that the client chooses, so that the whole is a DNS label.
 const GENERATE_NAME_LIMIT: usize = 58;
@@ -25,7 +27,7 @@ const GENERATE_NAME_ATTEMPTS: usize = 8;
 /// The namespaces that cannot be deleted.
 const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-impl Server {
+impl Registry {
     /// Brings what a client sent into the form of its kind: checks what it says it is, drops what the kind does not know, and defaults.
     ///
     /// # Errors
@@ -144,7 +146,7 @@ impl Server {
         object::remove_metadata(&mut value, "resourceVersion");
         self.admit_to_namespace(call)?;
         object::set_metadata(&mut value, "uid", Value::from(self.random.uuid()));
-        object::set_metadata(&mut value, "creationTimestamp", Value::from(seconds(call.now)));
+        object::set_metadata(&mut value, "creationTimestamp", Value::from(object::seconds(call.now)));
         if (kind.group(), &*kind.kind) == ("", "Pod") {
             let (accounts, namespace) = (Resource::new("", "serviceaccounts"), call.key().namespace);
             let account = |name: &str| self.store.get(&accounts, &Key::new(&namespace, name)).map(|stored| &stored.value);
@@ -203,7 +205,7 @@ impl Server {
     fn stored_form(&self, kind: &Kind, value: Value) -> Value {
         match self.kinds.storage_version(kind) {
             Some(storage) if storage.version != kind.version || storage.resource != kind.resource => {
-                crate::render::convert(&self.kinds, &storage, &value).into_owned()
+                convert(&self.kinds, &storage, &value).into_owned()
             }
             _ => value,
         }
@@ -482,7 +484,7 @@ mod tests {
 
     use super::*;
     use crate::random::Random;
-    use crate::server::{Controllers, Options};
+    use crate::server::{Controllers, Options, Server};
 
     const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -509,11 +511,11 @@ mod tests {
         for name in &names[..GENERATE_NAME_ATTEMPTS - 1] {
             assert_eq!(post(&mut server, &json!({ "name": name })).0, 201);
         }
-        server.random = Random::new(SEED);
+        server.registry.random = Random::new(SEED);
         let (code, made) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, made["metadata"]["name"].as_str()), (201, Some(names[GENERATE_NAME_ATTEMPTS - 1].as_str())));
         // Now as many are taken as are tried.
-        server.random = Random::new(SEED);
+        server.registry.random = Random::new(SEED);
         let (code, status) = post(&mut server, &json!({ "generateName": "a-" }));
         assert_eq!((code, status["reason"].as_str()), (409, Some("AlreadyExists")));
         let message = status["message"].as_str().unwrap();

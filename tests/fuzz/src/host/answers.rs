@@ -13,7 +13,7 @@ use gyre_sandbox::{Call, Fault, Input, Limits, Plugin, call};
 use serde_json::{Map, Value};
 
 use super::plugin::{self, Answer, Nothing, Script};
-use crate::target::{Failure, Log, Tally, count, law, shown};
+use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 /// The most that is kept of one text of an answer.
 const TEXT: usize = 4 << 10;

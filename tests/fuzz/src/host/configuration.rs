@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::plugin::Script;
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Log, Tally, count, law, shown};
+use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 macro_rules! seeds {
     ($($name:literal),* $(,)?) => {

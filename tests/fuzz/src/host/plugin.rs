@@ -11,7 +11,7 @@ use gyre_sandbox::{Bytes, Limits, LogLine, Plugin, ReadError, World};
 use serde_json::{Value, json};
 
 use crate::mutate::{self, Draw as _};
-use crate::target::Failure;
+use crate::outcome::Failure;
 
 /// What the parents are.
 pub(crate) const PARENT: &str = "example.com/v1/Thing";

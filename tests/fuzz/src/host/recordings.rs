@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Log, Tally, count, law, shown};
+use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 /// How much is said at the most of a line that cannot be read.
 const PROBLEM: usize = 2 << 10;

@@ -34,7 +34,7 @@ use tower_service::Service;
 
 use crate::corpus;
 use crate::mutate::{self, Draw as _, ODD_KEY};
-use crate::target::{Failure, Log, Tally, count, law, shown};
+use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 /// How long the watch may take in its own time, which passes as fast as nothing happens: more than any number of back-offs in a case.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);

@@ -4,13 +4,11 @@ use gyre_devcluster::random::Random;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::case::{Session, describe, write};
 use super::request;
+use super::session::{APPLY, Session, describe, has_empty_map, write};
 use crate::corpus;
 use crate::mutate::Draw as _;
-use crate::target::Failure;
-
-pub(crate) const MEDIA_TYPE: &str = "application/apply-patch+yaml";
+use crate::outcome::Failure;
 
 const MANAGERS: &[&str] = &["one", "two", "three"];
 
@@ -29,7 +27,7 @@ pub(crate) fn step(random: &mut Random, session: &mut Session<'_>) -> Result<(),
     let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
     let force = if random.chance(0.7) { "&force=true" } else { "" };
     let path = format!("{}/{name}?fieldManager={}{force}", kind.path("default"), random.pick(MANAGERS));
-    let apply = write(Method::PATCH, &path, MEDIA_TYPE, &manifest);
+    let apply = write(Method::PATCH, &path, APPLY, &manifest);
     let first = session.send(&apply)?;
     let (Some(object), true) = (first.value, first.status.is_success()) else { return Ok(()) };
     if !contains(&manifest, &object) {
@@ -88,14 +86,6 @@ fn contains(part: &Value, whole: &Value) -> bool {
         }),
         (Value::Array(part), Value::Array(whole)) => part.iter().all(|inner| whole.iter().any(|found| contains(inner, found))),
         (part, whole) => part == whole,
-    }
-}
-
-pub(crate) fn has_empty_map(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.is_empty() || map.values().any(has_empty_map),
-        Value::Array(items) => items.iter().any(has_empty_map),
-        _ => false,
     }
 }
 

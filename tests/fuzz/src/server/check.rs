@@ -4,7 +4,7 @@ use gyre_devcluster::answer::{Answer, Body};
 use http::{StatusCode, header};
 use serde_json::Value;
 
-use crate::target::Failure;
+use crate::outcome::Failure;
 
 /// An answer that has been looked at.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::request::{self, Memory};
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Log, Tally};
+use crate::outcome::{Failure, Log, Tally};
 
 /// How long a connection may take, in its own time, which passes as fast as nothing happens: more than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);

@@ -155,7 +155,7 @@ proptest! {
         }
         if how == Some(Propagation::Foreground) {
             let resource = resource("configmaps");
-            let changes = world.server.store.changes_since(&resource, before).unwrap();
+            let changes = world.server.registry.store.changes_since(&resource, before).unwrap();
             let deleted = changes.filter(|change| change.presence == crate::store::Presence::Deleted);
             let at: BTreeMap<String, u64> = deleted.map(|change| (change.key.name.to_string(), change.revision)).collect();
             for child in gone.iter().filter(|child| owners[**child].contains(&victim)) {

@@ -289,7 +289,7 @@ fn of_missed_times_only_the_last_is_made_up_for_within_the_deadline() {
 fn what_cannot_be_created_is_tried_again_later_and_said_once() {
     let mut world = World::new();
     world.create(cron_job("* * * * *", "Allow", "1s"));
-    world.server.kinds.remove(&resource("jobs"));
+    world.server.registry.kinds.remove(&resource("jobs"));
     world.pass(90, |_| ());
     assert_eq!(world.reasons("tick"), ["FailedCreate"]);
     let event = world.list("events", None).remove(0);

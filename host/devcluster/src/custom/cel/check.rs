@@ -3,9 +3,9 @@
 
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
+use super::super::program::{Program, escape};
 use super::super::structural::Node;
 use super::value::Root;
-use super::{Program, escape};
 
 /// What an expression must give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

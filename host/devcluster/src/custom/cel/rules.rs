@@ -9,9 +9,9 @@ use serde_json::Value as Json;
 use super::super::correlate::{Correlated, OldItems};
 use super::super::field_path;
 use super::super::path::Path;
+use super::super::program::{Failure, Library};
 use super::super::structural::{MAX_VALUE_DEPTH, Node, Rule};
 use super::super::validate::invalid_fault;
-use super::program::{Failure, Library};
 use super::value::{Root, typed};
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 

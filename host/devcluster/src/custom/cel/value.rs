@@ -9,9 +9,9 @@ use kube_cel::cel::{Context, Value};
 use serde_json::Value as Json;
 
 use super::super::format;
+use super::super::program::escape;
 use super::super::structural::{MAX_VALUE_DEPTH, Node};
 use super::super::validate::is_whole;
-use super::escape;
 
 /// What of an object expressions see beside the fields of its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::cel::{self, Compiled};
+use super::super::cel;
 use super::super::field_path::{self, Indexing};
 use super::super::path::Path;
+use super::super::program::Compiled;
 use super::super::structural::{MAX_DEPTH, Node, flag, list, text, texts};
 use super::super::{format, structural};
 use super::not_supported;
@@ -332,7 +333,7 @@ impl Checking {
     }
 
     fn rule_program(&mut self, rule: &structural::Rule, node: &Node, scope: cel::Root, place: &Place, at: &Path) {
-        let compiled = Compiled::new(rule);
+        let compiled = Compiled::new(&rule.rule, &rule.message_expression);
         let invalid = |at: Path, why: String| FieldError::new(Fault::InvalidShown(shown(rule)), at, why);
         let program = match &compiled.rule {
             Ok(program) => program,

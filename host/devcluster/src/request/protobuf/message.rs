@@ -3,8 +3,9 @@
 use serde_json::{Map, Number, Value};
 
 use super::reader::{BYTES, Error, FIXED64, Reader, Tag, VARINT};
+use super::scalar::{bytes, expect, text, varint};
 use super::special;
-use crate::builtin::wire::{self, Field, Many, Message, ValueType};
+use crate::builtin::wire::{self, Field, Many, Message, SCHEMA, ValueType};
 
 /// How deep messages are in messages: as deep as JSON may be nested. Only schemas of custom kinds hold themselves.
 pub(super) const DEPTH: usize = 128;
@@ -151,9 +152,15 @@ pub(super) fn value(
         ValueType::Quantity => special::quantity(bytes(tag, reader, field)?)?,
         ValueType::IntOrString => special::int_or_string(bytes(tag, reader, field)?)?,
         ValueType::Json => special::json(bytes(tag, reader, field)?, field)?,
-        ValueType::SchemaOrBool => special::schema_or_bool(bytes(tag, reader, field)?, depth)?,
-        ValueType::SchemaOrSchemas => special::schema_or_schemas(bytes(tag, reader, field)?, depth)?,
-        ValueType::SchemaOrStrings => special::schema_or_strings(bytes(tag, reader, field)?, depth)?,
+        ValueType::SchemaOrBool => {
+            special::schema_or_bool(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
+        }
+        ValueType::SchemaOrSchemas => {
+            special::schema_or_schemas(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
+        }
+        ValueType::SchemaOrStrings => {
+            special::schema_or_strings(bytes(tag, reader, field)?, &|schema| object(SCHEMA, schema, depth))?
+        }
     })
 }
 
@@ -165,33 +172,6 @@ fn double(number: f64) -> Value {
         return Value::from(number as i64);
     }
     Number::from_f64(number).map_or(Value::Null, Value::Number)
-}
-
-/// Text as Go writes it in JSON: U+FFFD for each byte that is no UTF-8.
-pub(super) fn text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
-    text
-}
-
-pub(super) fn bytes<'a>(tag: Tag, reader: &mut Reader<'a>, field: &str) -> Result<&'a [u8], Error> {
-    expect(tag, BYTES, field)?;
-    reader.bytes()
-}
-
-pub(super) fn varint(tag: Tag, reader: &mut Reader<'_>, field: &str) -> Result<u64, Error> {
-    expect(tag, VARINT, field)?;
-    reader.varint()
-}
-
-fn expect(tag: Tag, wire_type: u8, field: &str) -> Result<(), Error> {
-    if tag.wire_type == wire_type {
-        return Ok(());
-    }
-    Err(Error::WrongWireType { wire_type: tag.wire_type, field: field.to_owned() })
 }
 
 fn is_zero(value: &Value) -> bool {

@@ -3,9 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::message::{bytes, object, text, varint};
 use super::reader::{Error, Reader};
-use crate::builtin::wire::SCHEMA;
+use super::scalar::{bytes, text, varint};
 
 /// Go's zero time, the first second of the year 1. JSON has null for it.
 const ZERO_TIME: i64 = -62_135_596_800;
@@ -92,14 +91,17 @@ pub(super) fn json(message: &[u8], field: &str) -> Result<Value, Error> {
     serde_json::from_slice(raw).map_err(|error| Error::NoJson { field: field.to_owned(), error: error.to_string() })
 }
 
+/// Reads what a field holds: a schema, which is a message of its own, or another item of its list.
+type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Value, Error>;
+
 /// `apiextensions.JSONSchemaPropsOrBool`.
-pub(super) fn schema_or_bool(message: &[u8], depth: usize) -> Result<Value, Error> {
+pub(super) fn schema_or_bool(message: &[u8], read: Read<'_>) -> Result<Value, Error> {
     let (mut allows, mut schema) = (false, None);
     let mut reader = Reader::new(message);
     while let Some(tag) = reader.tag("JSONSchemaPropsOrBool")? {
         match tag.number {
             1 => allows = varint(tag, &mut reader, "Allows")? != 0,
-            2 => schema = Some(object(SCHEMA, bytes(tag, &mut reader, "Schema")?, depth)?),
+            2 => schema = Some(read(bytes(tag, &mut reader, "Schema")?)?),
             _ => reader.skip(tag)?,
         }
     }
@@ -107,27 +109,21 @@ pub(super) fn schema_or_bool(message: &[u8], depth: usize) -> Result<Value, Erro
 }
 
 /// `apiextensions.JSONSchemaPropsOrArray`.
-pub(super) fn schema_or_schemas(message: &[u8], depth: usize) -> Result<Value, Error> {
-    schema_or_list(message, "JSONSchemaPropsOrArray", "JSONSchemas", depth, |bytes| object(SCHEMA, bytes, depth))
+pub(super) fn schema_or_schemas(message: &[u8], read: Read<'_>) -> Result<Value, Error> {
+    schema_or_list(message, "JSONSchemaPropsOrArray", "JSONSchemas", read, read)
 }
 
 /// `apiextensions.JSONSchemaPropsOrStringArray`.
-pub(super) fn schema_or_strings(message: &[u8], depth: usize) -> Result<Value, Error> {
-    schema_or_list(message, "JSONSchemaPropsOrStringArray", "Property", depth, |bytes| Ok(Value::from(text(bytes))))
+pub(super) fn schema_or_strings(message: &[u8], read: Read<'_>) -> Result<Value, Error> {
+    schema_or_list(message, "JSONSchemaPropsOrStringArray", "Property", read, &|bytes: &[u8]| Ok(Value::from(text(bytes))))
 }
 
-fn schema_or_list(
-    message: &[u8],
-    name: &str,
-    list_field: &str,
-    depth: usize,
-    item: impl Fn(&[u8]) -> Result<Value, Error>,
-) -> Result<Value, Error> {
+fn schema_or_list(message: &[u8], name: &str, list_field: &str, read: Read<'_>, item: Read<'_>) -> Result<Value, Error> {
     let (mut schema, mut list) = (Value::Null, Vec::new());
     let mut reader = Reader::new(message);
     while let Some(tag) = reader.tag(name)? {
         match tag.number {
-            1 => schema = object(SCHEMA, bytes(tag, &mut reader, "Schema")?, depth)?,
+            1 => schema = read(bytes(tag, &mut reader, "Schema")?)?,
             2 => list.push(item(bytes(tag, &mut reader, list_field)?)?),
             _ => reader.skip(tag)?,
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::describe;
 use crate::host::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Log, Tally, count, law, shown};
+use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
 /// The longest texts of an event that the API server takes.
 const NOTE: usize = 1_024;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::host::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Tally, count, law};
+use crate::outcome::{Failure, Tally, count, law};
 
 const PLUGIN: &str = "thing";
 const PARENT_UID: &str = "11111111-1111-4111-8111-111111111111";

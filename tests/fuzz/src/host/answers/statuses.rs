@@ -10,7 +10,7 @@ use gyre_sandbox::call;
 use serde_json::{Map, Value, json};
 
 use crate::mutate::{self, Draw as _};
-use crate::target::{Failure, Tally, count, law, shown};
+use crate::outcome::{Failure, Tally, count, law, shown};
 
 /// The API's limits of a condition.
 const REASON_LIMIT: usize = 1_024;

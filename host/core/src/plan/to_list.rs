@@ -1,0 +1,26 @@
+//! Which children the parent has to list before a plan is carried out.
+
+use super::desired::Wanted;
+use super::listed::ChildList;
+use super::{Input, Observed, Plan, Step, is_out_of_reach, is_owned};
+
+/// The children that the parent has to list before the steps of its plan are carried out: those that are there or are to be written, and
+/// that no ownerReference can name.
+///
+/// If the parent's list is missing, what the plugin does not want is not among them: its deletion has to be sent before the list is written.
+pub fn child_list(input: &Input<'_>, plan: &Plan) -> ChildList {
+    let mut list = ChildList::default();
+    let is_missing = input.parent.children.is_missing();
+    let wanted = is_missing.then(|| Wanted::new(input, input.desired.unwrap_or_default()));
+    let stays = |object: &Observed<'_>| wanted.as_ref().is_none_or(|wanted| wanted.retains(object.kind, object.key));
+    for object in input.observed.iter().filter(|object| is_out_of_reach(input, object.key)) {
+        if stays(object) && is_owned(input, object) {
+            list.insert(object.kind, object.key);
+        }
+    }
+    let written = plan.steps.iter().filter(|step| !matches!(step, Step::Delete { .. })).map(Step::child);
+    for child in written.chain(&plan.waiting).filter(|child| is_out_of_reach(input, &child.key)) {
+        list.insert(&child.kind, &child.key);
+    }
+    list
+}

@@ -1,0 +1,17 @@
+//! What all plugins of a sandbox share: the engine, the limit on concurrent calls, and the idle instances.
+
+use std::sync::Arc;
+
+use wasmtime::Engine;
+
+use crate::gate::{Gate, Ticker};
+use crate::idle::Idle;
+
+/// What plugins need to run.
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) idle: Idle,
+    pub(crate) max_memory_bytes: usize,
+    pub(crate) _ticker: Ticker,
+}
