@@ -159,8 +159,8 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
 /// The documents that show commands.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let guides = fs::read_dir(root.join("sdk/docs")).unwrap().map(|entry| entry.unwrap().path());
-    let others = ["README.md", "charts/gyre/README.md", "host/src/commands/new/template/README.md"];
+    let guides = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let others = ["CONTRIBUTING.md", "README.md", "charts/gyre/README.md", "host/src/commands/new/template/README.md"];
     guides.chain(others.iter().map(|path| root.join(path))).collect()
 }
 
