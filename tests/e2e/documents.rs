@@ -50,7 +50,7 @@ const ASK_THE_LEADER: Shown =
 const INSTALL: Shown = Shown::By("tests/chart/tests/host.rs", "the_host_works_with_what_the_chart_grants_it", "install");
 
 /// The first whose words are all in a command line counts.
-const COMMANDS: [(&[&str], Shown); 25] = [
+const COMMANDS: [(&[&str], Shown); 27] = [
     (&["wasm32-wasip2"], AUTHOR),
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
@@ -85,6 +85,14 @@ const COMMANDS: [(&[&str], Shown); 25] = [
         Shown::By("tests/chart/tests/image.rs", "the_steps_make_what_the_image_is_to_have", "engine.run"),
     ),
     (&["helm install gyre charts/gyre"], INSTALL),
+    (
+        &["helm upgrade gyre charts/gyre"],
+        Shown::By("tests/chart/tests/host.rs", "what_a_plugin_holds_is_let_go_with_rules_that_stay", "\"upgrade\""),
+    ),
+    (
+        &["helm uninstall gyre"],
+        Shown::By("tests/chart/tests/upgrade.rs", "leader_election_can_be_switched_off_and_on_in_a_release", "\"uninstall\""),
+    ),
     (&["helm test gyre"], Shown::By("tests/chart/tests/host.rs", "is_tested_well", "pods")),
     (&["helm upgrade echoperator"], Shown::By("tests/chart/tests/upgrade.rs", "upgrade_from_echoperator", "--take-ownership")),
     (
@@ -117,7 +125,8 @@ fn commands(text: &str) -> Vec<String> {
     let mut commands: Vec<String> = Vec::new();
     let mut goes_on = false;
     for line in text.lines() {
-        let line = match line.strip_prefix("$ ") {
+        // A block in a list is indented.
+        let line = match line.trim_start().strip_prefix("$ ") {
             Some(command) => {
                 commands.push(String::new());
                 command
