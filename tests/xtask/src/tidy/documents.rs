@@ -169,8 +169,8 @@ fn the_readme_is_short() {
 /// and modules instead of files. Links to other files become their paths.
 fn for_rustdoc(page: &str, has_module: impl Fn(&str) -> bool) -> String {
     let is_of_test_kit = |from: usize, lines: &[(&str, bool)]| {
-        let code = lines.iter().skip(from + 1).take_while(|(line, _)| !line.trim_start().starts_with("```"));
-        code.into_iter().any(|(line, _)| line.contains("gyre_test"))
+        let mut code = lines.iter().skip(from + 1).take_while(|(line, _)| !line.trim_start().starts_with("```"));
+        code.any(|(line, _)| line.contains("gyre_test"))
     };
     let lines = lines_with_fences(page);
     let mut copy = String::new();
@@ -196,7 +196,9 @@ fn with_links_for_rustdoc(line: &str, has_module: impl Fn(&str) -> bool) -> Stri
     let mut copy = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("](") {
-        let (Some((start, text)), Some((target, after))) = (before.rsplit_once('['), after.split_once(')')) else { break };
+        let (Some((start, text)), Some((target, after))) = (before.rsplit_once('['), after.split_once(')')) else {
+            panic!("a link is on one line: {line}");
+        };
         let (file, section) = target.split_once('#').unwrap_or((target, ""));
         let section = if section.is_empty() { String::new() } else { format!("#{section}") };
         let module = file.strip_suffix(".md").map(|name| name.replace('-', "_")).filter(|name| has_module(name));
