@@ -211,7 +211,9 @@ fn every_flag_and_variable_that_the_documents_name_is_there() {
     let mut count = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
-        for span in text.lines().filter(|line| !line.trim_start().starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2)) {
+        for span in
+            text.lines().filter(|line| !line.trim_start().starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2))
+        {
             let word = span.split([' ', '=']).next().unwrap_or_default();
             let is_variable = word.contains('_') && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
             let is_known = match word.strip_prefix("--") {

@@ -272,7 +272,8 @@ fn what_a_published_package_includes_lies_inside_of_it() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for path in files(&["rs"]) {
-        let of = PUBLISHED.iter().filter(|package| path.starts_with(Path::new(package).join("src"))).max_by_key(|name| name.len());
+        let of =
+            PUBLISHED.iter().filter(|package| path.starts_with(Path::new(package).join("src"))).max_by_key(|name| name.len());
         let Some(package) = of else { continue };
         // Tests are not compiled for who depends on the package.
         let is_test = path.iter().any(|part| part.to_string_lossy().starts_with("tests"));
