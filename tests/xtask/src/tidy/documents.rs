@@ -69,7 +69,9 @@ fn normalized(path: &Path) -> PathBuf {
     let mut parts: Vec<Component<'_>> = Vec::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => drop(parts.pop()),
+            Component::ParentDir => {
+                parts.pop();
+            }
             Component::CurDir => {}
             part => parts.push(part),
         }
