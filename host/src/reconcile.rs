@@ -39,7 +39,7 @@ use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
 use crate::reconcile::call::{Answered, Called, call};
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{Decision, Departing, Living, ObservedState, PlanInputs};
-use crate::reconcile::report::{ReconcileReport, warning};
+use crate::reconcile::report::{ReconcileReport, SLOWED_DOWN, slowed_down, warning};
 use crate::writes::apply::Applier;
 use crate::writes::events::to_publish;
 use crate::writes::finalizers::{self, List};
@@ -695,17 +695,4 @@ fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActivePro
         queue: &context.queue,
         metrics: &context.metrics,
     }
-}
-
-/// The reason of the Event about an object that is slowed down, and the label of its metric.
-pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
-
-/// It says the same each time, so it is published once for as long as it holds.
-fn slowed_down() -> Event {
-    let message = format!(
-        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
-        pace::BURST,
-        pace::INTERVAL.as_secs(),
-    );
-    warning(SLOWED_DOWN, &message)
 }

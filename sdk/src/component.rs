@@ -19,7 +19,7 @@ use crate::response::{Child, Failure, Response, Severity, Truth};
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../wit/v0.1.0",
+        path: "wit/v0.1.0",
         world: "plugin",
         pub_export_macro: true,
         ownership: Borrowing { duplicate_if_necessary: true },

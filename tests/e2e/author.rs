@@ -1,4 +1,4 @@
-//! The way of a new author, by the guide to the first plugin, `sdk/docs/first_plugin.md`.
+//! The way of a new author, by the page for getting started, `docs/getting-started.md`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn rename_the_field(project: &Path) {
 fn a_new_author_comes_from_nothing_to_a_plugin_that_runs() {
     let folder = tempfile::tempdir().unwrap();
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let guide = fs::read_to_string(workspace.join("sdk/docs/first_plugin.md")).unwrap();
+    let guide = fs::read_to_string(workspace.join("docs/getting-started.md")).unwrap();
     // Where the real cluster begins, tests/e2e/documents.rs goes on.
     let (guide, _) = guide.split_once("For a real cluster").unwrap();
     let shown = commands(guide);

@@ -101,7 +101,7 @@ fn a_recording_ends_with_its_host() {
 
 /// Commands of the guide that ask the leader, without what stands in for its Pod's name: each asks a Lease for it.
 fn guides_commands() -> Vec<String> {
-    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk/docs/operating.md")).expect("a guide");
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operating.md")).expect("a guide");
     let commands = guide.lines().filter(|line| line.starts_with("$ kubectl exec") && line.contains("holderIdentity"));
     let asks = |line: &str| Some(line.split_once("\"$(")?.1.split_once(")\"")?.0.to_owned());
     commands.map(|line| asks(line).unwrap_or_else(|| panic!("{line}"))).collect()

@@ -159,8 +159,8 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
 /// The documents that show commands.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let guides = fs::read_dir(root.join("sdk/docs")).unwrap().map(|entry| entry.unwrap().path());
-    let others = ["README.md", "charts/gyre/README.md", "host/src/commands/new/template/README.md"];
+    let guides = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let others = ["CONTRIBUTING.md", "README.md", "charts/gyre/README.md", "host/src/commands/new/template/README.md"];
     guides.chain(others.iter().map(|path| root.join(path))).collect()
 }
 
@@ -172,6 +172,8 @@ fn every_gyre_that_the_documents_show_parses() {
         let text = fs::read_to_string(&path).unwrap();
         let mut is_code = false;
         for line in text.lines() {
+            // A block in a list is indented.
+            let line = line.trim_start();
             if line.starts_with("```") {
                 is_code = !is_code;
             }
@@ -209,7 +211,9 @@ fn every_flag_and_variable_that_the_documents_name_is_there() {
     let mut count = 0;
     for path in documents() {
         let text = fs::read_to_string(&path).unwrap();
-        for span in text.lines().filter(|line| !line.starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2)) {
+        for span in
+            text.lines().filter(|line| !line.trim_start().starts_with("$ ")).flat_map(|line| line.split('`').skip(1).step_by(2))
+        {
             let word = span.split([' ', '=']).next().unwrap_or_default();
             let is_variable = word.contains('_') && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
             let is_known = match word.strip_prefix("--") {

@@ -181,12 +181,12 @@ fn the_documents_show_configurations_that_are_right() {
         assert!(found.starts_with(expected), "{document}: {found}");
     };
     check("README.md", "deployment gyre\necho: the plugin echo\n  settings {\"restricted\":true}");
-    check("sdk/docs/operating.md", "deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: ");
+    check("docs/operating.md", "deployment gyre\nhost ha true\nhost logFormat json\necho-team-a: ");
 }
 
 #[test]
 fn the_contract_tells_the_limits_as_they_are() {
-    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/docs/contract.md")).unwrap();
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/contract.md")).unwrap();
     let grouped = |number: u64| {
         let digits = number.to_string();
         let group = |(index, digit): (usize, char)| {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::plan::{Refusal, Refusals};
-use gyre_core::queue;
 use gyre_core::response::{Event, Severity};
 use gyre_core::status::{Retry, Verdict};
+use gyre_core::{pace, queue};
 
 use crate::writes::apply::Done;
 
@@ -118,4 +118,17 @@ impl ReconcileReport {
 /// A Warning.
 pub(crate) fn warning(reason: &str, message: &str) -> Event {
     Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+/// The reason of the Event about an object that is slowed down, and the label of its metric.
+pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
+
+/// It says the same each time, so it is published once for as long as it holds.
+pub(crate) fn slowed_down() -> Event {
+    let message = format!(
+        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
+        pace::BURST,
+        pace::INTERVAL.as_secs(),
+    );
+    warning(SLOWED_DOWN, &message)
 }

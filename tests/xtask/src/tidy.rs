@@ -1,6 +1,7 @@
 //! Checks of the tree itself, as tests. Each lists everything that it finds, not only the first.
 
 mod crates;
+mod documents;
 mod imports;
 
 use std::collections::BTreeSet;
@@ -157,7 +158,7 @@ fn module_names_are_found() {
 }
 
 /// Documents that say which test shows what, as `file.rs::name` with a path from `tests/` or from the root.
-const SHOWN: [(&str, usize); 2] = [("tests/README.md", 50), ("sdk/docs/security.md", 50)];
+const SHOWN: [(&str, usize); 2] = [("tests/MATRIX.md", 50), ("docs/security.md", 50)];
 
 /// The tests that a text names: file and name.
 fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
@@ -224,12 +225,12 @@ fn promises_without_a_test(text: &str) -> (Vec<&str>, usize) {
 
 #[test]
 fn every_promise_of_the_security_guide_names_a_test() {
-    let text = fs::read_to_string(root().join("sdk/docs/security.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/security.md")).unwrap();
     let (wrong, count) = promises_without_a_test(&text);
     assert!(wrong.is_empty(), "name the test that shows it, or move it to the known limits: {wrong:#?}");
     assert!(count > 40, "{count} promises");
     // A table of promises by another name would not be looked at.
-    let sections: Vec<&str> = text.split("\n# ").skip(1).collect();
+    let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
     for adversary in ["A plugin", "A tenant of the cluster", "Somebody in the network", "The host"] {
         let section = sections.iter().find(|section| section.starts_with(&format!("{adversary}\n")));
         assert!(section.is_some_and(|section| promises_without_a_test(section).1 > 0), "{adversary}: no promises");

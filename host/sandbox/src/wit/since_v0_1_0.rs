@@ -19,7 +19,7 @@ use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
     wasmtime::component::bindgen!({
-        path: "../../wit/v0.1.0",
+        path: "wit/v0.1.0",
         world: "plugin",
         imports: { default: trappable },
         ownership: Borrowing { duplicate_if_necessary: true },

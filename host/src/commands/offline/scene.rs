@@ -25,7 +25,7 @@ use crate::error::error_chain;
 use crate::host::{self, Options};
 use crate::mounts::inventory::{self, Place};
 use crate::program::{Program, Programs, fixed};
-use crate::reconcile::SLOWED_DOWN;
+use crate::reconcile::report::SLOWED_DOWN;
 use crate::record::{CallRecord, Recordings};
 
 /// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.

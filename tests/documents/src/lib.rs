@@ -1,0 +1,28 @@
+//! The Rust that README.md and the pages of `docs/` show, compiled and run by `cargo test --doc -p gyre-documents`.
+//!
+//! The SDK has copies of some pages in its own documentation. Here are the originals, including what needs the test kit.
+
+/// README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}
+
+/// docs/getting-started.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/getting-started.md")]
+mod getting_started {}
+
+/// docs/writing-plugins.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/writing-plugins.md")]
+mod writing_plugins {}
+
+/// docs/testing.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/testing.md")]
+mod testing {}
+
+/// docs/coming-from.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/coming-from.md")]
+mod coming_from {}
