@@ -32,7 +32,7 @@ pub(super) fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Scale::fields(path).try_fold(object, |value, field| value.get(field))
 }
 
-/// See [`super::kinds`].
+/// See [`super::kinds()`].
 pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     let Some(spec) = definition.get("spec") else { return Vec::new() };
     let names = definition.get("status").and_then(|status| status.get("acceptedNames")).unwrap_or(&Value::Null);
