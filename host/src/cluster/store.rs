@@ -165,7 +165,7 @@ impl Store {
         change
     }
 
-    /// The list is whole: returns the objects that it no longer had.
+    /// The list is whole: returns the objects that it no longer had, by namespace and name.
     pub fn end_list(&self) -> Vec<SharedObject> {
         let mut state = self.write();
         let Some(listing) = state.listing.take() else { return Vec::new() };
@@ -173,8 +173,9 @@ impl Store {
         let mut listed: std::collections::HashSet<(Option<&str>, &str)> =
             std::collections::HashSet::with_capacity(listing.len());
         listed.extend(listing.iter().map(|object| (object.namespace(), object.name())));
-        let gone: Vec<_> =
+        let mut gone: Vec<_> =
             state.all().filter(|object| !listed.contains(&(object.namespace(), object.name()))).cloned().collect();
+        sort(&mut gone);
         for object in &gone {
             state.remove(object);
         }

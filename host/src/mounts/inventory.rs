@@ -13,6 +13,8 @@
 //! finalizers, which nobody would remove if a later start did not know of the mount.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tracing::warn;
 
 use crate::client::answered;
@@ -173,13 +175,6 @@ enum Attempt {
     Failed,
 }
 
-/// Changes whenever an attempt has ended.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    attempts: u64,
-    is_stopping: bool,
-}
-
 /// Whether the host works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
@@ -194,7 +189,10 @@ pub(crate) struct Inventory {
     /// The mounts whose entries are to be written.
     unkept: Mutex<BTreeMap<String, Attempt>>,
     noted: Notify,
-    progress: watch::Sender<Progress>,
+    /// Notified when an attempt has ended, and when the host stops. A watch channel would wake those who wait in a random order, and
+    /// simulations would not be repeatable.
+    progress: Notify,
+    is_stopping: AtomicBool,
     /// Why the last write failed; none: it did not.
     failure: Mutex<Option<String>>,
     /// What is to be mounted.
@@ -209,7 +207,8 @@ impl Inventory {
             entries: Mutex::default(),
             unkept: Mutex::default(),
             noted: Notify::new(),
-            progress: watch::Sender::default(),
+            progress: Notify::new(),
+            is_stopping: AtomicBool::new(false),
             failure: Mutex::default(),
             wanted: Mutex::default(),
         }
@@ -319,15 +318,24 @@ impl Inventory {
 
     /// Waits until it was tried to write the entry of a mount as it is now, whatever came of it, or the claim is lost.
     pub(crate) async fn tried(&self, mount: &str, claim: &Claim) -> Going {
-        let is_tried = |progress: &Progress| progress.is_stopping || self.unkept().get(mount) != Some(&Attempt::NotYet);
-        let mut progress = self.progress.subscribe();
+        let is_stopping = || self.is_stopping.load(Ordering::Acquire);
+        let is_tried = async {
+            loop {
+                let mut progress = pin!(self.progress.notified());
+                // Before the look, so that no attempt ends in between.
+                progress.as_mut().enable();
+                if is_stopping() || self.unkept().get(mount) != Some(&Attempt::NotYet) {
+                    return;
+                }
+                progress.await;
+            }
+        };
         tokio::select! {
             biased;
-            // The sender is this inventory's own.
-            _ = progress.wait_for(is_tried) => {}
+            () = is_tried => {}
             () = claim.lost() => {}
         }
-        if self.progress.borrow().is_stopping { Going::Stopping } else { Going::On }
+        if is_stopping() { Going::Stopping } else { Going::On }
     }
 
     /// Whether a later start of the host knows of this mount as it is now.
@@ -380,7 +388,8 @@ impl Inventory {
 
     /// Nobody waits for an attempt any more.
     pub(crate) fn stop(&self) {
-        self.progress.send_modify(|progress| progress.is_stopping = true);
+        self.is_stopping.store(true, Ordering::Release);
+        self.progress.notify_waiters();
     }
 
     /// Whether all that is noted could be written.
@@ -419,7 +428,7 @@ impl Inventory {
                     .for_each(|(_, attempt)| *attempt = Attempt::Failed),
             }
         }
-        self.progress.send_modify(|progress| progress.attempts = progress.attempts.wrapping_add(1));
+        self.progress.notify_waiters();
         written.is_ok()
     }
 

@@ -1,4 +1,5 @@
 use kube::client::Body;
+use tokio::sync::watch;
 
 use super::*;
 
