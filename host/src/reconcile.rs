@@ -126,20 +126,18 @@ impl Run<'_> {
             && let Err(problem) = self.add_finalizer(&ChildList::default()).await
         {
             self.progress.fail(problem);
-            return self.finish(Response { children: None, ..Response::default() }).await;
+            return self.finish(Response::default()).await;
         }
         let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
         let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
-        let Called { result, clock, answers, reads } = match called {
-            Ok(called) => called,
-            Err(problem) => {
-                self.progress.fail(problem);
-                return self.finish(Response { children: None, ..Response::default() }).await;
-            }
-        };
-        self.reads = reads;
         // As they were at the call: whatever the steps change, the next reconcile is not spared.
-        let inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
+        let mut inputs = None;
+        let result = called.and_then(|Called { result, clock, answers, reads }| {
+            inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
+            self.memory.reads = answers.into_keys().collect();
+            self.reads = reads;
+            result
+        });
         let response = match result {
             Ok(Answered { names_children, teardown, decision }) => {
                 if let Decision::Living(living) = decision {
@@ -149,10 +147,9 @@ impl Run<'_> {
             }
             Err(problem) => {
                 self.progress.fail(problem);
-                Response { children: None, ..Response::default() }
+                Response::default()
             }
         };
-        self.memory.reads = answers.keys().cloned().collect();
         self.finish_and_remember(response, inputs).await
     }
 
@@ -324,7 +321,7 @@ impl Run<'_> {
             info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
             self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
             self.remove_finalizer(List::Keep).await;
-            return self.finish(Response { children: None, ..Response::default() }).await;
+            return self.finish(Response::default()).await;
         }
         if let Some(held) = self.hold_back(&self.answers()) {
             return held;
@@ -344,7 +341,7 @@ impl Run<'_> {
                         " (the annotation {RELEASE_ANNOTATION}: \"true\" lets the object go without its plugin)"
                     ));
                     self.progress.fail(problem);
-                    return self.finish(Response { children: None, ..Response::default() }).await;
+                    return self.finish(Response::default()).await;
                 }
             }
         } else {
@@ -352,7 +349,7 @@ impl Run<'_> {
         };
         let (response, leaving) = match answered {
             Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
-            _ => (Response { children: None, ..Response::default() }, None),
+            _ => (Response::default(), None),
         };
         self.carry_out_leaving(&plan_inputs, leaving).await;
         self.finish(response).await
@@ -378,7 +375,7 @@ impl Run<'_> {
                 "TeardownCutShort",
                 "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
             );
-            let cut_short = Teardown { response: Response { children: None, ..Response::default() }, done: true };
+            let cut_short = Teardown { response: Response::default(), done: true };
             let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
             let Leaving { plan, end } = match decided {
                 Ok(departing) => departing.leaving,

@@ -173,7 +173,7 @@ pub enum Lane {
     Suspects,
 }
 
-/// What a quarantine covers.
+/// The objects that a quarantine covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The mount, in all scopes that are in doubt.

@@ -71,7 +71,7 @@ pub struct Event {
     pub message: String,
 }
 
-/// What should exist.
+/// What should exist. The default leaves everything as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
     /// All children that should exist; none: leave them as they are.

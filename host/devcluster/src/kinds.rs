@@ -94,7 +94,7 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// What becomes of the dependents of a deleted object.
+/// How the dependents of a deleted object are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -139,16 +139,16 @@ pub enum Origin {
     Custom(Arc<CustomVersion>),
 }
 
-/// What one version of a CustomResourceDefinition says about how its kind is served.
+/// How a version of a CustomResourceDefinition is served.
 #[derive(Debug)]
 pub struct CustomVersion {
     /// The columns of its Table, without the name.
     pub columns: Vec<Column>,
-    /// What is warned of when it is used, if it is deprecated.
+    /// The warning that a request gets if the version is deprecated.
     pub deprecation_warning: Option<String>,
     /// The version in which its objects are stored.
     pub storage_version: Arc<str>,
-    /// What `scale` reads and writes, if there is that subresource.
+    /// The fields of the subresource `scale`, if the version has it.
     pub scale: Option<Scale>,
     /// Its `openAPIV3Schema`, as it is given.
     pub open_api_schema: Arc<Value>,
@@ -163,7 +163,7 @@ pub struct Column {
     pub kind: String,
     /// E.g. `name`; mostly empty.
     pub format: String,
-    /// What it shows.
+    /// A description of its values.
     pub description: String,
     /// Above 0: only with `-o wide`.
     pub priority: i64,
@@ -174,16 +174,16 @@ pub struct Column {
 /// The subresource `scale`: paths such as `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Where the number that is wanted lies.
+    /// The field with the desired number of replicas.
     pub spec_replicas_path: String,
-    /// Where the number that there is lies.
+    /// The field with the observed number of replicas.
     pub status_replicas_path: String,
-    /// Where the selector of Pods lies, as text.
+    /// The field with the selector of Pods, as text.
     pub label_selector_path: Option<String>,
 }
 
 impl Scale {
-    /// Whether the object can be scaled through a path: the fields that lead to it.
+    /// The names of the fields on a path.
     pub fn fields(path: &str) -> impl Iterator<Item = &str> {
         path.strip_prefix('.').unwrap_or(path).split('.')
     }

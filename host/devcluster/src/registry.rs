@@ -1,4 +1,4 @@
-//! What requests read and write: the kinds that are served, and their objects.
+//! The kinds that are served, and their objects. Every request reads or writes these.
 
 use std::sync::Arc;
 

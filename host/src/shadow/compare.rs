@@ -141,7 +141,7 @@ impl Pair {
                 (plan, has_finalizer)
             }
         };
-        let nothing = Response { children: None, ..Response::default() };
+        let nothing = Response::default();
         let response = teardown.as_ref().map_or(&nothing, |teardown| &teardown.response);
         let status = self.status(side, response, &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();

@@ -65,7 +65,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
 async fn run() -> anyhow::Result<Vec<Line>> {
     let scene = Scene::set().await?;
     scene.with_attack(async || scene.load(WARM_UP).await.map(drop)).await?;
-    scene.until_at_rest().await?;
+    scene.host.until_at_rest().await?;
     let before = scene.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
@@ -93,7 +93,7 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     });
     lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
     lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
-    scene.until_at_rest().await?;
+    scene.host.until_at_rest().await?;
     let after = scene.host.bytes_at_most(before * 1.05).await?;
     lines.push(Line::new("bytes allocated before", before / 1e6, "MB", None));
     lines.push(Line::new("bytes allocated after / before", after / before, "x", Some(1.05)));
@@ -259,16 +259,6 @@ impl Scene {
         eprintln!("tenant: {of_tenant} writes");
         ensure!(of_tenant > TENANT_OBJECTS, "the tenant did not attack");
         Ok(())
-    }
-
-    /// Waits until nothing is left to do.
-    async fn until_at_rest(&self) -> anyhow::Result<()> {
-        until("the host to be at rest", async || {
-            let state = self.host.state()?;
-            let mounts = state.get("mounts").and_then(Value::as_array).context("no mounts")?;
-            Ok(mounts.iter().all(|mount| mount.pointer("/queue/entries") == Some(&json!(0))))
-        })
-        .await
     }
 
     /// An Echo whose UID the tenant has heard of.

@@ -17,7 +17,7 @@ use gyre_devcluster::{Clock, Cluster, Service, kubeconfig};
 use kube::Client;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::process;
@@ -119,6 +119,15 @@ impl Host {
             let is_running = |mount: &Value| mount.get("phase").is_some_and(|phase| phase == "Running");
             let leaving = state.get("leaving").and_then(Value::as_array).context("nothing is said of leaving")?;
             Ok(mounts.len() == count && mounts.iter().all(is_running) && leaving.is_empty())
+        })
+        .await
+    }
+
+    /// Waits until nothing is left to do.
+    pub(crate) async fn until_at_rest(&self) -> anyhow::Result<()> {
+        until("the host to be at rest", async || {
+            let mounts = self.state()?.get("mounts").and_then(Value::as_array).cloned().context("no mounts")?;
+            Ok(mounts.iter().all(|mount| mount.pointer("/queue/entries") == Some(&json!(0))))
         })
         .await
     }

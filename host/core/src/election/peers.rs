@@ -16,7 +16,7 @@ pub struct Found {
     pub name: String,
     /// What it says.
     pub lease: Lease,
-    /// Of a replica: which mounts it can lead.
+    /// The mounts that a replica can lead.
     pub offers: BTreeSet<String>,
 }
 

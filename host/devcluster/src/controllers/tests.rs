@@ -76,14 +76,13 @@ impl World {
         world
     }
 
+    fn kind_of(&self, object: &Value) -> Arc<Kind> {
+        let (version, kind) = (object::text(object, "apiVersion"), object::text(object, "kind"));
+        self.server.registry.kinds.by_kind(version, kind).unwrap().clone()
+    }
+
     fn create(&mut self, mut value: Value) -> Value {
-        let kind = self
-            .server
-            .registry
-            .kinds
-            .by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind"))
-            .unwrap()
-            .clone();
+        let kind = self.kind_of(&value);
         if kind.scope == Scope::Namespaced && object::namespace(&value).is_empty() {
             object::set_metadata(&mut value, "namespace", json!("default"));
         }
@@ -102,13 +101,7 @@ impl World {
     }
 
     fn update_part(&mut self, value: Value, part: Option<Subresource>) {
-        let kind = self
-            .server
-            .registry
-            .kinds
-            .by_kind(object::text(&value, "apiVersion"), object::text(&value, "kind"))
-            .unwrap()
-            .clone();
+        let kind = self.kind_of(&value);
         let mut call = Call::internal(kind, object::namespace(&value), object::name(&value), "test", self.now).about(part);
         self.server.registry.update(&mut call, value).unwrap();
     }

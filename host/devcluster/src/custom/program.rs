@@ -46,12 +46,12 @@ pub(crate) struct Program {
 pub(crate) struct Compiled {
     /// The rule itself.
     pub(crate) rule: Result<Program, String>,
-    /// What gives the message, if there is such an expression.
+    /// The `messageExpression`, if the rule has one.
     pub(crate) message: Option<Result<Program, String>>,
 }
 
 impl Compiled {
-    /// Of a rule and of its `messageExpression`, which is empty if there is none.
+    /// Compiles a rule and its `messageExpression`, which is empty if there is none.
     pub(crate) fn new(rule: &str, message_expression: &str) -> Self {
         let message = Some(message_expression).filter(|text| !text.is_empty());
         Self { rule: Program::parse(rule), message: message.map(Program::parse) }
