@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
+use clap::Args;
 use gyre_controlplane::{AuditEvent, Mark};
 use gyre_sandbox::{Options, Sandbox};
 use kube::Client;
@@ -25,11 +26,21 @@ use tokio::time::MissedTickBehavior;
 use crate::Line;
 use crate::stage::{Host, Stage, USER, api, quantile, until};
 
-const RUNS: usize = 3;
-/// In each half of a run.
-const ECHOS: usize = 10_000;
-/// Half of what the API server and the host can do together on two processors.
-const ECHOS_PER_SECOND: u32 = 60;
+/// How much is asked of the host, and how often.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Options of hostile")]
+pub(crate) struct Load {
+    /// How often both sides are measured: the median of the ratios counts.
+    #[arg(long, default_value_t = 3)]
+    runs: usize,
+    /// How many Echos are created and deleted on each side of a run.
+    #[arg(long, default_value_t = 10_000)]
+    echos: usize,
+    /// How many of them are created each second. The default is half of what the API server and the host can do together on two processors.
+    #[arg(long, default_value_t = 60)]
+    echos_per_second: u32,
+}
+
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
 /// An object is deleted when so many Echos more have been created, which is after 20 seconds.
@@ -57,24 +68,24 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
-pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
+pub(crate) fn measure(load: Load) -> anyhow::Result<Vec<Line>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run())
+    runtime.block_on(run(load))
 }
 
-async fn run() -> anyhow::Result<Vec<Line>> {
-    let scene = Scene::set().await?;
+async fn run(load: Load) -> anyhow::Result<Vec<Line>> {
+    let scene = Scene::set(load).await?;
     scene.with_attack(async || scene.load(WARM_UP).await.map(drop)).await?;
     scene.host.until_at_rest().await?;
     let before = scene.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
-    for number in 1..=RUNS {
-        let mut without = scene.load(ECHOS).await?;
+    for number in 1..=load.runs {
+        let mut without = scene.load(load.echos).await?;
         let mut with = Latencies::default();
         scene
             .with_attack(async || {
-                with = scene.load(ECHOS).await?;
+                with = scene.load(load.echos).await?;
                 Ok(())
             })
             .await?;
@@ -89,7 +100,7 @@ async fn run() -> anyhow::Result<Vec<Line>> {
     }
     let [echo, quiet] = ratios.map(|mut ratios| {
         ratios.sort_by(f64::total_cmp);
-        ratios.get(RUNS / 2).copied().unwrap_or(f64::INFINITY)
+        ratios.get(load.runs / 2).copied().unwrap_or(f64::INFINITY)
     });
     lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
     lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
@@ -117,10 +128,11 @@ struct Scene {
     // Dropped in this order: the process before its folder.
     host: Host,
     stage: Stage,
+    load: Load,
 }
 
 impl Scene {
-    async fn set() -> anyhow::Result<Self> {
+    async fn set(load: Load) -> anyhow::Result<Self> {
         let stage = Stage::set().await?;
         let sandbox = Sandbox::new(Options { cache_dir: Some(stage.code()), ..Options::default() })?;
         for plugin in PLUGINS {
@@ -140,14 +152,14 @@ impl Scene {
             })
             .await?;
         host.until_mounted(PLUGINS.len()).await?;
-        Ok(Self { host, stage })
+        Ok(Self { host, stage, load })
     }
 
     /// Creates so many Echos at a steady rate, with objects of quiet tenants between them, and deletes each after a while.
     async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
         let start = self.stage.audit.mark()?;
         let client = &self.stage.client;
-        let mut ticks = tokio::time::interval(Duration::from_secs(1) / ECHOS_PER_SECOND);
+        let mut ticks = tokio::time::interval(Duration::from_secs(1) / self.load.echos_per_second);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let mut requests = JoinSet::new();
         for number in 0..echos + LIVES_FOR {
