@@ -1,7 +1,8 @@
 //! The connections to the API server.
 //!
-//! As kube's own client makes them, but for two things that it has no place for: a write is asked for its claim where its connection is
-//! about to send it, and the system gives a connection up whose peer does not acknowledge what was sent.
+//! As kube's own client makes them, but for three things that it has no place for: a write is asked for its claim where its connection is
+//! about to send it, the system gives a connection up whose peer does not acknowledge what was sent, and the buffer that a connection reads
+//! into has one size.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -20,6 +21,10 @@ use kube::{Client, Config};
 use tower_service::Service;
 
 use crate::leadership::claim::Claim;
+
+/// How many bytes a connection reads at once, and the longest head of a response. Unless it is told, hyper doubles the buffer up to 400 KiB
+/// while answers fill it, and each watch keeps that for as long as it lives.
+const READ_BUFFER: usize = 32 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -50,7 +55,8 @@ pub(crate) fn client(config: Config, arrives_within: Option<Duration>) -> Result
     connector.set_read_timeout(config.read_timeout);
     connector.set_write_timeout(config.write_timeout);
     connector.set_reset_reader_on_write(config.reset_reader_on_write);
-    let connections = Connections(legacy::Builder::new(TokioExecutor::new()).build(connector));
+    let connections = legacy::Builder::new(TokioExecutor::new()).http1_read_buf_exact_size(READ_BUFFER).build(connector);
+    let connections = Connections(connections);
     let builder = ClientBuilder::new(connections, config.default_namespace.clone())
         .with_layer(&config.extra_headers_layer()?)
         .with_layer(&config.base_uri_layer());

@@ -49,6 +49,10 @@ struct State {
 
 type Index = HashTable<SharedObject>;
 
+/// An index has places for at most so many times as many objects as it holds. It is made anew so seldom that a removal takes constant time
+/// in the mean.
+const SPARSE: usize = 8;
+
 /// The objects of one namespace.
 struct Namespace {
     /// None: objects that live outside of namespaces.
@@ -255,22 +259,27 @@ impl State {
     fn remove(&mut self, object: &SharedObject) {
         self.changes += 1;
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
-        let take = |index: &mut Index, hash: u64| {
-            if let Ok(entry) = index.find_entry(hash, |candidate| Arc::ptr_eq(candidate, object)) {
-                entry.remove();
-            }
-        };
         let name = object.namespace();
         if let Ok(mut namespace) = by_key.find_entry(hasher.hash_one(name), |namespace| namespace.name.as_deref() == name) {
-            take(&mut namespace.get_mut().objects, hasher.hash_one(object.name()));
+            take(&mut namespace.get_mut().objects, object, |object| hasher.hash_one(object.name()));
             if namespace.get().objects.is_empty() {
                 namespace.remove();
             }
         }
-        take(by_uid, hasher.hash_one(object.uid()));
-        if let Some(owner) = object.owner_uid() {
-            take(by_owner, hasher.hash_one(owner));
+        take(by_uid, object, |object| hasher.hash_one(object.uid()));
+        if object.owner_uid().is_some() {
+            take(by_owner, object, |object| hasher.hash_one(object.owner_uid().unwrap_or_default()));
         }
+    }
+}
+
+/// Takes an object out of an index, which shrinks when little is left of what it once had: a table does not do so by itself.
+fn take(index: &mut Index, object: &SharedObject, hash: impl Fn(&SharedObject) -> u64) {
+    if let Ok(entry) = index.find_entry(hash(object), |candidate| Arc::ptr_eq(candidate, object)) {
+        entry.remove();
+    }
+    if index.len() < index.capacity() / SPARSE {
+        index.shrink_to(2 * index.len(), hash);
     }
 }
 
@@ -321,6 +330,24 @@ mod tests {
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new(Some("ns"), name)
+    }
+
+    #[test]
+    fn an_index_shrinks_when_its_objects_go() {
+        let store = Store::default();
+        let names: Vec<String> = (0..10_000).map(|number| format!("n{number}")).collect();
+        names.iter().for_each(|name| drop(store.apply(object(name, 1, "owner"))));
+        let (last, rest) = names.split_last().unwrap();
+        for name in rest {
+            store.delete(&object(name, 2, "owner"));
+        }
+        let state = store.read();
+        let objects = &state.namespace(Some("ns")).unwrap().objects;
+        for index in [objects, &state.by_uid, &state.by_owner] {
+            assert_eq!(index.len(), 1);
+            assert!(index.capacity() < 2 * SPARSE, "{}", index.capacity());
+        }
+        assert_eq!(store.get(&key(last)).unwrap().name(), last);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //!
 //! The claim must have been held all the time since.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,13 +29,13 @@ pub(crate) struct FreshParents {
 #[derive(Default)]
 struct State {
     /// By the hash of their UIDs. A hash that is shared leads to a parent that is not looked at, once in 2^64 pairs.
-    uids: HashSet<u64>,
+    uids: BTreeSet<u64>,
     /// When the first of them came.
     since: Option<Moment>,
     /// Since when all children that go are told of, and all that were there before are in the caches.
     children_followed: Option<Moment>,
     /// Those of which a child has gone, while parents are not followed yet.
-    bereaved: Option<HashSet<u64>>,
+    bereaved: Option<BTreeSet<u64>>,
     /// A version of the parents' kind, and when it was asked for.
     born_after: Option<(Moment, u64)>,
 }
@@ -61,7 +61,7 @@ impl FreshParents {
         let is_under_claim = |list: Option<Moment>| list.is_some_and(|asked| self.claim.held_since(asked));
         let mut state = self.state();
         state.children_followed = lists.into_iter().all(is_under_claim).then(Moment::now);
-        state.bereaved = Some(HashSet::new());
+        state.bereaved = Some(BTreeSet::new());
     }
 
     /// The parents that were there have all been seen.
@@ -117,7 +117,7 @@ impl FreshParents {
     /// Children of a kind that was not seen before are there from now on.
     pub(crate) fn forget_all(&self) {
         let mut state = self.state();
-        state.uids = HashSet::new();
+        state.uids = BTreeSet::new();
         state.children_followed = None;
     }
 

@@ -1,6 +1,6 @@
 //! A mount: one program made live in one host, and what is remembered of its parents. The program may change while the mount stays.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
@@ -24,7 +24,7 @@ pub struct Mount {
     live: RwLock<Option<Arc<ActiveProgram>>>,
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
-    memories: Mutex<HashMap<ObjectKey, ParentState>>,
+    memories: Mutex<BTreeMap<ObjectKey, ParentState>>,
     readers: Mutex<Readers<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
