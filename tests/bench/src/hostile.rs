@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Measured is how long it takes from when an object was accepted until the host writes its child, without the two and with them, in three
-//! runs. Then everything is deleted, and the host must have given back what it allocated, and written nowhere but where it may.
+//! runs. Both sides of a run take turns, so that whatever else the machine does falls on both. In the end everything is deleted, and the host
+//! must have given back what it allocated, and written nowhere but where it may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -36,17 +37,18 @@ pub(crate) struct Load {
     /// How many Echos are created and deleted on each side of a run.
     #[arg(long, default_value_t = 10_000)]
     echos: usize,
-    /// How many of them are created each second. The default is half of what the API server and the host can do together on two processors.
-    #[arg(long, default_value_t = 60)]
+    /// How many of them are created each second. The default is less than half of what the API server and the host can do together on two
+    /// processors: above that, the queue of a slow moment lasts.
+    #[arg(long, default_value_t = 40)]
     echos_per_second: u32,
 }
 
+/// So many turns of each side make a run.
+const TURNS: usize = 5;
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
-/// An object is deleted when so many Echos more have been created, which is after 20 seconds.
-const LIVES_FOR: usize = 1_200;
-/// Before the first count: code that runs for the first time, threads and caches.
-const WARM_UP: usize = 1_000;
+/// An object is deleted after so many seconds.
+const LIVES_FOR: usize = 10;
 
 const QUIET_TENANTS: usize = 5;
 /// What the hostile plugin does, and the problem that its calls end in. To ask for names that cannot exist is none, nor is it to write the
@@ -75,20 +77,24 @@ pub(crate) fn measure(load: Load) -> anyhow::Result<Vec<Line>> {
 
 async fn run(load: Load) -> anyhow::Result<Vec<Line>> {
     let scene = Scene::set(load).await?;
-    scene.with_attack(async || scene.load(WARM_UP).await.map(drop)).await?;
+    let each = load.echos / TURNS;
+    // Before the first count: code that runs for the first time, threads and caches.
+    scene.with_attack(async || scene.load(each).await.map(drop)).await?;
     scene.host.until_at_rest().await?;
     let before = scene.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
     for number in 1..=load.runs {
-        let mut without = scene.load(load.echos).await?;
-        let mut with = Latencies::default();
-        scene
-            .with_attack(async || {
-                with = scene.load(load.echos).await?;
-                Ok(())
-            })
-            .await?;
+        let (mut without, mut with) = (Latencies::default(), Latencies::default());
+        for _ in 0..TURNS {
+            without.add(scene.load(each).await?);
+            scene
+                .with_attack(async || {
+                    with.add(scene.load(each).await?);
+                    Ok(())
+                })
+                .await?;
+        }
         let sides = [(&mut without.echo, &mut with.echo, "Echos"), (&mut without.quiet, &mut with.quiet, "quiet tenants")];
         for ((without, with, whose), ratios) in sides.into_iter().zip(&mut ratios) {
             let [without, with] = [without, with].map(|latencies| quantile(latencies, 0.99).as_secs_f64() * 1e3);
@@ -121,6 +127,13 @@ async fn run(load: Load) -> anyhow::Result<Vec<Line>> {
 struct Latencies {
     echo: Vec<Duration>,
     quiet: Vec<Duration>,
+}
+
+impl Latencies {
+    fn add(&mut self, more: Self) {
+        self.echo.extend(more.echo);
+        self.quiet.extend(more.quiet);
+    }
 }
 
 /// A cluster, a host on it, and what acts there.
@@ -162,9 +175,10 @@ impl Scene {
         let mut ticks = tokio::time::interval(Duration::from_secs(1) / self.load.echos_per_second);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let mut requests = JoinSet::new();
-        for number in 0..echos + LIVES_FOR {
+        let lives_for = LIVES_FOR * self.load.echos_per_second as usize;
+        for number in 0..echos + lives_for {
             let objects = if number < echos { objects(client, number) } else { Vec::new() };
-            let old = number.checked_sub(LIVES_FOR).map(|old| self::objects(client, old)).unwrap_or_default();
+            let old = number.checked_sub(lives_for).map(|old| self::objects(client, old)).unwrap_or_default();
             if !objects.is_empty() {
                 ticks.tick().await;
             }
