@@ -24,7 +24,7 @@ use crate::leadership::claim::Claim;
 
 /// How many bytes a connection reads at once, and the longest head of a response. Unless it is told, hyper doubles the buffer up to 400 KiB
 /// while answers fill it, and each watch keeps that for as long as it lives.
-const READ_BUFFER: usize = 32 << 10;
+const READ_BUFFER: usize = 16 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

@@ -168,9 +168,10 @@ impl Host {
         Ok(bytes as f64)
     }
 
-    /// The first count that is not more than that, or what it has still allocated after a minute.
+    /// The first count that is not more than that, or what it has still allocated when each connection that is idle has been closed, which is
+    /// after three minutes at most.
     pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(200);
         loop {
             let bytes = self.bytes().await?;
             if bytes <= most || Instant::now() > deadline {
