@@ -71,7 +71,7 @@ pub struct Event {
     pub message: String,
 }
 
-/// What should exist. The default leaves everything as it is.
+/// What should exist. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Response {
     /// All children that should exist; none: leave them as they are.

@@ -22,8 +22,8 @@ use tower_service::Service;
 
 use crate::leadership::claim::Claim;
 
-/// How many bytes a connection reads at once, and the longest head of a response. Unless it is told, hyper doubles the buffer up to 400 KiB
-/// while answers fill it, and each watch keeps that for as long as it lives.
+/// The size of a connection's read buffer in bytes, which is also the longest head of a response. By default, hyper doubles the buffer up to
+/// 400 KiB while responses fill it, and a watch keeps that memory for as long as it lives.
 const READ_BUFFER: usize = 16 << 10;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

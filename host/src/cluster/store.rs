@@ -49,8 +49,8 @@ struct State {
 
 type Index = HashTable<SharedObject>;
 
-/// An index has places for at most so many times as many objects as it holds. It is made anew so seldom that a removal takes constant time
-/// in the mean.
+/// A table whose capacity is more than this many times its length shrinks to twice its length. A shrinking copies the table, so it has to
+/// be rare: with this factor a removal takes amortized constant time.
 const SPARSE: usize = 8;
 
 /// The objects of one namespace.
@@ -240,18 +240,14 @@ impl State {
         self.changes += 1;
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
         let name = object.namespace();
-        let namespace_hash = |namespace: &Namespace| hasher.hash_one(namespace.name.as_deref());
         let has_name = |namespace: &Namespace| namespace.name.as_deref() == name;
         let mut namespace = by_key
-            .entry(hasher.hash_one(name), has_name, namespace_hash)
+            .entry(hasher.hash_one(name), has_name, namespace_hash(hasher))
             .or_insert_with(|| Namespace { name: name.map(Into::into), objects: Index::new() });
-        let name_hash = |object: &SharedObject| hasher.hash_one(object.name());
-        namespace.get_mut().objects.insert_unique(name_hash(&object), Arc::clone(&object), name_hash);
-        let uid_hash = |object: &SharedObject| hasher.hash_one(object.uid());
-        by_uid.insert_unique(uid_hash(&object), Arc::clone(&object), uid_hash);
+        insert(&mut namespace.get_mut().objects, Arc::clone(&object), name_hash(hasher));
+        insert(by_uid, Arc::clone(&object), uid_hash(hasher));
         if object.owner_uid().is_some() {
-            let owner_hash = |object: &SharedObject| hasher.hash_one(object.owner_uid().unwrap_or_default());
-            by_owner.insert_unique(owner_hash(&object), object, owner_hash);
+            insert(by_owner, object, owner_hash(hasher));
         }
         Change::Stored { previous }
     }
@@ -261,25 +257,52 @@ impl State {
         let Self { by_key, by_uid, by_owner, hasher, .. } = self;
         let name = object.namespace();
         if let Ok(mut namespace) = by_key.find_entry(hasher.hash_one(name), |namespace| namespace.name.as_deref() == name) {
-            take(&mut namespace.get_mut().objects, object, |object| hasher.hash_one(object.name()));
+            take(&mut namespace.get_mut().objects, object, name_hash(hasher));
             if namespace.get().objects.is_empty() {
                 namespace.remove();
+                shrink(by_key, namespace_hash(hasher));
             }
         }
-        take(by_uid, object, |object| hasher.hash_one(object.uid()));
+        take(by_uid, object, uid_hash(hasher));
         if object.owner_uid().is_some() {
-            take(by_owner, object, |object| hasher.hash_one(object.owner_uid().unwrap_or_default()));
+            take(by_owner, object, owner_hash(hasher));
         }
     }
 }
 
-/// Takes an object out of an index, which shrinks when little is left of what it once had: a table does not do so by itself.
+fn namespace_hash(hasher: &RandomState) -> impl Fn(&Namespace) -> u64 {
+    |namespace| hasher.hash_one(namespace.name.as_deref())
+}
+
+fn name_hash(hasher: &RandomState) -> impl Fn(&SharedObject) -> u64 {
+    |object| hasher.hash_one(object.name())
+}
+
+fn uid_hash(hasher: &RandomState) -> impl Fn(&SharedObject) -> u64 {
+    |object| hasher.hash_one(object.uid())
+}
+
+/// Of objects that have an owner.
+fn owner_hash(hasher: &RandomState) -> impl Fn(&SharedObject) -> u64 {
+    |object| hasher.hash_one(object.owner_uid().unwrap_or_default())
+}
+
+fn insert(index: &mut Index, object: SharedObject, hash: impl Fn(&SharedObject) -> u64) {
+    index.insert_unique(hash(&object), object, hash);
+}
+
+/// Removes an object from an index, which then shrinks if it is sparse.
 fn take(index: &mut Index, object: &SharedObject, hash: impl Fn(&SharedObject) -> u64) {
     if let Ok(entry) = index.find_entry(hash(object), |candidate| Arc::ptr_eq(candidate, object)) {
         entry.remove();
     }
-    if index.len() < index.capacity() / SPARSE {
-        index.shrink_to(2 * index.len(), hash);
+    shrink(index, hash);
+}
+
+/// Gives back the memory of a table that is sparse (see [`SPARSE`]): a table never shrinks by itself.
+fn shrink<T>(table: &mut HashTable<T>, hash: impl Fn(&T) -> u64) {
+    if table.len() < table.capacity() / SPARSE {
+        table.shrink_to(2 * table.len(), hash);
     }
 }
 
@@ -348,6 +371,19 @@ mod tests {
             assert!(index.capacity() < 2 * SPARSE, "{}", index.capacity());
         }
         assert_eq!(store.get(&key(last)).unwrap().name(), last);
+    }
+
+    #[test]
+    fn the_table_of_namespaces_shrinks_when_namespaces_become_empty() {
+        let store = Store::default();
+        let objects: Vec<SharedObject> = (0..1000).map(|number| object_in(&format!("namespace-{number}"), "a")).collect();
+        objects.iter().for_each(|object| drop(store.apply(Arc::clone(object))));
+        let (last, rest) = objects.split_last().unwrap();
+        rest.iter().for_each(|object| drop(store.delete(object)));
+        let state = store.read();
+        assert_eq!(state.by_key.len(), 1);
+        assert!(state.by_key.capacity() < 2 * SPARSE, "{}", state.by_key.capacity());
+        assert_eq!(state.find(last.namespace(), "a").unwrap().namespace(), last.namespace());
     }
 
     #[test]

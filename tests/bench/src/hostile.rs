@@ -7,47 +7,49 @@
 //!                hostile-<attack>   an object of the hostile plugin for each of its attacks
 //! ```
 //!
-//! Measured is how long it takes from when an object was accepted until the host writes its child, without the two and with them, in three
-//! runs. Both sides of a run take turns, so that whatever else the machine does falls on both. In the end everything is deleted, and the host
-//! must have given back what it allocated, and written nowhere but where it may.
+//! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with them,
+//! in three runs. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is deleted. The
+//! host must then have given back what it allocated, and must have written only where it is allowed to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use gyre_controlplane::{AuditEvent, Mark};
 use gyre_sandbox::{Options, Sandbox};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::Line;
+use crate::process::processor_seconds;
 use crate::stage::{Host, Stage, USER, api, quantile, until};
 
-/// How much is asked of the host, and how often.
+/// The amount and the rate of the load.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Options of hostile")]
-pub(crate) struct Load {
-    /// How often both sides are measured: the median of the ratios counts.
-    #[arg(long, default_value_t = 3)]
+pub(crate) struct Arguments {
+    /// How many runs to measure. The median of their ratios is compared with the target.
+    #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
     runs: usize,
-    /// How many Echos are created and deleted on each side of a run.
-    #[arg(long, default_value_t = 10_000)]
+    /// How many Echos each side of a run creates and deletes.
+    #[arg(long, default_value_t = 10_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     echos: usize,
-    /// How many of them are created each second. The default is less than half of what the API server and the host can do together on two
-    /// processors: above that, the queue of a slow moment lasts.
-    #[arg(long, default_value_t = 40)]
+    /// How many Echos are created each second. The default is less than half of what the API server and the host can do together on two
+    /// processors: at a higher rate, the queue of a slow moment lasts.
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     echos_per_second: u32,
 }
 
-/// So many turns of each side make a run.
-const TURNS: usize = 5;
+/// How many turns each side takes in a run.
+const TURNS: usize = 10;
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
-/// An object is deleted after so many seconds.
+/// How many seconds an object lives until it is deleted.
 const LIVES_FOR: usize = 10;
 
 const QUIET_TENANTS: usize = 5;
@@ -66,33 +68,33 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
     ("clock", None),
     ("elsewhere", Some("NamespaceNotGranted")),
 ];
-/// What the tenant does to the plugin that it shares with others.
+/// The tenant's attack on the plugin that it shares with others: objects for which the plugin returns more children than are allowed.
 const FLOOD: &str = "flood";
 /// How often the tenant does the next thing.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
-pub(crate) fn measure(load: Load) -> anyhow::Result<Vec<Line>> {
+pub(crate) fn measure(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(load))
+    runtime.block_on(run(arguments))
 }
 
-async fn run(load: Load) -> anyhow::Result<Vec<Line>> {
-    let scene = Scene::set(load).await?;
-    let each = load.echos / TURNS;
+async fn run(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
+    let scene = Scene::set(arguments).await?;
+    let each = arguments.echos.div_ceil(TURNS);
     // Before the first count: code that runs for the first time, threads and caches.
     scene.with_attack(async || scene.load(each).await.map(drop)).await?;
     scene.host.until_at_rest().await?;
     let before = scene.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
-    for number in 1..=load.runs {
+    for number in 1..=arguments.runs {
         let (mut without, mut with) = (Latencies::default(), Latencies::default());
-        for _ in 0..TURNS {
-            without.add(scene.load(each).await?);
+        for turn in 1..=TURNS {
+            without.add(scene.turn(&format!("run {number}, turn {turn} of {TURNS}, without them"), each).await?);
             scene
                 .with_attack(async || {
-                    with.add(scene.load(each).await?);
+                    with.add(scene.turn(&format!("run {number}, turn {turn} of {TURNS}, with them"), each).await?);
                     Ok(())
                 })
                 .await?;
@@ -108,7 +110,7 @@ async fn run(load: Load) -> anyhow::Result<Vec<Line>> {
     }
     let [echo, quiet] = ratios.map(|mut ratios| {
         ratios.sort_by(f64::total_cmp);
-        ratios.get(load.runs / 2).copied().unwrap_or(f64::INFINITY)
+        ratios.get(arguments.runs / 2).copied().unwrap_or(f64::INFINITY)
     });
     lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
     lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
@@ -143,11 +145,11 @@ struct Scene {
     // Dropped in this order: the process before its folder.
     host: Host,
     stage: Stage,
-    load: Load,
+    arguments: Arguments,
 }
 
 impl Scene {
-    async fn set(load: Load) -> anyhow::Result<Self> {
+    async fn set(arguments: Arguments) -> anyhow::Result<Self> {
         let stage = Stage::set().await?;
         let sandbox = Sandbox::new(Options { cache_dir: Some(stage.code()), ..Options::default() })?;
         for plugin in PLUGINS {
@@ -167,17 +169,33 @@ impl Scene {
             })
             .await?;
         host.until_mounted(PLUGINS.len()).await?;
-        Ok(Self { host, stage, load })
+        Ok(Self { host, stage, arguments })
+    }
+
+    /// Puts the load on the host, and says what became of it: progress, and what to look at when a ratio surprises.
+    async fn turn(&self, what: &str, echos: usize) -> anyhow::Result<Latencies> {
+        let used = || anyhow::Ok((processor_seconds(std::process::id())?, self.host.processor_seconds()?));
+        let (start, (server_before, host_before)) = (Instant::now(), used()?);
+        let mut latencies = self.load(echos).await?;
+        let (lasted, (server_after, host_after)) = (start.elapsed().as_secs_f64(), used()?);
+        let server = 100.0 * (server_after - server_before) / lasted;
+        let host = 100.0 * (host_after - host_before) / lasted;
+        let [median, slow] = [0.5, 0.99].map(|share| quantile(&mut latencies.echo, share).as_secs_f64() * 1e3);
+        eprintln!(
+            "{what}: {lasted:.0} s; half of the Echos within {median:.1} ms, 99 of 100 within {slow:.1} ms; the API server and the load \
+             take {server:.0} % of a processor, the host {host:.0} %"
+        );
+        Ok(latencies)
     }
 
     /// Creates so many Echos at a steady rate, with objects of quiet tenants between them, and deletes each after a while.
     async fn load(&self, echos: usize) -> anyhow::Result<Latencies> {
         let start = self.stage.audit.mark()?;
         let client = &self.stage.client;
-        let mut ticks = tokio::time::interval(Duration::from_secs(1) / self.load.echos_per_second);
+        let mut ticks = tokio::time::interval(Duration::from_secs(1) / self.arguments.echos_per_second);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let mut requests = JoinSet::new();
-        let lives_for = LIVES_FOR * self.load.echos_per_second as usize;
+        let lives_for = LIVES_FOR * self.arguments.echos_per_second as usize;
         for number in 0..echos + lives_for {
             let objects = if number < echos { objects(client, number) } else { Vec::new() };
             let old = number.checked_sub(lives_for).map(|old| self::objects(client, old)).unwrap_or_default();
@@ -259,7 +277,7 @@ impl Scene {
         delete(&echos(&self.stage.client), VICTIM).await
     }
 
-    /// How often each attack that ends in a problem did so: those of the hostile plugin, and that on the plugin that is shared.
+    /// How often each attack has ended in a problem: those of the hostile plugin, and the one on the plugin that is shared.
     fn problems(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
         let attacks = ATTACKS.into_iter().filter_map(|(attack, reason)| Some((attack, "attacker", reason?)));
         let count = |(attack, plugin, reason): (&'static str, &str, &str)| {
@@ -272,7 +290,7 @@ impl Scene {
     fn assert_attacked(&self, start: Mark, before: &[(&'static str, f64)]) -> anyhow::Result<()> {
         for ((attack, after), (_, before)) in self.problems()?.into_iter().zip(before) {
             eprintln!("{attack}: {} times", after - before);
-            // The tenant's namespace is quarantined for longer than a turn, after the first one.
+            // After the first turn, the tenant's namespace stays quarantined for longer than a turn.
             let is_held_off = attack == FLOOD && *before > 0.0;
             ensure!(after > *before || is_held_off, "the attack {attack} did not take place");
         }
@@ -329,7 +347,7 @@ fn objects(client: &Client, number: usize) -> Vec<Object> {
     objects
 }
 
-/// What the hostile plugin and the shared one are called for: each attack, and six objects that the shared plugin cannot bear.
+/// One object for each attack of the hostile plugin, and six objects for which the shared plugin returns too many children.
 fn hostile_objects(client: &Client) -> Vec<Object> {
     let attack = |attack: &str| {
         let api = guests(client, "Attacker", &format!("hostile-{attack}"));

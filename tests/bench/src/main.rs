@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// As the host has it. The embedded API server runs in this process, and should leave the processors to what is measured.
+/// The host's allocator. The embedded API server runs in this process, and should use as little processor time as it can.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -32,9 +32,8 @@ struct Bench {
     /// What the store benchmark runs in processes of its own: prints the bytes that so many objects take.
     #[arg(long, hide = true, value_enum)]
     hold: Option<store::Form>,
-    /// What the benchmark of hostile plugins and tenants does.
     #[command(flatten)]
-    hostile: hostile::Load,
+    hostile: hostile::Arguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -24,6 +24,17 @@ pub(crate) fn resident_bytes(process: u32) -> anyhow::Result<usize> {
     Ok(kibibytes * 1024)
 }
 
+/// The processor time that a process has used, in seconds.
+pub(crate) fn processor_seconds(process: u32) -> anyhow::Result<f64> {
+    /// Linux counts so many clock ticks per second for all programs (`USER_HZ`).
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name of the program is in parentheses and may contain anything; `state` is field 3 of proc_pid_stat(5).
+    let (_, fields) = stat.rsplit_once(')').context("no name in /proc/<pid>/stat")?;
+    let ticks = fields.split_whitespace().skip(14 - 3).take(2).map(str::parse::<f64>);
+    Ok(ticks.sum::<Result<f64, _>>()? / TICKS)
+}
+
 /// Starts a host with the echo plugin, its log in `log`, and waits until its caches are filled.
 pub(crate) fn start_host(plane: &ControlPlane, kubeconfig: &std::path::Path, log: &std::path::Path) -> anyhow::Result<Guarded> {
     let crds = Command::new(program("gyre")?).arg("crds").arg(gyre_artifacts::ECHO).output()?;

@@ -80,7 +80,7 @@ impl Stage {
         command.arg("--code-cache").arg(self.code()).arg("--kubeconfig").arg(self.path("kubeconfig"));
         mount(&mut command);
         let process = Guarded::spawn(name, &command, &log, Duration::from_secs(10))?;
-        let mut host = Host { _process: process, count, address: String::new() };
+        let mut host = Host { process, count, address: String::new() };
         until("the host to listen", async || {
             let text = std::fs::read_to_string(&log)?;
             let address = text.split_once("serving /healthz").and_then(|(_, rest)| rest.split_once("address="));
@@ -104,7 +104,7 @@ pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, names
 
 /// A host that runs.
 pub(crate) struct Host {
-    _process: Guarded,
+    process: Guarded,
     /// Where it answers how much it has allocated.
     count: PathBuf,
     address: String,
@@ -123,10 +123,11 @@ impl Host {
         .await
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until the queue of each mount is empty.
     pub(crate) async fn until_at_rest(&self) -> anyhow::Result<()> {
         until("the host to be at rest", async || {
-            let mounts = self.state()?.get("mounts").and_then(Value::as_array).cloned().context("no mounts")?;
+            let state = self.state()?;
+            let mounts = state.get("mounts").and_then(Value::as_array).context("no mounts")?;
             Ok(mounts.iter().all(|mount| mount.pointer("/queue/entries") == Some(&json!(0))))
         })
         .await
@@ -155,6 +156,11 @@ impl Host {
         Ok(body.to_owned())
     }
 
+    /// See [`process::processor_seconds`].
+    pub(crate) fn processor_seconds(&self) -> anyhow::Result<f64> {
+        process::processor_seconds(self.process.id())
+    }
+
     /// How many bytes it has allocated and not given back.
     pub(crate) async fn bytes(&self) -> anyhow::Result<f64> {
         allocated::ask(&self.count);
@@ -168,8 +174,8 @@ impl Host {
         Ok(bytes as f64)
     }
 
-    /// The first count that is not more than that, or what it has still allocated when each connection that is idle has been closed, which is
-    /// after three minutes at most.
+    /// The first count of allocated bytes that is at most `most`. If there is none, the count after 200 seconds: by then all idle connections
+    /// have been closed.
     pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
         let deadline = Instant::now() + Duration::from_secs(200);
         loop {
