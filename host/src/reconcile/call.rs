@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use gyre_core::object::ObjectKey;
-use gyre_core::outcome::{Fault, Problem, ProblemKind};
+use gyre_core::outcome::{Fault, Problem, ProblemKind, pause_after_fault};
 use gyre_core::quarantine::{self, Change, End};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
@@ -174,8 +175,34 @@ pub(crate) fn problem(error: call::Error) -> Problem {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,
         gyre_sandbox::Fault::Host => Fault::Host,
     };
-    match error {
-        call::Error::Failed(failure) => failure.into(),
-        error => Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string()),
+    // How long the other calls lasted differs from run to run, and a simulation follows from its seed.
+    let lasted = match &error {
+        call::Error::DeadlineExceeded { deadline } => *deadline,
+        _ => Duration::ZERO,
+    };
+    match (error, fault) {
+        (call::Error::Failed(failure), _) => failure.into(),
+        (error, fault) => {
+            let problem = Problem::new(ProblemKind::Sandbox { reason: error.reason(), fault }, error.to_string());
+            match fault {
+                Fault::Plugin => problem.not_before(pause_after_fault(lasted)),
+                Fault::Host => problem,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_ends_by_the_plugins_fault_is_followed_by_a_pause() {
+        let second = Duration::from_secs(1);
+        let retry_after = |error| problem(error).retry_after;
+        assert_eq!(retry_after(call::Error::StackOverflow), Some(second));
+        assert_eq!(retry_after(call::Error::DeadlineExceeded { deadline: second / 10 }), Some(second));
+        assert_eq!(retry_after(call::Error::DeadlineExceeded { deadline: 3 * second }), Some(12 * second));
+        assert_eq!(retry_after(call::Error::Internal("a defect of the host".to_owned())), None);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 }
 
 /// How many turns each side takes in a run.
-const TURNS: usize = 10;
+const TURNS: usize = 5;
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
 /// How many seconds an object lives until it is deleted.
