@@ -13,11 +13,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use gyre_engine::client::transport;
+use gyre_engine::error::error_chain;
+use gyre_engine::host::{self, Options};
+use gyre_engine::program::ServiceAccount;
+use gyre_engine::record::format::Secrets;
+use gyre_engine::telemetry::metrics::Metrics;
 use gyre_sandbox::CodeSource;
 use tokio::sync::watch;
 use tracing::{error, info};
 
-use crate::client::transport;
 use crate::commands::connect::configuration;
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::inspect::{self, InspectArguments};
@@ -34,12 +39,7 @@ use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
-use crate::error::error_chain;
-use crate::host::{self, Options};
 use crate::plugins::{open, read};
-use crate::program::ServiceAccount;
-use crate::record::format::Secrets;
-use crate::telemetry::metrics::Metrics;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! The commands of `gyre` beside the host itself: how a plugin begins, what it is, what it does to objects, and what it may.
 //!
-//! They are wired in [`cli`](crate::cli). What the host does itself of `record` and `shadow` is in [`admin`](crate::admin).
+//! They are wired in [`cli`](crate::cli). What the host does itself of `record` and `shadow` is in [`admin`](gyre_engine::admin).
 
 pub(crate) mod connect;
 pub(crate) mod dev;

@@ -51,12 +51,13 @@ pub(crate) use self::process::{HostArguments, with_defaults};
 pub use self::settings::accept as accept_settings;
 use self::spec::{Configuration, MountSpec, NAME, Origin, Said, Setting};
 pub(crate) use self::table::Table;
+use gyre_engine::error::error_chain;
+use gyre_engine::mounts::inventory;
+use gyre_engine::program::Program;
+
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
-use crate::error::error_chain;
-use crate::mounts::inventory;
 use crate::plugins::files::Files;
-use crate::program::Program;
 
 /// A file that has changed may still be written. It is taken when it has stayed as it is for so long,
 const SETTLED_AFTER: Duration = Duration::from_millis(200);

@@ -12,5 +12,5 @@ pub use crate::commands::offline::check::compare::flapping;
 pub use crate::commands::offline::plan::Action;
 pub use crate::commands::offline::rendered::Rendered;
 pub use crate::commands::offline::scene::{Again, Done, End, Part, Scene, simulated};
-pub use crate::difference::unified::unified;
-pub use crate::difference::{Subject, Verb, to_yaml};
+pub use gyre_engine::difference::unified::unified;
+pub use gyre_engine::difference::{Subject, Verb, to_yaml};

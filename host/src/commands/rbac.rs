@@ -21,11 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyre_core::grants::{Namespaces, Scope as KindScope, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
+use gyre_engine::leadership::election::Scope;
+use gyre_engine::mounts::inventory::Place;
+use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};
-
-use crate::leadership::election::Scope;
-use crate::mounts::inventory::Place;
-use crate::program::{Program, ServiceAccount};
 
 /// The resource that a kind is served as.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Sandbox;
 use tracing::info;
-
-use crate::telemetry::progress::Progress;
 
 /// From this size on, in bytes, it is said that a plugin is compiled. Plugins in Rust or Go have less, and are compiled within a second
 /// or so; those with an interpreter in them (JavaScript, Python) have 12 MB and more.

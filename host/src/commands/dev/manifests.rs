@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use gyre_core::object::{GroupVersionKind, ObjectKey};
+use gyre_engine::cluster::kinds::{self, Resource};
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
-use crate::cluster::kinds::{self, Resource};
 use crate::config::{Problem, yaml_problem};
-use crate::error::error_chain;
-use crate::program::Program;
 
 /// Who applies what a developer gives.
 const FIELD_MANAGER: &str = "gyre-dev";

@@ -11,6 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::unified::unified;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::time::Took;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -19,11 +24,6 @@ use super::render::rendered;
 use crate::commands::dev;
 use crate::config::arguments::mounts::{MountArguments, PluginMounts};
 use crate::config::{Error, Source, yaml_problem};
-use crate::difference::to_yaml;
-use crate::difference::unified::unified;
-use crate::error::error_chain;
-use crate::program::Program;
-use crate::telemetry::time::Took;
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use gyre_core::grants::Namespaces;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,8 +14,6 @@ use super::live::{self, Connected, Copies, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::commands::process::threads;
-use crate::program::Program;
-use crate::telemetry::progress::Progress;
 
 /// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
 /// again with it; by then others may be created. A plugin that has taken so many names in vain goes on for ever.

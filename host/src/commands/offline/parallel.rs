@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::telemetry::progress::Progress;
+use gyre_engine::telemetry::progress::Progress;
 
 /// What comes of each, in their order. Some run at once; on a terminal it is said how many are done.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {

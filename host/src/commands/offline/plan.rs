@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::journal::Sent;
-pub(super) use crate::difference::{Subject, Verb};
+pub(super) use gyre_engine::difference::{Subject, Verb};
 
 /// One thing that a host did, or tried to.
 #[derive(Clone, Debug)]

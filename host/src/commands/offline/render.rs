@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use gyre_engine::program::Program;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -22,7 +23,6 @@ use crate::config::Source;
 use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
 use crate::config::problem::list;
 use crate::config::values::{MissingArgument, time};
-use crate::program::Program;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:

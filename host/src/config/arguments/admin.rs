@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::config::values::whole;
 
-use crate::admin::{Options, RESERVED_PATHS, Security};
+use gyre_engine::admin::{Options, RESERVED_PATHS, Security};
 
 /// Where the host is looked at.
 #[derive(Clone, Debug, Args)]

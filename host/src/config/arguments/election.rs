@@ -8,11 +8,11 @@ use anyhow::anyhow;
 use clap::Args;
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
+use gyre_engine::clock::Clock;
+use gyre_engine::leadership::election::{Leaders, Options, Scope, identity};
 
-use crate::clock::Clock;
 use crate::config::problem::list;
 use crate::config::values::{WrongArguments, period};
-use crate::leadership::election::{Leaders, Options, Scope, identity};
 
 /// Whether several replicas of this host run, and how they agree on who writes.
 #[derive(Clone, Debug, Args)]

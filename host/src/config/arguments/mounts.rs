@@ -17,13 +17,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_engine::program::bounds;
 use gyre_sandbox::Sandbox;
 
 use crate::config::node::{Document, Source as DocumentSource};
 use crate::config::problem::{Place, Problems};
 use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
 use crate::config::values::{label, whole};
-use crate::program::bounds;
 
 /// All that flags can say of what is mounted. What a command has no flags for is not said.
 ///

@@ -1,10 +1,9 @@
 //! The arguments of logs and traces.
 
 use clap::Args;
+use gyre_engine::telemetry::log::{self, LogFormat};
+use gyre_engine::telemetry::traces::Traces;
 use http::{HeaderName, HeaderValue, Uri};
-
-use crate::telemetry::log::{self, LogFormat};
-use crate::telemetry::traces::Traces;
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
