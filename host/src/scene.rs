@@ -6,7 +6,7 @@
 //!                                         └──▶ Action: what the host wrote, in order
 //! ```
 
-pub use crate::commands::dev::read;
+pub use crate::commands::manifests::read;
 pub use crate::commands::offline::cases::{Case, EXPECTED, Given, cases_in};
 pub use crate::commands::offline::check::compare::flapping;
 pub use crate::commands::offline::plan::Action;

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::Context as _;
-use clap::ValueEnum;
 use gyre_core::plan::LIST_ANNOTATION_PREFIX;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,13 +13,6 @@ use serde_json::Value;
 use crate::difference::unified::unified;
 use crate::program::Program;
 use crate::record::Redaction;
-
-/// In which form it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Json,
-}
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -102,6 +94,7 @@ impl fmt::Display for Subject {
 /// One thing that would be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
+    /// What is done.
     pub verb: Verb,
     /// What it is done to.
     #[serde(flatten)]
@@ -147,10 +140,12 @@ impl Change {
 pub struct Counts {
     /// Of those that are not refused.
     pub by_verb: BTreeMap<Verb, usize>,
+    /// Of those that would be refused.
     pub refused: usize,
 }
 
 impl Counts {
+    /// Of these changes.
     pub fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
         let mut counts = Self::default();
         for change in changes {
@@ -162,10 +157,11 @@ impl Counts {
         counts
     }
 
-    pub fn get(&self, verb: Verb) -> usize {
+    pub(crate) fn get(&self, verb: Verb) -> usize {
         self.by_verb.get(&verb).copied().unwrap_or_default()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -175,13 +171,13 @@ impl Counts {
         self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         other.by_verb.iter().for_each(|(verb, count)| *self.by_verb.entry(*verb).or_default() += count);
         self.refused += other.refused;
     }
 
     /// What was added before.
-    pub fn subtract(&mut self, other: &Self) {
+    pub(crate) fn subtract(&mut self, other: &Self) {
         for (verb, count) in &other.by_verb {
             if let Some(sum) = self.by_verb.get_mut(verb) {
                 *sum = sum.saturating_sub(*count);
@@ -199,6 +195,7 @@ pub struct Difference {
     pub parents: usize,
     /// How many of them something would be done for.
     pub changing: usize,
+    /// How many changes there are.
     pub counts: Counts,
     /// What else there is to say, each half a sentence.
     pub remarks: Vec<String>,
@@ -208,7 +205,7 @@ pub struct Difference {
 
 impl Difference {
     /// In a line.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let change = if self.changing == 1 { "changes" } else { "change" };
         let parents = if self.parents == 1 { "parent" } else { "parents" };
         let mut text = format!("{} of {} {parents} {change}", self.changing, self.parents);

@@ -65,7 +65,7 @@ pub struct Program {
 
 impl Program {
     /// Whether an object, in JSON, is of the kind that it reconciles, in whatever version.
-    pub(crate) fn reconciles(&self, object: &serde_json::Value) -> bool {
+    pub fn reconciles(&self, object: &serde_json::Value) -> bool {
         let text = |field: &str| object.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
         let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
         let parent = &self.plugin.manifest().parent;
@@ -203,26 +203,38 @@ pub mod bounds {
     use std::ops::RangeInclusive;
     use std::time::Duration;
 
-    /// A thread each while they are called.
+    /// The workers of a mount. A thread each while they are called.
     pub const WORKERS: RangeInclusive<u32> = 1..=256;
+    /// How often a reconcile that fails is repeated.
     pub const RETRIES: RangeInclusive<u32> = 1..=1_000_000;
+    /// After how many faults in a row a plugin is quarantined.
     pub const FAULTS: RangeInclusive<u32> = 1..=1_000_000;
-    /// Beyond an hour the plugin's own wish would count for nothing.
+    /// The soonest that a plugin is called again because it asks for it. Beyond an hour the plugin's own wish would count for nothing.
     pub const REQUEUE: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
-    /// The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
+    /// How long a call may take. The sandbox looks every 10 ms; beyond ten minutes an object waits for nothing.
     pub const DEADLINE: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(600);
+    /// The memory of a call, in bytes.
     pub const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 30;
+    /// What a call returns, in bytes.
     pub const OUTPUT: RangeInclusive<u64> = 1 << 10..=1 << 28;
-    /// serde_json stops at 128.
+    /// How deep the objects nest that a call returns. serde_json stops at 128.
     pub const DEPTH: RangeInclusive<u32> = 1..=128;
+    /// The children that a call returns.
     pub const CHILDREN: RangeInclusive<u32> = 0..=1_000_000;
+    /// The conditions that a call returns.
     pub const CONDITIONS: RangeInclusive<u32> = 0..=1_000;
+    /// The events that a call returns.
     pub const EVENTS: RangeInclusive<u32> = 0..=1_000;
+    /// The reads of a call.
     pub const READS: RangeInclusive<u32> = 0..=1_000_000;
+    /// What a call reads, in bytes.
     pub const READ_BYTES: RangeInclusive<u64> = 0..=1 << 24;
-    /// Less than that would leave nothing of a failure to read.
+    /// The texts that a call returns, in bytes. Less than that would leave nothing of a failure to read.
     pub const TEXT_BYTES: RangeInclusive<u64> = 1 << 10..=1 << 24;
+    /// What a call logs, in bytes.
     pub const LOG: RangeInclusive<u64> = 0..=1 << 24;
+    /// The lines that a call logs.
     pub const LOG_LINES: RangeInclusive<u32> = 0..=1_000_000;
+    /// The calls of one instance of a plugin.
     pub const REUSE: RangeInclusive<u32> = 1..=1_000_000;
 }

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_engine::admin::shadow::{MEDIA_TYPE, PATH};
-use gyre_engine::difference::Format;
 use gyre_engine::shadow::report::Report;
 
+use crate::commands::output::Format;
 use crate::commands::process::threads;
 use crate::commands::running_host::{self, HostArguments};
 

@@ -5,6 +5,7 @@ use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gyre_core::names;
 use jiff::Timestamp;
 
@@ -37,6 +38,18 @@ where
             _ => "expected a whole number".to_owned(),
         })
     }
+}
+
+/// One of these words, each with what the help says of it, for clap.
+pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let known = PossibleValuesParser::new(words.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help)));
+    known.try_map(|text| {
+        let found = words.iter().find(|(word, _, _)| *word == text);
+        found.map(|(_, _, value)| value.clone()).ok_or("expected one of the words above")
+    })
 }
 
 /// The longest that a Lease can say.

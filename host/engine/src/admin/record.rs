@@ -27,13 +27,13 @@ pub const PATH: &str = "/debug/record";
 /// Of the recording.
 pub const MEDIA_TYPE: &str = "application/jsonl";
 
-/// Unless it is said otherwise.
+/// The most calls, unless the request says otherwise.
 pub const CALLS: u64 = 1_000;
-/// Unless it is said otherwise.
-pub const TIME: Duration = Duration::from_secs(60);
-/// Unless it is said otherwise.
+/// The longest time, unless the request says otherwise.
+pub(crate) const TIME: Duration = Duration::from_secs(60);
+/// The most bytes, unless the request says otherwise.
 pub const BYTES: u64 = 64 << 20;
-/// A recording is no log.
+/// The longest time that a request may ask for: a recording is no log.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// What of a host it takes to serve recordings.

@@ -15,7 +15,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// # Errors
 ///
 /// Those of the request; [`kube::Error::Service`] if there is no answer in time.
-pub(crate) async fn answered<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+pub async fn answered<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
     match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
         Ok(answer) => answer,
         Err(_) => Err(kube::Error::Service(format!("no answer within {REQUEST_TIMEOUT:?}").into())),

@@ -158,7 +158,7 @@ pub fn read(map: &Value) -> Vec<Entry> {
 }
 
 /// An inventory that has these mounts, each with the kinds that its children were of, in JSON.
-pub(crate) fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BTreeSet<GroupVersionKind>>) -> Value {
+pub fn written(place: &Place, programs: &[Program], former: &BTreeMap<String, BTreeSet<GroupVersionKind>>) -> Value {
     let entries = programs.iter().filter_map(|program| {
         let kinds = former.get(&*program.name).into_iter().flatten().cloned();
         Some((program.name.to_string(), serde_json::to_string(&Entry::of(program, kinds)).ok()?))

@@ -247,11 +247,11 @@ impl Redactor {
 
 /// Keeps values of Secrets, and settings that a schema calls secret, out of what people are shown of objects: as far as they are there as
 /// they are, or in base64.
-pub(crate) struct Redaction(Redactor);
+pub struct Redaction(Redactor);
 
 impl Redaction {
     /// Of what these objects hold that are Secrets, and of these programs' settings; none: it is more than can be looked for.
-    pub(crate) fn new<'a>(objects: impl Iterator<Item = &'a [u8]>, programs: &[&Program]) -> Option<Self> {
+    pub fn new<'a>(objects: impl Iterator<Item = &'a [u8]>, programs: &[&Program]) -> Option<Self> {
         let mut redactor = Redactor::new(Key::random());
         for object in objects {
             match redactor.learn(object) {
@@ -267,7 +267,7 @@ impl Redaction {
     }
 
     /// The object without them; null, if it cannot be read.
-    pub(crate) fn object(&mut self, object: &Value) -> Value {
+    pub fn object(&mut self, object: &Value) -> Value {
         let mut text = Bytes::from(object.to_string().into_bytes());
         match self.0.redact_object(&mut text) {
             Ok(_) => serde_json::from_slice(&text).unwrap_or_default(),
@@ -276,7 +276,7 @@ impl Redaction {
     }
 
     /// An answer without them. What is no JSON in it is left out.
-    pub(crate) fn answer(&mut self, mut answer: AnswerLine) -> AnswerLine {
+    pub fn answer(&mut self, mut answer: AnswerLine) -> AnswerLine {
         let mut sentences: Vec<&mut String> = Vec::new();
         for line in &mut answer.log {
             sentences.push(&mut line.message);
@@ -312,7 +312,7 @@ impl Redaction {
     }
 
     /// The sentence without them.
-    pub(crate) fn sentence(&mut self, text: &str) -> String {
+    pub fn sentence(&mut self, text: &str) -> String {
         self.0.search().map_or_else(|_| String::new(), |search| search.replace(text).unwrap_or_else(|| text.to_owned()))
     }
 }

@@ -26,6 +26,7 @@ pub struct Report {
     /// Why the shadow is hardly called; none: it is.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
+    /// How the shadow differs from the mount's plugin.
     pub difference: Difference,
 }
 

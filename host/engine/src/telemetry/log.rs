@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::io::IsTerminal as _;
 
 use anyhow::{Context as _, anyhow};
-use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -13,7 +12,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, fmt};
 use crate::telemetry::traces::Traces;
 
 /// How lines are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug)]
 pub enum LogFormat {
     /// For people.
     Text,

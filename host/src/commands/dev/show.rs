@@ -15,7 +15,7 @@ use kube::runtime::watcher::InitialListStrategy;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use super::manifests::Applied;
+use super::apply::Applied;
 
 /// What is followed, and since when time is counted.
 pub(super) struct Show {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
-use gyre_engine::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
+use gyre_engine::difference::{Change, Counts, Difference, NOT_SHOWN, redacted, without_bookkeeping};
 use gyre_engine::program::Program;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;

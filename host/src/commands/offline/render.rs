@@ -18,7 +18,7 @@ use super::rendered::Rendered;
 use super::scene::{Scene, simulate};
 use super::selection::{unselected, why};
 use super::shown::Shown;
-use crate::commands::dev;
+use crate::commands::manifests;
 use crate::config::Source;
 use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
 use crate::config::problem::list;
@@ -91,7 +91,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         bail!(MissingArgument { command: "render", argument: "--from-cluster" });
     }
     let programs = Source::open(&mount)?.programs();
-    let objects = dev::read(&files)?;
+    let objects = manifests::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
     let of_files = objects.iter().map(|(_, object)| object);
     let (shown, verdict) = if from_cluster {

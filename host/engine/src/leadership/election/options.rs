@@ -3,7 +3,6 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use gyre_core::election::Timing;
 
 use super::denials::Denials;
@@ -11,7 +10,7 @@ use super::leaders::Leaders;
 use crate::clock::Clock;
 
 /// What is elected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// One leader for all mounts.
     #[default]
