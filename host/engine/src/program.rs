@@ -170,7 +170,7 @@ impl Program {
 
     /// The namespaces that have to be watched for a declared read of a kind with that scope; none: there is nothing in it that the mount may
     /// see.
-    pub(crate) fn watched(&self, read: &ReadKind, scope: Scope) -> Option<Namespaces> {
+    pub fn watched(&self, read: &ReadKind, scope: Scope) -> Option<Namespaces> {
         let mine = &self.namespaces;
         match (scope, &read.namespace) {
             (Scope::Cluster, _) => (*mine == Namespaces::All).then_some(Namespaces::All),

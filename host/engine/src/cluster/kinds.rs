@@ -22,7 +22,7 @@ const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
 const LOOKS_FOR_STATUS: u32 = 20;
 
 /// How long [`wait_for_status`] waits, at the least, if each look takes no time.
-pub(crate) const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
+pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
 
 /// A kind as the API server serves it.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, plu
 }
 
 /// Whether one of these CustomResourceDefinitions gives the kind a status that is written on its own.
-pub(crate) fn give_status(definitions: &[Value], kind: &GroupVersionKind) -> bool {
+pub fn give_status(definitions: &[Value], kind: &GroupVersionKind) -> bool {
     let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
     let of_kind = definitions.iter().filter(|definition| {
         is_text(definition, "/spec/group", &kind.group) && is_text(definition, "/spec/names/kind", &kind.kind)

@@ -128,7 +128,7 @@ impl Entry {
     }
 
     /// Whether it is of the plugin of a program, in whatever version.
-    pub(crate) fn is_of(&self, program: &Program) -> bool {
+    pub fn is_of(&self, program: &Program) -> bool {
         self.is_about_the_same(&Self::of(program, std::iter::empty()))
     }
 

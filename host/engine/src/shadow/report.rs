@@ -96,6 +96,7 @@ impl Report {
         self.compared >= self.difference.parents && self.waiting == 0
     }
 
+    /// For programs.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = json.as_object_mut() {

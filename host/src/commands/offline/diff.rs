@@ -19,6 +19,7 @@ use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use super::selection::selects;
+use crate::commands::output::Format;
 use crate::config::Source;
 use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
 use crate::config::problem::list;
