@@ -195,20 +195,22 @@ fn calls(configuration: &Configuration) -> u32 {
 }
 
 impl Source {
-    /// Reads the configuration that the arguments name or are, and loads its programs. Blocks: compiling takes some 100 ms a plugin.
+    /// As [`Self::open_host`], for commands that take part in no election.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All that is wrong with the configuration.
+    #[cfg(any(test, feature = "tools"))]
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
         Self::open_as(arguments, None)
     }
 
-    /// As [`Self::open`], for a host that takes part in this election, about which the file may have said something.
+    /// Reads the configuration that the arguments name or are, and loads its programs, for a host that takes part in this election, about which
+    /// the file may have said something. Blocks: compiling takes some 100 ms a plugin.
     ///
     /// # Errors
     ///
-    /// As of [`Self::open`], and what the file says of the election that cannot be.
+    /// All that is wrong with it, and what the file says of the election that cannot be.
     pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
         Self::open_as(arguments, Some(election))
     }

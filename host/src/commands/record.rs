@@ -137,7 +137,7 @@ impl Sink {
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }
         };
-        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::new() })
+        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::default() })
     }
 
     fn write(&mut self, chunk: &[u8]) -> anyhow::Result<()> {

@@ -105,7 +105,7 @@ fn compare<R: BufRead>(
 ) -> anyhow::Result<()> {
     let name = &plugin.manifest().name;
     let mut others = std::collections::BTreeSet::new();
-    let progress = Progress::new();
+    let progress = Progress::default();
     let mut last = 0;
     while let Some((program, call)) = reader.call()? {
         last = call.number;

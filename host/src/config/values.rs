@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gyre_core::names;
-use jiff::Timestamp;
 
 use crate::config::quantity::parse_duration;
 
@@ -66,9 +65,4 @@ pub(crate) fn period(text: &str) -> Result<Duration, String> {
 pub(crate) fn label(text: &str) -> Result<String, String> {
     let remedy = "expected lower-case letters, digits and hyphens, at most 63";
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
-}
-
-/// A time of day, for clap.
-pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "expected a time such as 2026-01-01T09:00:00Z".to_owned())
 }

@@ -21,7 +21,7 @@ pub(super) fn announce(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> Option<P
         info!(plugin = %path, "compiling a plugin of {megabytes:.1} MB: this may take minutes");
         return None;
     }
-    let progress = Progress::new();
+    let progress = Progress::default();
     progress.announce(format_args!("compiling {path} ({megabytes:.1} MB): this may take minutes"));
     Some(progress)
 }

@@ -9,12 +9,14 @@ pub struct Progress {
     is_watched: bool,
 }
 
-impl Progress {
+impl Default for Progress {
     /// An empty one.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { is_watched: std::io::stderr().is_terminal() }
     }
+}
 
+impl Progress {
     /// Says this instead of what was said before.
     pub fn say(&self, text: fmt::Arguments<'_>) {
         if self.is_watched {

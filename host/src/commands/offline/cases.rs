@@ -22,7 +22,8 @@ use serde_json::Value;
 use super::parallel;
 use super::render::rendered;
 use crate::commands::manifests;
-use crate::config::arguments::mounts::{MountArguments, PluginMounts};
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::{Error, Source, yaml_problem};
 
 pub(crate) const TEST_EXAMPLES: &str = "\

@@ -68,7 +68,7 @@ pub(super) fn foretold(
     let named = named_namespaces(programs, files, &namespace);
     let copies = threads.block_on(live::copies(&client, programs, &former, &named)).map_err(|error| unread(error, &url))?;
     let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
-    let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
+    let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
         let (done, parents) = simulate(acted(

@@ -98,7 +98,7 @@ pub(super) async fn copies(
     let (there, absent) = all_namespaces(client, named).await?;
     let mut objects: Vec<(String, Value)> = there.into_iter().map(|namespace| (COPIED.to_owned(), namespace)).collect();
     let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| uid(namespace)).collect();
-    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::new());
+    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::default());
     for program in programs {
         let manifest = program.manifest();
         if let Namespaces::Only(names) = &program.namespaces {

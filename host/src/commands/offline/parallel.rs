@@ -9,7 +9,7 @@ use gyre_engine::telemetry::progress::Progress;
 pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
-    let progress = Progress::new();
+    let progress = Progress::default();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

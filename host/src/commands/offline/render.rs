@@ -18,11 +18,13 @@ use super::rendered::Rendered;
 use super::scene::{Scene, simulate};
 use super::selection::{unselected, why};
 use super::shown::Shown;
+use super::time;
 use crate::commands::manifests;
 use crate::config::Source;
-use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::ForetoldMounts;
 use crate::config::problem::list;
-use crate::config::values::{MissingArgument, time};
+use crate::config::values::MissingArgument;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
