@@ -49,7 +49,7 @@ RUN case "$TARGETARCH" in \
     fi
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-host-$TARGETARCH,target=/build \
     target="$(cat /target)"; \
-    cargo build --locked --release --package gyre --bin gyre --target "$target"; \
+    cargo build --locked --release --package gyre --bin gyre --no-default-features --target "$target"; \
     mkdir -p /out; \
     cp "/build/$target/release/gyre" /out/gyre
 

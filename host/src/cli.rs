@@ -1,8 +1,12 @@
 //! The command line. It only wires: arguments in, modules together, errors out.
 
+#[cfg(any(test, not(feature = "tools")))]
+mod absent;
 mod arguments;
-#[cfg(test)]
+#[cfg(all(test, feature = "tools"))]
 mod tests;
+#[cfg(feature = "tools")]
+mod tools;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -13,33 +17,29 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use gyre_engine::client::transport;
+use gyre_engine::error::error_chain;
+use gyre_engine::host::{self, Options};
+use gyre_engine::program::ServiceAccount;
+use gyre_engine::record::format::Secrets;
+use gyre_engine::telemetry::metrics::Metrics;
 use gyre_sandbox::CodeSource;
 use tokio::sync::watch;
 use tracing::{error, info};
 
-use crate::client::transport;
 use crate::commands::connect::configuration;
-use crate::commands::dev::{self, DevArguments};
 use crate::commands::inspect::{self, InspectArguments};
-use crate::commands::manual::{self, CompletionsArguments, ManArguments};
-use crate::commands::new::{self, NewArguments};
-use crate::commands::offline::{self, CheckArguments, DiffArguments, RenderArguments, TestArguments};
+use crate::commands::manifests;
 use crate::commands::process::{threads, told_to_stop};
 use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
-use crate::commands::replay::{self, ReplayArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::config::arguments::admin::SecureArguments;
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
-use crate::error::error_chain;
-use crate::host::{self, Options};
 use crate::plugins::{open, read};
-use crate::program::ServiceAccount;
-use crate::record::format::Secrets;
-use crate::telemetry::metrics::Metrics;
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -69,39 +69,15 @@ enum Command {
     /// Says what a plugin is: what it reconciles, makes and reads, what it may touch, and what it weighs.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
-    /// Prints what a plugin makes of objects in files, or in a cluster that is only read: its children, their plan, events and status.
-    #[command(after_help = offline::RENDER_EXAMPLES)]
-    Render(Box<RenderArguments>),
-    /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
-    #[command(after_help = offline::TEST_EXAMPLES)]
-    Test(Box<TestArguments>),
-    /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
-    #[command(after_help = offline::check_examples())]
-    Check(Box<CheckArguments>),
-    /// Says what a plugin would change in a cluster, and only reads that.
-    #[command(after_help = offline::DIFF_EXAMPLES)]
-    Diff(Box<DiffArguments>),
-    /// Makes a folder with a plugin to begin with, whose tests pass.
-    #[command(after_help = new::EXAMPLES)]
-    New(NewArguments),
-    /// Prints completions for a shell.
-    #[command(after_help = manual::COMPLETIONS_EXAMPLES)]
-    Completions(CompletionsArguments),
-    /// Prints the manual page, or writes one for each command.
-    #[command(after_help = manual::MAN_EXAMPLES)]
-    Man(ManArguments),
-    /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
-    #[command(after_help = dev::EXAMPLES)]
-    Dev(DevArguments),
+    #[cfg(feature = "tools")]
+    #[command(flatten)]
+    Tool(tools::Tool),
     /// Records the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
     /// Says what the shadow of a mount would do otherwise than the mount's plugin, in a running host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
-    /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
-    #[command(after_help = replay::EXAMPLES)]
-    Replay(ReplayArguments),
 }
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
@@ -199,7 +175,11 @@ struct PluginArguments {
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
-        Err(error) => arguments::named_by_variable(error, Gyre::command()).exit(),
+        Err(error) => {
+            #[cfg(not(feature = "tools"))]
+            let error = absent::explained(error, Gyre::command());
+            arguments::named_by_variable(error, Gyre::command()).exit()
+        }
     };
     let result = match command {
         Command::Run(arguments) => run(*arguments),
@@ -207,19 +187,16 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
         Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
         Command::ConfigSchema => print(config::SCHEMA),
-        Command::Dev(arguments) => dev::run(&arguments),
-        Command::New(arguments) => new::new(&arguments),
-        Command::Completions(arguments) => manual::completions(&arguments, Gyre::command()),
-        Command::Man(arguments) => manual::man(&arguments, Gyre::command()),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
-        Command::Render(arguments) => return compared(offline::render(*arguments)),
-        Command::Diff(arguments) => return compared(offline::diff(*arguments)),
-        Command::Test(arguments) => return compared(offline::test(*arguments)),
-        Command::Check(arguments) => return compared(offline::check(*arguments)),
+        #[cfg(feature = "tools")]
+        Command::Tool(tool) => return tool.run(),
         Command::Record(arguments) => record::run(&arguments),
         Command::Shadow(arguments) => return compared(shadow::run(&arguments)),
-        Command::Replay(arguments) => return compared(replay::run(&arguments)),
     };
+    ended(result)
+}
+
+fn ended(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error, ExitCode::FAILURE),
@@ -322,7 +299,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let source = Source::open_host(&mount, &arguments.election)?;
     let programs = source.programs();
     let mut definitions = Vec::new();
-    for (file, object) in dev::read(&arguments.crds)? {
+    for (file, object) in manifests::read(&arguments.crds)? {
         if object.get("kind").and_then(serde_json::Value::as_str) != Some("CustomResourceDefinition") {
             bail!("{file} holds another object than CustomResourceDefinitions: leave it out of --crd");
         }

@@ -51,12 +51,13 @@ pub(crate) use self::process::{HostArguments, with_defaults};
 pub use self::settings::accept as accept_settings;
 use self::spec::{Configuration, MountSpec, NAME, Origin, Said, Setting};
 pub(crate) use self::table::Table;
+use gyre_engine::error::error_chain;
+use gyre_engine::mounts::inventory;
+use gyre_engine::program::Program;
+
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
-use crate::error::error_chain;
-use crate::mounts::inventory;
 use crate::plugins::files::Files;
-use crate::program::Program;
 
 /// A file that has changed may still be written. It is taken when it has stayed as it is for so long,
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
@@ -194,20 +195,22 @@ fn calls(configuration: &Configuration) -> u32 {
 }
 
 impl Source {
-    /// Reads the configuration that the arguments name or are, and loads its programs. Blocks: compiling takes some 100 ms a plugin.
+    /// As [`Self::open_host`], for commands that take part in no election.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All that is wrong with the configuration.
+    #[cfg(any(test, feature = "tools"))]
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
         Self::open_as(arguments, None)
     }
 
-    /// As [`Self::open`], for a host that takes part in this election, about which the file may have said something.
+    /// Reads the configuration that the arguments name or are, and loads its programs, for a host that takes part in this election, about which
+    /// the file may have said something. Blocks: compiling takes some 100 ms a plugin.
     ///
     /// # Errors
     ///
-    /// As of [`Self::open`], and what the file says of the election that cannot be.
+    /// All that is wrong with it, and what the file says of the election that cannot be.
     pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
         Self::open_as(arguments, Some(election))
     }

@@ -1,15 +1,11 @@
-//! The host: what touches the world.
+//! The `gyre` command: the command line, the configuration, the loading of plugins, and what authors of plugins work with.
 //!
 //! ```text
-//! configuration ─ config ─▶ programs ─▶ mounts (a mount: live, and what comes after it)
-//!                                         │ looks at
-//! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
-//!                                         ▲                                                        │ parent
-//!                                         └── view, lookup (reads, recorded) ◀── call, context ◀ reconcile
-//!                                                                               │ desired children, status, events
-//!                                          plan(observed, desired, grants) ◀────┘
-//!                                               │ steps, refusals
-//!                                             apply, parent ─▶ client (claim) ─▶ outcome ──▶ status, events, metrics, work.done
+//! arguments ─▶ cli ─┬▶ run: config ─▶ programs ─▶ gyre_engine::host ◀──▶ the cluster
+//!                   │         ▲
+//!                   │      plugins (files, compiled code)
+//!                   ├▶ commands: rbac, crds, inspect, record, shadow
+//!                   └▶ tools: render, test, check, diff, dev, new, replay (commands::offline, scene, replay)
 //! ```
 //!
 //! | modules, from the top down: each imports only what stands below it | what they do |
@@ -17,48 +13,17 @@
 //! | [`cli`] | the command line: arguments in, modules together, errors out |
 //! | `commands`, [`scene`] | the commands beside the host itself, and what tests of plugins have of them |
 //! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
-//! | [`host`] | a running host, from start to end |
-//! | [`admin`] | what probes and people see of it |
-//! | `shadow` | another version beside a mount's |
-//! | [`replay`], `difference` | recorded calls made again, and what would change |
-//! | `reconcile` | one reconcile after another: the call, the plan, what comes of it |
-//! | [`mounts`] | what is mounted, how it changes, and how it goes |
-//! | `writes` | what is written |
-//! | [`record`] | calls, kept |
-//! | [`cluster`] | what the cluster holds, and who may look at it |
-//! | `client` | the ways to the API server, where writes are fenced |
-//! | [`leadership`] | whether this host may write |
-//! | `call` | where plugins are called |
-//! | [`work`] | the queue |
-//! | [`program`] | a plugin with all that its mount says of it |
-//! | [`telemetry`], [`health`], [`target`], [`clock`], `error` | logs, metrics and traces, how watches fare, what they are about, the time, and how errors read |
+//! | [`replay`] | recorded calls made again |
 //!
-//! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
+//! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
 //!
-//! What is absent: a trait for the cluster. The seam to it is HTTP, through a [`kube::Client`].
+//! What is absent: the host itself, which is `gyre_engine`.
 
-pub mod admin;
-pub mod call;
 pub mod cli;
-mod client;
-pub mod clock;
-pub mod cluster;
 mod commands;
 pub mod config;
-mod difference;
-mod error;
-pub mod health;
-pub mod host;
-pub mod leadership;
-pub mod mounts;
 mod plugins;
-pub mod program;
-mod reconcile;
-pub mod record;
+#[cfg(feature = "tools")]
 pub mod replay;
+#[cfg(feature = "tools")]
 pub mod scene;
-mod shadow;
-pub mod target;
-pub mod telemetry;
-pub mod work;
-mod writes;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::anyhow;
+use gyre_engine::error::error_chain;
 use gyre_sandbox::{Plugin, Sandbox};
 use tracing::{debug, info};
 
-use crate::error::error_chain;
 use crate::plugins::files::Files;
 
 /// Components with an interpreter in them have some 20 MiB.

@@ -12,10 +12,9 @@ pub(crate) mod show;
 
 use std::collections::BTreeSet;
 
+use gyre_engine::record::Question;
+use gyre_engine::record::format::{AnswerLine, CallLine, ProgramLine};
 use gyre_sandbox::Plugin;
-
-use crate::record::Question;
-use crate::record::format::{AnswerLine, CallLine, ProgramLine};
 
 /// A call that was made again.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Plugin::native::<R>(), Plugin::wasm(path) ─┐
-//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre::host over an API server in memory, in time of its own
+//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host over an API server in memory, in time of its own
 //!                                                            │  ▲
 //!                             Run: plan, children, status, … ┘  └ edit, delete, finish_job, advance, upgrade: whatever else happens
 //! ```
@@ -22,9 +22,9 @@ mod setup;
 mod world;
 pub mod yaml;
 
-pub use gyre::program::Program;
-pub use gyre::record::CallRecord;
 pub use gyre::scene::{Action, Subject, Verb};
+pub use gyre_engine::program::Program;
+pub use gyre_engine::record::CallRecord;
 
 pub use crate::cases::assert_cases;
 pub use crate::error::{Error, Result};

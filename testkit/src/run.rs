@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use gyre::record::CallRecord;
 use gyre::scene::{Action, Rendered, Subject, Verb};
+use gyre_engine::record::CallRecord;
 use gyre_sandbox::LogLine;
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use gyre::config::accept_settings;
-use gyre::program::Program;
 use gyre::scene::{Given, read};
 use gyre_core::grants::Namespaces;
 use gyre_devcluster::Controllers;
+use gyre_engine::program::Program;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;

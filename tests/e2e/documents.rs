@@ -266,16 +266,16 @@ fn metrics_and_reasons_that_the_guides_name_are_there() {
     let source = |files: &[&str]| -> String {
         files.iter().map(|file| fs::read_to_string(root().join(file)).expect("a source file")).collect()
     };
-    let metrics = source(&["host/src/telemetry/metrics.rs"]);
+    let metrics = source(&["host/engine/src/telemetry/metrics.rs"]);
     let reasons = source(&[
         "host/core/src/outcome.rs",
         "host/core/src/plan.rs",
         "host/core/src/status.rs",
         "host/sandbox/src/call.rs",
-        "host/src/admin/state.rs",
-        "host/src/mounts/mount.rs",
-        "host/src/reconcile.rs",
-        "host/src/reconcile/report.rs",
+        "host/engine/src/admin/state.rs",
+        "host/engine/src/mounts/mount.rs",
+        "host/engine/src/reconcile.rs",
+        "host/engine/src/reconcile/report.rs",
     ]);
     let mut count = 0;
     for document in ["docs/contract.md", "docs/operating.md", "docs/troubleshooting.md"] {

@@ -39,7 +39,7 @@ fn in_json_each_line_of_a_reconcile_says_which_be_it_the_hosts_or_the_plugins() 
     let lines: Vec<Value> = whole.lines().map(parse).collect();
     let of_the_reconcile = lines.iter().filter(|line| line["span"]["id"] == reconcile["id"]);
     let targets: Vec<&str> = of_the_reconcile.filter_map(|line| line["target"].as_str()).collect();
-    assert!(targets.contains(&"plugin") && targets.iter().any(|target| target.starts_with("gyre::")), "{targets:?}");
+    assert!(targets.contains(&"plugin") && targets.iter().any(|target| target.starts_with("gyre_engine::")), "{targets:?}");
     let ids = lines.iter().filter(|line| line["message"] == "reconciled").map(|line| line["span"]["id"].as_u64());
     let ids: Vec<u64> = ids.map(|id| id.expect("an id")).collect();
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
@@ -65,13 +65,13 @@ fn each_target_has_a_level_of_its_own() {
         cluster.kubectl(&["delete", "-n", "log-levels", "gateway.app.example.com", "hello"]);
         (
             log.contains("the desired state of Gateway hello"),
-            log.contains("gyre::host: reconciled"),
+            log.contains("gyre_engine::host: reconciled"),
             log.contains("gyre::plugins: loaded"),
         )
     };
     // Of its own lines the host says where it listens, which the tests wait for.
-    assert_eq!(levels("warn,gyre::admin=info,plugin=info"), (true, false, false));
-    assert_eq!(levels("warn,gyre::admin=info,gyre::host=debug"), (false, true, false));
+    assert_eq!(levels("warn,gyre_engine::admin=info,plugin=info"), (true, false, false));
+    assert_eq!(levels("warn,gyre_engine::admin=info,gyre_engine::host=debug"), (false, true, false));
     assert_eq!(levels("info,plugin=off"), (false, false, true));
 }
 
@@ -81,7 +81,7 @@ fn a_panic_is_a_line_that_names_the_object_at_whatever_level() {
     let plugin = gyre_artifacts::guests::PANICS;
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     cluster.install_crds(&[plugin]);
-    for (filter, has_rest) in [("error,gyre::admin=info", false), ("info", false), ("info,plugin=debug", true)] {
+    for (filter, has_rest) in [("error,gyre_engine::admin=info", false), ("info", false), ("info,plugin=debug", true)] {
         let host = cluster.host_with(&[plugin], &[namespace], &["--log-level", filter]);
         cluster.apply_all(&[guest("Panics", namespace, "it", json!({}))]);
         let failed = |log: &str| log.lines().filter(|line| line.contains("ERROR")).count();

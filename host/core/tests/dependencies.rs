@@ -5,14 +5,15 @@ mod dependencies {
     use std::collections::BTreeSet;
     use std::process::Command;
 
-    /// The names of the crates that this one is built from, itself included.
+    /// The names of the crates that this one is built from with these arguments of Cargo, itself included.
     ///
     /// Cargo reads the lock file and what the build has fetched. Not with `--offline`, so that it may fetch the rest where only
     /// this crate was built.
-    fn closure(package: &str) -> BTreeSet<String> {
+    fn closure(package: &str, arguments: &[&str]) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--locked", "--edges", "normal", "--prefix", "none"])
             .args(["--format", "{p}", "--package", package])
+            .args(arguments)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .expect("cargo runs");
@@ -24,7 +25,10 @@ mod dependencies {
     /// Asserts that `package` depends on `present`, so that an empty listing fails, and on nothing that begins with one of
     /// `absent`.
     fn check(package: &str, present: &str, absent: &[&str]) {
-        let closure = closure(package);
+        check_closure(package, &closure(package, &[]), present, absent);
+    }
+
+    fn check_closure(package: &str, closure: &BTreeSet<String>, present: &str, absent: &[&str]) {
         assert!(closure.contains(package), "{package} is not in its own closure: {closure:?}");
         assert!(closure.contains(present), "{package} no longer depends on {present}: {closure:?}");
         let offending: Vec<&String> =
@@ -40,5 +44,22 @@ mod dependencies {
     #[test]
     fn the_sandbox_runs_plugins_and_knows_no_cluster() {
         check("gyre-sandbox", "wasmtime", &["kube", "k8s-openapi", "hyper"]);
+    }
+    #[test]
+    fn the_engine_knows_no_command_line_and_no_cluster_in_memory() {
+        let closure = closure("gyre-engine", &[]);
+        check_closure("gyre-engine", &closure, "kube", &["clap"]);
+        let ours: Vec<&str> = closure.iter().map(String::as_str).filter(|name| name.starts_with("gyre")).collect();
+        assert_eq!(ours, ["gyre-core", "gyre-engine", "gyre-sandbox"]);
+    }
+
+    #[test]
+    fn the_program_that_runs_in_a_cluster_has_no_tools() {
+        let tools = ["gyre-devcluster", "kube-cel", "clap_complete", "clap_mangen"];
+        let in_cluster = closure("gyre", &["--no-default-features"]);
+        check_closure("gyre", &in_cluster, "gyre-engine", &tools);
+        let complete = closure("gyre", &[]);
+        let missing: Vec<&&str> = tools.iter().filter(|tool| !complete.contains(**tool)).collect();
+        assert!(missing.is_empty(), "the names have changed: {missing:?}");
     }
 }

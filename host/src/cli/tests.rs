@@ -70,6 +70,22 @@ fn wrong(arguments: &[String], incomplete: bool) -> Option<String> {
 }
 
 #[test]
+fn the_commands_of_the_feature_are_known_where_it_is_absent() {
+    let tools = tools::Tool::augment_subcommands(clap::Command::new("gyre"));
+    let names: Vec<&str> = tools.get_subcommands().map(clap::Command::get_name).collect();
+    assert_eq!(names, absent::TOOLS);
+}
+
+#[test]
+fn what_the_documents_run_in_a_container_is_there() {
+    let texts: Vec<String> = documents().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let run = texts.iter().flat_map(|text| text.split(" /gyre ").skip(1)).filter_map(|rest| rest.split_whitespace().next());
+    let run: BTreeSet<&str> = run.collect();
+    assert!(run.contains("record") && run.contains("shadow"), "{run:?}");
+    assert!(!run.iter().any(|name| absent::TOOLS.contains(name)), "{run:?}");
+}
+
+#[test]
 fn command_lines_are_split_as_by_a_shell() {
     assert_eq!(programs("a 'b c' \"d\" | e > f # g"), [vec!["a", "b c", "d"], vec!["e"]]);
     assert_eq!(programs("a=1 b -c=d && e >> f g"), [vec!["a=1", "b", "-c=d"], vec!["e", "g"]]);

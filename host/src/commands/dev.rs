@@ -3,12 +3,9 @@
 //! The cluster is `gyre_devcluster`, over HTTP on loopback, so that kubectl and everything else can look at it. The host that runs here
 //! is the one of `gyre run`.
 
+mod apply;
 mod cluster;
-mod manifests;
 mod show;
-
-pub use manifests::read;
-pub(crate) use manifests::{is_manifest, manifests_in};
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -18,23 +15,25 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::admin;
+use gyre_engine::host::{self, Options};
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::time::Took;
 use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::admin;
+use crate::commands::manifests;
 use crate::commands::process::{threads, told_to_stop};
 use crate::config::arguments::admin::Listen;
-use crate::config::arguments::mounts::{DevMounts, MountArguments};
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::DevMounts;
 use crate::config::arguments::telemetry::LogArguments;
 use crate::config::problem::list;
 use crate::config::values::{MissingArgument, WrongArguments, whole};
 use crate::config::{Reload, Source};
-use crate::host::{self, Options};
-use crate::program::Program;
-use crate::telemetry::time::Took;
+use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
-use manifests::Applied;
 use show::Show;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -91,7 +90,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
         )));
     }
     arguments.log.start(LOG, None)?;
-    let objects = read(&arguments.manifests)?;
+    let objects = manifests::read(&arguments.manifests)?;
     let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
         let mounted = source.programs();
@@ -119,7 +118,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
     );
     let result = match source {
-        None => match manifests::apply(&cluster.client(), objects).await {
+        None => match apply::apply(&cluster.client(), objects).await {
             Ok(_) => {
                 stop.await;
                 Ok(())
@@ -151,7 +150,7 @@ impl Session<'_> {
     /// Mounts, applies and shows until `--once` is satisfied, or for ever.
     async fn run(&self, source: Source) -> anyhow::Result<()> {
         let first = source.programs();
-        manifests::install_crds(&self.client, &first).await?;
+        apply::install_crds(&self.client, &first).await?;
         let show = Show::start(&self.client, self.started, &kinds(&first)).await?;
         let (wanted, programs) = watch::channel(Arc::clone(&first));
         let options = Options {
@@ -164,7 +163,7 @@ impl Session<'_> {
         let mut host = tokio::spawn(host::run(self.client.clone(), programs, options, async {
             let _ = stopped.await;
         }));
-        let applied = manifests::apply(&self.client, self.objects).await?;
+        let applied = apply::apply(&self.client, self.objects).await?;
         if self.arguments.once {
             let parents: Vec<GroupVersionKind> = first.iter().map(|program| program.manifest().parent.clone()).collect();
             let result = self.until_ready(&show, &applied, &parents).await;
@@ -191,7 +190,7 @@ impl Session<'_> {
                 return std::future::pending().await;
             }
             let programs = Arc::clone(&programs.borrow_and_update());
-            manifests::install_crds(&self.client, &programs).await?;
+            apply::install_crds(&self.client, &programs).await?;
             show.follow(&self.client, &kinds(&programs)).await?;
             wanted.send_replace(programs);
         }

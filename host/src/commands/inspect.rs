@@ -8,13 +8,13 @@ use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
 
 use crate::commands::rbac::Known;
 use crate::config::arguments::mounts::CodeArguments;
 use crate::plugins::open;
-use crate::telemetry::time::Took;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

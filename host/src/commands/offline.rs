@@ -27,3 +27,10 @@ pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
 pub(crate) use check::{CheckArguments, check, check_examples};
 pub(crate) use diff::{DIFF_EXAMPLES, DiffArguments, diff};
 pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};
+
+use jiff::Timestamp;
+
+/// A time of day, for clap.
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "expected a time such as 2026-01-01T09:00:00Z".to_owned())
+}

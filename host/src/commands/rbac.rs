@@ -20,12 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_core::grants::{Namespaces, Scope as KindScope, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
-use gyre_devcluster::kinds::{Kinds, Scope as BuiltinScope, Subresource};
+use gyre_engine::leadership::election::Scope;
+use gyre_engine::mounts::inventory::Place;
+use gyre_engine::program::{Program, ServiceAccount};
 use serde_json::{Map, Value, json};
-
-use crate::leadership::election::Scope;
-use crate::mounts::inventory::Place;
-use crate::program::{Program, ServiceAccount};
 
 /// The resource that a kind is served as.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +43,6 @@ enum Status {
 
 /// Kinds whose resources are known without a cluster: Kubernetes' own, and those of CustomResourceDefinitions.
 pub(crate) struct Known {
-    builtin: Kinds,
     custom: BTreeMap<(String, String), Served>,
 }
 
@@ -73,7 +70,7 @@ pub(crate) enum Error {
 impl Known {
     /// Kubernetes' own kinds, and those of these CustomResourceDefinitions. What is no such definition is passed over.
     pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
-        Self { builtin: Kinds::builtin(), custom: definitions.filter_map(custom).collect() }
+        Self { custom: definitions.filter_map(custom).collect() }
     }
 
     fn find(&self, mount: &str, kind: &GroupVersionKind) -> Result<Served, Error> {
@@ -86,19 +83,26 @@ impl Known {
     }
 
     fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
-        if let Some(served) = self.custom.get(&(kind.group.clone(), kind.kind.clone())) {
-            return Some(served.clone());
-        }
-        let builtin = self.builtin.by_kind(&kind.api_version(), &kind.kind)?;
-        Some(Served {
-            plural: builtin.resource.plural.to_string(),
-            scope: match builtin.scope {
-                BuiltinScope::Namespaced => KindScope::Namespaced,
-                BuiltinScope::Cluster => KindScope::Cluster,
-            },
-            status: if builtin.has(Subresource::Status) { Status::Foreign } else { Status::Field },
-        })
+        let custom = self.custom.get(&(kind.group.clone(), kind.kind.clone()));
+        custom.cloned().or_else(|| builtin(kind))
     }
+}
+
+/// Kubernetes' own kinds, a line each: apiVersion, kind, plural, `cluster` or `namespaced`, and `status` where that is a subresource.
+const BUILTIN: &str = include_str!("rbac/kinds.txt");
+
+fn builtin(kind: &GroupVersionKind) -> Option<Served> {
+    let api_version = kind.api_version();
+    BUILTIN.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let is_meant = words.next() == Some(api_version.as_str()) && words.next() == Some(kind.kind.as_str());
+        let (plural, scope) = (words.next()?, words.next()?);
+        is_meant.then(|| Served {
+            plural: plural.to_owned(),
+            scope: if scope == "cluster" { KindScope::Cluster } else { KindScope::Namespaced },
+            status: if words.next() == Some("status") { Status::Foreign } else { Status::Field },
+        })
+    })
 }
 
 fn custom(definition: &Value) -> Option<((String, String), Served)> {
@@ -429,3 +433,35 @@ fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
 
 /// What is the same of resources that stand in one rule: group, names, verbs.
 type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use gyre_devcluster::kinds::{Kinds, Scope, Subresource};
+
+    use super::*;
+
+    #[test]
+    fn the_builtin_kinds_are_those_of_devcluster() {
+        let kinds = Kinds::builtin();
+        let kinds = kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version));
+        let mut lines: Vec<String> = kinds
+            .map(|kind| {
+                let scope = match kind.scope {
+                    Scope::Namespaced => "namespaced",
+                    Scope::Cluster => "cluster",
+                };
+                let status = if kind.has(Subresource::Status) { " status" } else { "" };
+                format!("{} {} {} {scope}{status}\n", kind.api_version(), kind.kind, kind.resource.plural)
+            })
+            .collect();
+        lines.sort();
+        if std::env::var_os("GYRE_BLESS").is_some() {
+            fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/rbac/kinds.txt"), lines.concat()).unwrap();
+        } else {
+            assert_eq!(lines.concat(), BUILTIN, "write it with GYRE_BLESS=1");
+        }
+    }
+}

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use gyre_engine::admin::record;
+use gyre_engine::record::format::{Because, End, Line};
+use gyre_engine::telemetry::progress::Progress;
 use kube::client::Body;
 
-use crate::admin::record;
 use crate::commands::process::{threads, told_to_stop};
 use crate::commands::running_host::{self, HostArguments, chunk};
 use crate::config::values::whole;
-use crate::record::format::{Because, End, Line};
-use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -137,7 +137,7 @@ impl Sink {
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }
         };
-        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::new() })
+        Ok(Self { output, bytes: 0, lines: 0, last: Vec::new(), progress: Progress::default() })
     }
 
     fn write(&mut self, chunk: &[u8]) -> anyhow::Result<()> {

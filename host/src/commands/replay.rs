@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::bounds;
+use gyre_engine::record::format::{CallLine, End, Head, ProgramLine, Secrets};
+use gyre_engine::record::{Ending, Reader};
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::{Value, json};
 
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::whole;
-use crate::error::error_chain;
 use crate::plugins::open;
-use crate::program::bounds;
-use crate::record::format::{CallLine, End, Head, ProgramLine, Secrets};
-use crate::record::{Ending, Reader};
 use crate::replay::{Replayed, Verdict, replay, show};
-use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -105,7 +105,7 @@ fn compare<R: BufRead>(
 ) -> anyhow::Result<()> {
     let name = &plugin.manifest().name;
     let mut others = std::collections::BTreeSet::new();
-    let progress = Progress::new();
+    let progress = Progress::default();
     let mut last = 0;
     while let Some((program, call)) = reader.call()? {
         last = call.number;

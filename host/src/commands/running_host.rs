@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use gyre_engine::error::error_chain;
 use http::header::CONTENT_TYPE;
 use http::{Request, Uri};
 use http_body::Body as _;
@@ -12,7 +13,6 @@ use kube::client::Body;
 use kube::{Client, Config};
 
 use crate::config::values::whole as whole_number;
-use crate::error::error_chain;
 
 /// Which host is asked.
 #[derive(Clone, Debug, Args)]

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use gyre_engine::admin::shadow::{MEDIA_TYPE, PATH};
+use gyre_engine::shadow::report::Report;
 
-use crate::admin::shadow::{MEDIA_TYPE, PATH};
+use crate::commands::output::Format;
 use crate::commands::process::threads;
 use crate::commands::running_host::{self, HostArguments};
-use crate::difference::Format;
-use crate::shadow::report::Report;
 
 /// A report holds no more than this, with all that is kept of it.
 const LARGEST_REPORT: usize = 256 << 20;

@@ -8,6 +8,7 @@ use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces};
 use gyre_core::names;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
+use gyre_engine::program::{ServiceAccount, bounds};
 use gyre_sandbox::Limits;
 
 use super::node::{Document, Value};
@@ -18,7 +19,6 @@ use crate::config::spec::{
     Configuration, FOREVER, GrantSpec, MountSpec, NEVER, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec,
     WriteNamespacesSpec, reuse,
 };
-use crate::program::{ServiceAccount, bounds};
 
 pub(super) const ROOT: [&str; 5] = ["name", "host", "defaults", "mounts", "pluginDirectory"];
 pub(super) const POLICY: [&str; 7] =

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
 use gyre_sandbox::{Digest, Plugin, Sandbox};
 
 use super::node::{Document, Source, Value};
@@ -15,10 +17,8 @@ use super::settings;
 use super::spec::{
     Configuration, GrantSpec, MountSpec, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
 };
-use crate::error::error_chain;
 use crate::plugins;
 use crate::plugins::files::Files;
-use crate::program::Program;
 
 /// A ConfigMap holds 1 MiB.
 pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use gyre_core::text::cut;
-
-use crate::telemetry::log::without_control;
+use gyre_engine::telemetry::log::without_control;
 
 /// How much is said of one thing that is wrong, in bytes: messages quote what a file holds, of whatever length.
 const LONGEST: usize = 1_024;

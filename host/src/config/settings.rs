@@ -1,6 +1,7 @@
 //! Settings, against the schema of their plugin and against the plugin itself.
 
 use gyre_core::manifest::Manifest;
+use gyre_engine::error::error_chain;
 use gyre_sandbox::{Limits, Plugin, call, settings};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};
@@ -10,7 +11,6 @@ use super::bounded;
 use super::node::{Document, Source};
 use super::problem::{Place, Problems, list, nearest};
 use super::spec::Settings;
-use crate::error::error_chain;
 
 /// Who reads more errors of one schema than these?
 const MOST_ERRORS: usize = 20;

@@ -7,11 +7,11 @@ use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
+use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
 use gyre_sandbox::{Digest, Limits, Reuse};
 
 use super::node::{Node, Source};
 use super::problem::Place;
-use crate::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
 
 /// What a deployment is called that nobody names.
 pub(crate) const NAME: &str = "gyre";

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use gyre_core::grants::{Namespaces, WriteNamespaces};
+use gyre_engine::program::Program;
 
 use super::quantity::Bytes;
-use crate::program::Program;
 
 const HEADINGS: [&str; 10] =
     ["NAME", "PLUGIN", "VERSION", "DIGEST", "PARENT", "NAMESPACES", "WRITES", "WORKERS", "DEADLINE", "MEMORY"];

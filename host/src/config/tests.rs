@@ -9,12 +9,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use gyre_engine::program::Program;
+use gyre_engine::program::bounds;
 
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
 use crate::config::node::Document;
-use crate::program::Program;
-use crate::program::bounds;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]

@@ -5,8 +5,8 @@ use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gyre_core::names;
-use jiff::Timestamp;
 
 use crate::config::quantity::parse_duration;
 
@@ -39,6 +39,18 @@ where
     }
 }
 
+/// One of these words, each with what the help says of it, for clap.
+pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let known = PossibleValuesParser::new(words.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help)));
+    known.try_map(|text| {
+        let found = words.iter().find(|(word, _, _)| *word == text);
+        found.map(|(_, _, value)| value.clone()).ok_or("expected one of the words above")
+    })
+}
+
 /// The longest that a Lease can say.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
@@ -53,9 +65,4 @@ pub(crate) fn period(text: &str) -> Result<Duration, String> {
 pub(crate) fn label(text: &str) -> Result<String, String> {
     let remedy = "expected lower-case letters, digits and hyphens, at most 63";
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
-}
-
-/// A time of day, for clap.
-pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "expected a time such as 2026-01-01T09:00:00Z".to_owned())
 }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Sandbox;
 use tracing::info;
-
-use crate::telemetry::progress::Progress;
 
 /// From this size on, in bytes, it is said that a plugin is compiled. Plugins in Rust or Go have less, and are compiled within a second
 /// or so; those with an interpreter in them (JavaScript, Python) have 12 MB and more.
@@ -22,7 +21,7 @@ pub(super) fn announce(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> Option<P
         info!(plugin = %path, "compiling a plugin of {megabytes:.1} MB: this may take minutes");
         return None;
     }
-    let progress = Progress::new();
+    let progress = Progress::default();
     progress.announce(format_args!("compiling {path} ({megabytes:.1} MB): this may take minutes"));
     Some(progress)
 }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use gyre_engine::difference::unified::unified;
+use gyre_engine::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
 use serde::Deserialize;
-
-use crate::difference::unified::unified;
-use crate::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
 
 /// `reconcile Echo default/hello`.
 pub(crate) fn title(call: &CallLine) -> String {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use gyre::cluster::object::Object;
-use gyre::cluster::store::Store;
+use gyre_engine::cluster::object::Object;
+use gyre_engine::cluster::store::Store;
 use serde_json::Value;
 
 use crate::{Line, process, sample};

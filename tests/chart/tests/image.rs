@@ -327,7 +327,10 @@ fn the_steps_make_what_the_image_is_to_have() -> anyhow::Result<()> {
     let mut expected = vec!["rustup target add wasm32-wasip2".to_owned()];
     expected.extend(plugins.map(|plugin| format!("{cargo_rustc} {plugin}")));
     expected.push("rustup target add x86_64-unknown-linux-gnu".to_owned());
-    expected.push("cargo build --locked --release --package gyre --bin gyre --target x86_64-unknown-linux-gnu".to_owned());
+    expected.push(
+        "cargo build --locked --release --package gyre --bin gyre --no-default-features --target x86_64-unknown-linux-gnu"
+            .to_owned(),
+    );
     assert_eq!(engine.log(), expected);
 
     let image = engine.root_of("image");
@@ -380,7 +383,7 @@ fn another_architecture_takes_a_compiler_for_it() -> anyhow::Result<()> {
             "rustup target add aarch64-unknown-linux-gnu",
             "apt-get update",
             "apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-            "cargo build --locked --release --package gyre --bin gyre --target aarch64-unknown-linux-gnu",
+            "cargo build --locked --release --package gyre --bin gyre --no-default-features --target aarch64-unknown-linux-gnu",
         ]
     );
     let error = Engine::new("s390x", &gyre).run(&dockerfile).unwrap_err();

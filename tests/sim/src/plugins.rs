@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use gyre::program::Program;
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
+use gyre_engine::program::Program;
 use gyre_sandbox::{Plugin, Sandbox};
 use serde_json::Value;
 

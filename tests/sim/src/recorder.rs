@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gyre::leadership::claim::Claim;
 use gyre_devcluster::faults;
 use gyre_devcluster::service::BoxError;
+use gyre_engine::leadership::claim::Claim;
 use http::header::USER_AGENT;
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};

@@ -7,15 +7,15 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
+use gyre_engine::cluster::kinds::{self, Resource};
+use gyre_engine::telemetry::metrics::Metrics;
 use kube::Client;
 use kube::runtime::watcher::InitialListStrategy;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use super::manifests::Applied;
-use crate::cluster::informer::{Informer, Informers, Subscription, WatchEvent, WatchScope};
-use crate::cluster::kinds::{self, Resource};
-use crate::telemetry::metrics::Metrics;
+use super::apply::Applied;
 
 /// What is followed, and since when time is counted.
 pub(super) struct Show {
@@ -277,11 +277,11 @@ fn table_text(kind: &str, table: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use gyre_engine::cluster::informer::Origin;
+    use gyre_engine::cluster::object::Object;
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::informer::Origin;
-    use crate::cluster::object::Object;
 
     fn object(value: &Value) -> Arc<Object> {
         Arc::new(Object::parse(value.to_string()).unwrap())

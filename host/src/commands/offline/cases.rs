@@ -11,19 +11,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::unified::unified;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::time::Took;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::parallel;
 use super::render::rendered;
-use crate::commands::dev;
-use crate::config::arguments::mounts::{MountArguments, PluginMounts};
+use crate::commands::manifests;
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::{Error, Source, yaml_problem};
-use crate::difference::to_yaml;
-use crate::difference::unified::unified;
-use crate::error::error_chain;
-use crate::program::Program;
-use crate::telemetry::time::Took;
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
@@ -151,7 +152,7 @@ fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()>
 }
 
 fn is_of_objects(path: &Path) -> bool {
-    dev::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
+    manifests::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
 }
 
 fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {
@@ -204,9 +205,9 @@ impl Given {
             time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is no time: expected one such as {START}", time.trim()))?;
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
-        let mut files = dev::manifests_in(folder)?;
+        let mut files = manifests::manifests_in(folder)?;
         files.retain(|path| path.is_file() && is_of_objects(path));
-        Ok(Self { objects: dev::read(&files)?, settings, time })
+        Ok(Self { objects: manifests::read(&files)?, settings, time })
     }
 }
 

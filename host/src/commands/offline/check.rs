@@ -50,7 +50,7 @@ use self::reproduction::{Reproduction, make_folder, reproduction};
 use super::parallel;
 use super::plan::Subject;
 use super::render::check_parents;
-use crate::commands::dev;
+use crate::commands::manifests;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 
@@ -87,7 +87,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let ground = Ground {
         programs: Source::open(&mount)?.programs().to_vec(),
         start: arguments.time.unwrap_or(START),
-        objects: dev::read(&arguments.files)?,
+        objects: manifests::read(&arguments.files)?,
     };
     check_parents(&ground.programs, &ground.objects)?;
     if let Some(folder) = &arguments.keep {

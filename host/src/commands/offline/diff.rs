@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::plan::{OWNER_UID_LABEL, RefusalReason};
+use gyre_engine::difference::{Change, Counts, Difference, NOT_SHOWN, redacted, without_bookkeeping};
+use gyre_engine::program::Program;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -17,13 +19,13 @@ use super::live::LiveArguments;
 use super::plan::{Action, Subject, Verb};
 use super::scene::End;
 use super::selection::selects;
+use crate::commands::output::Format;
 use crate::config::Source;
-use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::ForetoldMounts;
 use crate::config::problem::list;
 use crate::config::values::MissingArgument;
-use crate::difference::{Change, Counts, Difference, Format, NOT_SHOWN, redacted, without_bookkeeping};
 use crate::plugins;
-use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use gyre_core::grants::Namespaces;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,8 +14,6 @@ use super::live::{self, Connected, Copies, Former, LiveArguments};
 use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::commands::process::threads;
-use crate::program::Program;
-use crate::telemetry::progress::Progress;
 
 /// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
 /// again with it; by then others may be created. A plugin that has taken so many names in vain goes on for ever.
@@ -68,7 +68,7 @@ pub(super) fn foretold(
     let named = named_namespaces(programs, files, &namespace);
     let copies = threads.block_on(live::copies(&client, programs, &former, &named)).map_err(|error| unread(error, &url))?;
     let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
-    let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
+    let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
         let (done, parents) = simulate(acted(

@@ -11,18 +11,18 @@ use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::PLUGIN_LABEL;
+use gyre_engine::client::answered;
+use gyre_engine::cluster::kinds::{self, Resource};
+use gyre_engine::mounts::inventory::{self, Entry};
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
 use super::plan::Subject;
-use crate::client::answered;
-use crate::cluster::kinds::{self, Resource};
 use crate::commands::connect::configuration;
-use crate::mounts::inventory::{self, Entry};
-use crate::program::Program;
-use crate::telemetry::progress::Progress;
 
 /// By mount, the kinds that its children may be of besides those that are declared.
 pub(super) type Former = BTreeMap<String, BTreeSet<GroupVersionKind>>;
@@ -98,7 +98,7 @@ pub(super) async fn copies(
     let (there, absent) = all_namespaces(client, named).await?;
     let mut objects: Vec<(String, Value)> = there.into_iter().map(|namespace| (COPIED.to_owned(), namespace)).collect();
     let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| uid(namespace)).collect();
-    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::new());
+    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::default());
     for program in programs {
         let manifest = program.manifest();
         if let Namespaces::Only(names) = &program.namespaces {

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::telemetry::progress::Progress;
+use gyre_engine::telemetry::progress::Progress;
 
 /// What comes of each, in their order. Some run at once; on a terminal it is said how many are done.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
-    let progress = Progress::new();
+    let progress = Progress::default();
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

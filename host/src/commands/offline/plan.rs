@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+pub(super) use gyre_engine::difference::{Subject, Verb};
 use http::Method;
 use serde_json::{Value, json};
 
 use super::journal::Sent;
-pub(super) use crate::difference::{Subject, Verb};
 
 /// One thing that a host did, or tried to.
 #[derive(Clone, Debug)]

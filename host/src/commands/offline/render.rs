@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use gyre_engine::program::Program;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -17,12 +18,13 @@ use super::rendered::Rendered;
 use super::scene::{Scene, simulate};
 use super::selection::{unselected, why};
 use super::shown::Shown;
-use crate::commands::dev;
+use super::time;
+use crate::commands::manifests;
 use crate::config::Source;
-use crate::config::arguments::mounts::{ForetoldMounts, MountArguments};
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::ForetoldMounts;
 use crate::config::problem::list;
-use crate::config::values::{MissingArgument, time};
-use crate::program::Program;
+use crate::config::values::MissingArgument;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
@@ -91,7 +93,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         bail!(MissingArgument { command: "render", argument: "--from-cluster" });
     }
     let programs = Source::open(&mount)?.programs();
-    let objects = dev::read(&files)?;
+    let objects = manifests::read(&files)?;
     let time = time.unwrap_or_else(Timestamp::now);
     let of_files = objects.iter().map(|(_, object)| object);
     let (shown, verdict) = if from_cluster {

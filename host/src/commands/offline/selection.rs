@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use gyre_core::grants::Namespaces;
+use gyre_engine::program::Program;
 use serde_json::Value;
 
 use super::plan::Subject;
 use crate::config::problem::list;
-use crate::program::Program;
 
 /// How many objects are told of one by one.
 const MOST_TOLD: usize = 10;

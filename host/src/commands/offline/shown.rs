@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
+use gyre_engine::difference::to_yaml;
+use gyre_engine::program::Program;
+use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
 use super::foretold::texts_of_secrets;
 use super::plan::{Action, Subject, Verb};
 use super::rendered::Rendered;
 use super::scene::{Done, End};
-use crate::difference::to_yaml;
-use crate::program::Program;
-use crate::record::Redaction;
 
 /// Why a child is a comment.
 const WITHHELD: &str = "Without values of Secrets, so that it is not to be applied; --secrets shows them.";

@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use clap::Parser;
 use gyre_core::grants::Namespaces;
+use gyre_engine::program::Program;
+use gyre_engine::record::{Ask, Bounds, CallRecord, Given, Writer};
 
 use super::*;
-use crate::program::Program;
-use crate::record::{Ask, Bounds, CallRecord, Given, Writer};
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).unwrap());
 
@@ -52,7 +52,7 @@ fn recording(plugin: &Plugin, parents: &[&str]) -> Vec<u8> {
                 .unwrap(),
         );
     }
-    file.extend(writer.end(crate::record::format::Because::Time));
+    file.extend(writer.end(gyre_engine::record::format::Because::Time));
     file
 }
 

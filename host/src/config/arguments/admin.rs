@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
+use gyre_engine::admin::{Options, RESERVED_PATHS, Security};
 
 use crate::config::values::whole;
-
-use crate::admin::{Options, RESERVED_PATHS, Security};
 
 /// Where the host is looked at.
 #[derive(Clone, Debug, Args)]

@@ -8,11 +8,15 @@ use anyhow::anyhow;
 use clap::Args;
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
+use gyre_engine::clock::Clock;
+use gyre_engine::leadership::election::{Leaders, Options, Scope, identity};
 
-use crate::clock::Clock;
 use crate::config::problem::list;
-use crate::config::values::{WrongArguments, period};
-use crate::leadership::election::{Leaders, Options, Scope, identity};
+use crate::config::values::{WrongArguments, one_of, period};
+
+/// What is elected, by its word.
+const SCOPES: &[(&str, &str, Scope)] =
+    &[("host", "One leader for all mounts", Scope::Host), ("mount", "One leader for each mount", Scope::Mount)];
 
 /// Whether several replicas of this host run, and how they agree on who writes.
 #[derive(Clone, Debug, Args)]
@@ -24,7 +28,7 @@ pub(crate) struct ElectionArguments {
     )]
     ha: bool,
     /// What is elected: one leader for all mounts, or one for each, so that the replicas share them.
-    #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_enum, default_value_t = Scope::Host)]
+    #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
     ha_scope: Scope,
     /// What this replica is called, in the Lease and in logs [default: the host's name].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]

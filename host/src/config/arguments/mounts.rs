@@ -9,6 +9,9 @@
 //! | a name: what was mounted before is not known by it offline | yes | | yes | | |
 //! | [`CodeArguments`]: where compiled code is kept | yes | yes | yes | yes | yes |
 
+#[cfg(feature = "tools")]
+pub(crate) mod tools;
+
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,13 +20,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_engine::program::bounds;
 use gyre_sandbox::Sandbox;
 
 use crate::config::node::{Document, Source as DocumentSource};
 use crate::config::problem::{Place, Problems};
 use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
 use crate::config::values::{label, whole};
-use crate::program::bounds;
 
 /// All that flags can say of what is mounted. What a command has no flags for is not said.
 ///
@@ -134,20 +137,6 @@ pub(crate) struct RunMounts {
     code: CodeArguments,
 }
 
-/// Of `gyre dev`, where nothing is kept from one start to the next.
-#[derive(Clone, Debug, Args)]
-#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
-pub(crate) struct DevMounts {
-    #[command(flatten)]
-    source: SourceArguments,
-    #[command(flatten)]
-    workers: WorkersArgument,
-    #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    code: CodeArguments,
-}
-
 /// Of `gyre rbac`, which asks what is mounted and not how it runs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RbacMounts {
@@ -159,81 +148,15 @@ pub(crate) struct RbacMounts {
     code: CodeArguments,
 }
 
-/// Of commands that foretell what a host does, in time that stands still while it works.
-#[derive(Clone, Debug, Args)]
-#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
-pub(crate) struct ForetoldMounts {
-    #[command(flatten)]
-    source: SourceArguments,
-    #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    code: CodeArguments,
-}
-
-/// Of commands that are about a plugin, whatever a file may say of it.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct PluginMounts {
-    #[command(flatten)]
-    named: NamedArguments,
-    #[command(flatten)]
-    policy: PolicyArguments,
-    #[command(flatten)]
-    code: CodeArguments,
-}
-
 impl From<RunMounts> for MountArguments {
     fn from(RunMounts { source: SourceArguments { config, named }, name, workers, policy, code }: RunMounts) -> Self {
         Self { config, named, policy, name: name.name, workers: workers.workers, code }
     }
 }
 
-impl From<DevMounts> for MountArguments {
-    fn from(DevMounts { source: SourceArguments { config, named }, workers, policy, code }: DevMounts) -> Self {
-        Self { config, named, policy, workers: workers.workers, code, ..Self::default() }
-    }
-}
-
 impl From<RbacMounts> for MountArguments {
     fn from(RbacMounts { source: SourceArguments { config, named }, name, code }: RbacMounts) -> Self {
         Self { config, named, name: name.name, code, ..Self::default() }
-    }
-}
-
-impl From<ForetoldMounts> for MountArguments {
-    fn from(ForetoldMounts { source: SourceArguments { config, named }, policy, code }: ForetoldMounts) -> Self {
-        Self { config, named, policy, code, ..Self::default() }
-    }
-}
-
-impl From<PluginMounts> for MountArguments {
-    fn from(PluginMounts { named, policy, code }: PluginMounts) -> Self {
-        Self { named, policy, code, ..Self::default() }
-    }
-}
-
-impl PluginMounts {
-    /// As they can be given again, each option a word with its value. What is absent: where code is kept, which changes nothing of what
-    /// plugins do.
-    pub(crate) fn words(&self) -> Vec<String> {
-        let Self { named, policy, code: _ } = self;
-        let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
-        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
-        let mut words = Vec::new();
-        words.extend(plugins.iter().map(|file| format!("--plugin={}", file.display())));
-        words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
-        words.extend(settings.iter().map(|settings| format!("--settings={}={}", settings.plugin, settings.json)));
-        words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
-        words.extend(adopt.then(|| "--adopt".to_owned()));
-        words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
-        words.extend(quarantine_after.map(|Faults(faults)| {
-            let faults = faults.map_or_else(|| spec::NEVER.to_owned(), |faults| faults.to_string());
-            format!("--quarantine-after={faults}")
-        }));
-        words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));
-        words.extend(call_deadline.map(|milliseconds| format!("--call-deadline={milliseconds}")));
-        words.extend(call_memory.map(|mebibytes| format!("--call-memory={mebibytes}")));
-        words
     }
 }
 
@@ -290,12 +213,6 @@ impl MountArguments {
     /// What the deployment is called by a flag.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
-    }
-
-    /// Gives a plugin these settings, instead of others; messages call them as the place says.
-    pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
-        self.named.settings.retain(|settings| settings.plugin != plugin);
-        self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
     }
 
     /// What the flags say of each mount goes before the policy's own.

@@ -1,10 +1,15 @@
 //! The arguments of logs and traces.
 
 use clap::Args;
+use gyre_engine::telemetry::log::{self, LogFormat};
+use gyre_engine::telemetry::traces::Traces;
 use http::{HeaderName, HeaderValue, Uri};
 
-use crate::telemetry::log::{self, LogFormat};
-use crate::telemetry::traces::Traces;
+use crate::config::values::one_of;
+
+/// How lines are logged, by its word.
+const FORMATS: &[(&str, &str, LogFormat)] =
+    &[("text", "For people", LogFormat::Text), ("json", "One JSON object a line", LogFormat::Json)];
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
@@ -14,7 +19,7 @@ pub(crate) struct LogArguments {
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
     /// How to log [default: text; JSON where ENV says that this is not "local"].
-    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
+    #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_parser = one_of(FORMATS))]
     format: Option<LogFormat>,
     /// Where this runs, as echoperator has it: "local", "production" or the like.
     #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]

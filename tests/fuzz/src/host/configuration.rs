@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use gyre::config::{Problems, load_file};
-use gyre::program::Program;
 use gyre_core::grants::Namespaces;
 use gyre_core::names::is_dns_label;
 use gyre_devcluster::random::Random;
+use gyre_engine::program::Program;
 use gyre_sandbox::{Limits, Sandbox};
 use serde_json::{Map, Value, json};
 

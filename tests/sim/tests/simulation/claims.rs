@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gyre::leadership::claim::Holder;
-use gyre::program::fixed;
 use gyre_devcluster::faults::{Fault, Plan};
 use gyre_devcluster::random::Random;
+use gyre_engine::leadership::claim::Holder;
+use gyre_engine::program::fixed;
 use gyre_sim::{Plugins, World};
 use tokio::time::{Instant, sleep};
 

@@ -1,9 +1,9 @@
 //! A host that is killed right after any of its writes, before it has seen the answer, and another that takes over.
 
-use gyre::leadership::claim::Claim;
-use gyre::program::fixed;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
+use gyre_engine::leadership::claim::Claim;
+use gyre_engine::program::fixed;
 use gyre_sim::script;
 use gyre_sim::{Plugins, World};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre::leadership::claim::Claim;
-use gyre::program::Program;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
+use gyre_engine::leadership::claim::Claim;
+use gyre_engine::program::Program;
 use gyre_sim::kinds::{self, Name};
 use gyre_sim::script::{self, Author};
 use gyre_sim::{Action, Cascade, Host, Plugins, Sent, World, finalizers, judge, simulate};

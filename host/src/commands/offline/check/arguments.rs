@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::Timestamp;
 
-use crate::config::arguments::mounts::PluginMounts;
-use crate::config::values::{time, whole};
+use crate::commands::offline::time;
+use crate::config::arguments::mounts::tools::PluginMounts;
+use crate::config::values::whole;
 
 /// The time of day at which worlds begin, so that each run is like the others.
 pub(super) const START: Timestamp = Timestamp::constant(1_767_225_600, 0);

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Child;
+use gyre_engine::difference::NOT_SHOWN;
+use gyre_engine::record::format::AnswerLine;
+use gyre_engine::record::{CallRecord, Given, Made, Redaction};
 use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::{Flaw, Tally, Tried};
 use crate::commands::offline::plan::Subject;
-use crate::difference::NOT_SHOWN;
-use crate::record::format::AnswerLine;
-use crate::record::{CallRecord, Given, Made, Redaction};
 use crate::replay::show;
 
 /// More of one case are alike.

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gyre_devcluster::Controllers;
+use gyre_engine::program::Program;
+use gyre_engine::record::CallRecord;
 use serde_json::{Value, json};
 
 use super::compare::{self, brief};
@@ -13,8 +15,6 @@ use super::ground::{Found, Ground, Listener, is_about_form, is_of_child};
 use super::{calls, draw};
 use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::{End, simulate};
-use crate::program::Program;
-use crate::record::CallRecord;
 
 /// So many drawn parents share a world.
 const BATCH: usize = 10;

@@ -7,6 +7,9 @@ use gyre_core::manifest::Strategy;
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
+use gyre_engine::program::Program;
+use gyre_engine::record::{CallRecord, Listening, Recordings};
+use gyre_engine::writes::apply::schema_violations;
 use jiff::Timestamp;
 use kube::api::ListParams;
 use serde_json::Value;
@@ -15,9 +18,6 @@ use super::calls::{self, kind_of, wanted};
 use super::finding::{Finding, Flaw, Tally};
 use crate::commands::offline::plan::{Action, Subject, Verb};
 use crate::commands::offline::scene::Scene;
-use crate::program::Program;
-use crate::record::{CallRecord, Listening, Recordings};
-use crate::writes::apply::schema_violations;
 
 /// More parents are disturbed no differently.
 pub(super) const MOST_PARENTS: usize = 10;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use gyre_engine::difference::to_yaml;
 use serde_json::Value;
 
 use super::arguments::{CheckArguments, START};
 use super::finding::{Finding, Flaw};
-use crate::difference::to_yaml;
 
 /// How a finding is seen again.
 pub(super) struct Reproduction {

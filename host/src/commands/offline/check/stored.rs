@@ -8,6 +8,8 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use gyre_devcluster::Controllers;
+use gyre_engine::program::Program;
+use gyre_engine::record::CallRecord;
 use serde_json::{Value, json};
 
 use super::calls::{self, wanted};
@@ -18,8 +20,6 @@ use super::finding::{Flaw, Tried};
 use super::ground::{Found, Ground, Listener, MOST_PARENTS, Rested, is_named, last};
 use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::{End, Scene};
-use crate::program::Program;
-use crate::record::CallRecord;
 
 /// So many specs are drawn from the schema of each other version.
 const MOST_DRAWN: usize = 10;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use gyre_devcluster::Controllers;
+use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
 use super::ground::{Found, Ground, Listener, Rested, is_about_form, is_of_child};
 use super::{calls, compare};
 use crate::commands::offline::plan::{Action, Verb};
 use crate::commands::offline::scene::{End, Scene, simulate};
-use crate::writes::apply::schema_violations;
 
 /// A host that writes whenever it starts anew does so for ever.
 const RESTARTS: usize = 3;

@@ -1,13 +1,13 @@
 //! What a check leaves out, and why: that nothing was found says nothing of it.
 
 use gyre_core::object::GroupVersionKind;
+use gyre_engine::program::Program;
 use serde_json::Value;
 
 use super::disturb::MOST_CHILDREN;
 use super::drawn;
 use super::ground::{Ground, MOST_PARENTS, Rested};
 use crate::commands::offline::plan::Subject;
-use crate::program::Program;
 
 /// So many parents are named; the others are counted.
 const MOST_NAMED: usize = 5;

@@ -1,13 +1,13 @@
 //! Answers of a plugin that a whole host calls, on an embedded API server.
 
-use gyre::program::{Program, fixed};
-use gyre::record::Recordings;
 use gyre::scene::{Action, End, Scene, Verb, simulated};
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
 use gyre_devcluster::random::Random;
 use gyre_devcluster::{Controllers, Options};
+use gyre_engine::program::{Program, fixed};
+use gyre_engine::record::Recordings;
 use serde_json::{Value, json};
 
 use super::describe;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre::cluster::object::Object;
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, Scope, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
@@ -13,6 +12,7 @@ use gyre_core::plan::{
 };
 use gyre_core::response::Child;
 use gyre_devcluster::random::Random;
+use gyre_engine::cluster::object::Object;
 use serde_json::{Value, json};
 
 use crate::host::plugin::{self, CHILDREN, Script};

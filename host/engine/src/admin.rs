@@ -1,0 +1,350 @@
+//! The admin server: `/healthz`, `/readyz`, `/metrics` and `/debug/state`; for those on the host's own machine also `/debug/record` and
+//! `/debug/shadow`.
+//!
+//! The probes answer as those of kube-apiserver do: `ok`, or each check with what it found; with `?verbose` always so, and without the
+//! checks that `?exclude=NAME` names.
+//!
+//! Over TLS, if it is so wished; then metrics and state are only shown to those who are permitted ([`Security`]).
+
+mod access;
+pub(crate) mod local;
+pub mod record;
+pub mod shadow;
+pub(crate) mod state;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::extract::connect_info::ConnectInfo;
+use axum::extract::{RawQuery, Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tracing::info;
+
+use crate::admin::record::Recorded;
+use crate::client::is_there;
+use crate::cluster::informer::Informer;
+use crate::error::error_chain;
+use crate::health::{Ask, Reach, Vital};
+use crate::leadership::election::{Denials, Leaders};
+use crate::mounts::Mounts;
+use crate::mounts::mount::{Lead, Mount, Phase};
+use crate::mounts::services::HostServices;
+use crate::program::Program;
+use crate::shadow::Shadow;
+use crate::telemetry::metrics::{Form, Metrics, Moment};
+use crate::work::WorkQueue;
+use access::Access;
+use local::Ends;
+use tls::{Certificate, Secure};
+
+/// How the server is reached.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where on it the metrics are; none: nowhere.
+    pub metrics_path: Option<String>,
+    /// Who may look.
+    pub security: Security,
+}
+
+/// Whether who looks must be permitted to.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Everybody may look, and everything is sent in the open.
+    None,
+    /// TLS with a certificate that the host signs itself; metrics and state are for those who are permitted.
+    OwnCertificate,
+    /// The same, with the certificate in this directory, which is followed as it changes.
+    Certificate(PathBuf),
+}
+
+impl Options {
+    /// All that there is, there, for everybody.
+    pub fn open(address: SocketAddr) -> Self {
+        Self { address, metrics_path: Some("/metrics".to_owned()), security: Security::None }
+    }
+}
+
+/// What the server shows.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) mounts: Arc<Mounts>,
+    pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) recorded: Recorded,
+    /// What the election is not permitted; none: there is none.
+    pub(crate) denials: Option<Arc<Denials>>,
+    /// Whom the Leases of the election name; none: there is none.
+    pub(crate) leaders: Option<Arc<Leaders>>,
+    /// Set once the API server has answered.
+    pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
+    pub(crate) reach: Arc<Reach>,
+    pub(crate) vital: Arc<Vital>,
+}
+
+impl Shown {
+    fn informers(&self) -> Vec<Arc<Informer>> {
+        self.services.get().map(|services| services.informers.running()).unwrap_or_default()
+    }
+}
+
+/// Paths that the metrics cannot have.
+pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
+
+/// How long an answer is waited for before the API server is asked again, perhaps over another connection.
+const ASKED_FOR: Duration = Duration::from_secs(15);
+
+/// One thing that a probe looks at: its name, and what is wrong.
+type Check = (&'static str, Result<(), String>);
+
+/// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
+/// would do have a rule of their own, see [`mod@record`].
+fn router(metrics_path: Option<&str>, shown: Shown, access: Option<Arc<Access>>) -> Router {
+    let [healthz, readyz, state, recording, shadowed] = RESERVED_PATHS;
+    let mut closed = Router::new().route(state, get(debug_state));
+    if let Some(path) = metrics_path {
+        closed = closed.route(path, get(metrics));
+    }
+    if let Some(access) = access {
+        let shown = shown.clone();
+        closed = closed.route_layer(from_fn(move |request: Request, next: Next| {
+            let (access, shown) = (Arc::clone(&access), shown.clone());
+            async move {
+                let client = shown.services.get().map(|services| &services.client);
+                match access.check(client, request.headers(), request.uri().path()).await {
+                    Ok(()) => next.run(request).await,
+                    Err(refusal) => (refusal.status, format!("{}\n", refusal.message)).into_response(),
+                }
+            }
+        }));
+    }
+    let open = Router::new()
+        .route(healthz, get(health))
+        .route(readyz, get(ready))
+        .route(recording, get(record))
+        .route(shadowed, get(shadow));
+    open.merge(closed).with_state(shown)
+}
+
+/// Binds the address, then serves until `shutdown` ends. Binding fails at once; nothing after that does.
+///
+/// # Errors
+///
+/// When the address cannot be bound, or the certificate cannot be used.
+pub(crate) async fn serve(
+    options: Options,
+    shown: Shown,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
+    let Options { address, metrics_path, security } = options;
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; choose another with --listen, or --listen off"))?;
+    let (certificate, following) = match &security {
+        Security::None => (None, None),
+        Security::OwnCertificate => (Some(Certificate::of_our_own()?), None),
+        Security::Certificate(directory) => {
+            let (certificate, following) = tls::follow(directory)?;
+            (Some(certificate), Some(following))
+        }
+    };
+    let (metrics, scheme) =
+        (metrics_path.as_deref().unwrap_or("no metrics"), if certificate.is_some() { "https" } else { "http" });
+    info!(address = %listener.local_addr()?, metrics, scheme, "serving /healthz, /readyz and /debug/state");
+    let access = certificate.is_some().then(Access::new);
+    let router = router(metrics_path.as_deref(), shown, access).into_make_service_with_connect_info::<Ends>();
+    Ok(match certificate {
+        None => tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future()),
+        Some(certificate) => {
+            let listener = Secure::new(listener, certificate, following)?;
+            tokio::spawn(axum::serve(listener, router).with_graceful_shutdown(shutdown).into_future())
+        }
+    })
+}
+
+/// A call that has gone on for so long after its deadline is not stopped any more. It may have waited for room, and the machine may have
+/// been suspended.
+const STUCK_AFTER: Duration = Duration::from_secs(60);
+
+/// Whether the process is past help: only a restart brings back what fails here. What answers has a thread, and gets at the queue and the
+/// mounts; none of it asks anything of the API server, which a restart would not bring back.
+async fn health(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
+    shown.queue.look(|_, _| ());
+    let calls = stopped_in_time(&shown.mounts);
+    let tasks = going_on(&shown.vital, &shown.informers());
+    answer(vec![("queue", Ok(())), ("calls", calls), ("tasks", tasks)], query.as_deref().unwrap_or_default())
+}
+
+fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
+    let mounts = mounts.all();
+    let stuck = mounts.iter().filter(|(mount, _)| mount.running.overdue() >= STUCK_AFTER);
+    let names: Vec<&str> = stuck.map(|(mount, _)| &*mount.name).collect();
+    if names.is_empty() { Ok(()) } else { Err(format!("calls go on past their deadline: {}", names.join(", "))) }
+}
+
+fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
+    let mut ended: Vec<String> = vital.ended().into_iter().map(str::to_owned).collect();
+    let watches = informers.iter().filter(|informer| !informer.is_running());
+    ended.extend(watches.map(|informer| format!("the watch of {}", informer.target().kind)));
+    if ended.is_empty() { Ok(()) } else { Err(format!("ended: {}", ended.join(", "))) }
+}
+
+/// Whether the host does its work, or, where another one leads, could take it over. A mount that waits for its CRD does not hold the
+/// others up.
+async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
+    let denied = shown.denials.as_ref().and_then(|denials| denials.current());
+    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over: {error}")));
+    let checks = vec![
+        ("api-server", answering(&shown)),
+        ("election", election),
+        ("inventory", shown.services.get().map_or(Ok(()), |services| services.inventory.check())),
+        ("mounts", started(&shown.mounts)),
+        ("watches", alive(&shown.informers())),
+    ];
+    answer(checks, query.as_deref().unwrap_or_default())
+}
+
+/// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
+fn answering(shown: &Shown) -> Result<(), String> {
+    let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
+    let (ask, result) = shown.reach.look();
+    if ask == Ask::Now {
+        let (client, reach) = (services.client.clone(), Arc::clone(&shown.reach));
+        tokio::spawn(async move {
+            // What it answers counts elsewhere, as all answers do.
+            match tokio::time::timeout(ASKED_FOR, client.apiserver_version()).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(kube::Error::Api(status))) if is_there(status.code) => {}
+                Ok(Err(error)) => reach.unanswered(error_chain(&error)),
+                Err(_) => reach.unanswered(format!("it has not answered for {} s", ASKED_FOR.as_secs())),
+            }
+        });
+    }
+    result
+}
+
+/// Calls, as they are made. See [`mod@record`].
+async fn record(
+    ConnectInfo(ends): ConnectInfo<Ends>,
+    State(shown): State<Shown>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let host = record::Host {
+        recorded: &shown.recorded,
+        mounts: &shown.mounts,
+        metrics: &shown.metrics,
+        leaders: shown.leaders.as_deref(),
+        services: shown.services.get(),
+    };
+    record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
+}
+
+/// How a shadow differs from its mount's plugin.
+async fn shadow(
+    ConnectInfo(ends): ConnectInfo<Ends>,
+    State(shown): State<Shown>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    shadow::answer(ends, &headers, query.unwrap_or_default(), shown.mounts, shown.leaders).await
+}
+
+fn started(mounts: &Mounts) -> Result<(), String> {
+    let mounts = mounts.all();
+    let starting = mounts.iter().filter(|(mount, _)| mount.phase() == Phase::Starting);
+    let names: Vec<&str> = starting.map(|(mount, _)| &*mount.name).collect();
+    if names.is_empty() { Ok(()) } else { Err(format!("still starting: {}", names.join(", "))) }
+}
+
+fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
+    // What keeps a mount from starting is told at once.
+    let never_began =
+        |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
+    let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));
+    let mut told: Vec<String> = dead.map(|informer| describe(informer)).collect();
+    told.sort_unstable();
+    if told.is_empty() { Ok(()) } else { Err(told.join("; ")) }
+}
+
+fn describe(informer: &Informer) -> String {
+    let target = informer.target();
+    let place = target.namespace.as_ref().map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+    match informer.health().down() {
+        Some(down) => {
+            let error = down.error.unwrap_or_else(|| "the API server has not taken it yet".to_owned());
+            format!("the watch of {}{place} has been down for {} s: {error}", target.kind, down.since.elapsed().as_secs())
+        }
+        None => format!("the watch of {}{place} is back", target.kind),
+    }
+}
+
+fn answer(checks: Vec<Check>, query: &str) -> Response {
+    let parameters: Vec<(&str, &str)> =
+        query.split('&').map(|parameter| parameter.split_once('=').unwrap_or((parameter, ""))).collect();
+    let is_verbose = parameters.iter().any(|(name, _)| *name == "verbose");
+    let is_excluded = |name: &str| parameters.contains(&("exclude", name));
+    let failed = checks.iter().any(|(name, result)| result.is_err() && !is_excluded(name));
+    let code = if failed { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    if !failed && !is_verbose {
+        return (code, "ok\n".to_owned()).into_response();
+    }
+    let mut text = String::new();
+    for (name, result) in &checks {
+        text.push_str(&match result {
+            _ if is_excluded(name) => format!("[+]{name} excluded: ok\n"),
+            Ok(()) => format!("[+]{name} ok\n"),
+            Err(reason) => format!("[-]{name} failed: {reason}\n"),
+        });
+    }
+    text.push_str(if failed { "check failed\n" } else { "check passed\n" });
+    (code, text).into_response()
+}
+
+async fn debug_state(State(shown): State<Shown>) -> Response {
+    let claims = shown.services.get().map(|services| &services.claims);
+    let text = format!("{:#}\n", state::dump(&shown.mounts, &shown.queue, &shown.informers(), claims));
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn moment(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> Moment {
+    let live = mount.live();
+    let plugin = live.as_ref().map_or(&wanted.plugin, |live| &live.program.plugin);
+    Moment {
+        compile: plugin.compile(),
+        running: mount.running.count(),
+        idle: plugin.idle_instances(),
+        in_progress: queue.look(|queue, now| queue.in_progress_of(&mount.name, now)),
+        is_quarantined: live.as_ref().is_some_and(|live| live.call_guard.quarantined().is_some()),
+        quarantined_scopes: live.as_ref().map_or(0, |live| live.call_guard.quarantined_scopes(0).0),
+    }
+}
+
+async fn metrics(State(shown): State<Shown>, headers: HeaderMap) -> Response {
+    let informers = shown.informers();
+    shown.metrics.watched(informers.iter().map(|informer| (informer.target(), informer.health())));
+    let mounts = shown.mounts.all();
+    shown.metrics.moments(mounts.iter().map(|(mount, wanted)| (&*mount.name, moment(mount, wanted, &shown.queue))));
+    let shadows = mounts.iter().filter(|(mount, _)| mount.leads() != Lead::No);
+    let shadows: Vec<_> = shadows.filter_map(|(mount, _)| Some((&*mount.name, Shadow::of(mount)?.moment()))).collect();
+    shown.metrics.shadows(shadows.into_iter());
+    // One list may come in several lines.
+    let accepted: Vec<&str> = headers.get_all(ACCEPT).iter().filter_map(|accept| accept.to_str().ok()).collect();
+    let form = Form::accepted(Some(&accepted.join(",")));
+    match shown.metrics.encode(form) {
+        Ok(text) => ([(CONTENT_TYPE, form.content_type())], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

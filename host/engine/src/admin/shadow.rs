@@ -1,0 +1,71 @@
+//! `/debug/shadow`: how a shadow differs from its mount's plugin, as JSON. Shown to whoever is on the host's own machine, as recordings are:
+//! it tells of objects.
+
+use std::sync::Arc;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use tokio::sync::Semaphore;
+
+use crate::admin::local::{self, Ends};
+use crate::leadership::election::Leaders;
+use crate::mounts::Mounts;
+use crate::mounts::mount::Lead;
+use crate::shadow::Shadow;
+use crate::shadow::report::Report;
+
+/// Where it is.
+pub const PATH: &str = "/debug/shadow";
+/// Of the report.
+pub const MEDIA_TYPE: &str = "application/json";
+
+/// One report is made at a time.
+static TURN: Semaphore = Semaphore::const_new(1);
+
+/// Answers a request.
+pub(crate) async fn answer(
+    ends: Ends,
+    headers: &HeaderMap,
+    query: String,
+    mounts: Arc<Mounts>,
+    leaders: Option<Arc<Leaders>>,
+) -> Response {
+    if !local::is_local(ends, headers) {
+        let text = "what a shadow would do is told to those on the host's own machine only; in a cluster, use kubectl port-forward, or \
+                    kubectl exec and gyre shadow\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
+    }
+    // A report may be of some MiB, and whoever waits for the next one waits here.
+    let _turn = TURN.acquire().await;
+    let text = move || report(&query, &mounts, leaders.as_deref()).map(|report| format!("{:#}\n", report.json()));
+    match tokio::task::spawn_blocking(text).await {
+        Ok(Ok(text)) => ([(CONTENT_TYPE, MEDIA_TYPE)], text).into_response(),
+        Ok(Err((status, text))) => (status, text + "\n").into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot make a report: {error}\n")).into_response(),
+    }
+}
+
+fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Report, (StatusCode, String)> {
+    let mut name = None;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("mount", value)) => name = Some(value),
+            _ => return Err((StatusCode::BAD_REQUEST, format!("{pair:?} means nothing here; there is mount"))),
+        }
+    }
+    let all = || mounts.all().into_iter().map(|(mount, _)| mount);
+    // A mount without one is named as such.
+    let candidates = all().filter(|mount| Shadow::of(mount).is_some() || name == Some(&*mount.name)).collect();
+    let none = "no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}";
+    let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;
+    let shadow = Shadow::of(&mount).ok_or_else(|| {
+        let text =
+            format!("the mount {} has no shadow; the configuration file gives it one: shadow: {{plugin: FILE}}", mount.name);
+        (StatusCode::NOT_FOUND, text)
+    })?;
+    if mount.leads() == Lead::No {
+        return Err((StatusCode::CONFLICT, local::follows(&mount, leaders, "shadow")));
+    }
+    Ok(Report::of(&mount.name, &shadow))
+}

@@ -1,0 +1,18 @@
+//! Clients for one purpose each, over the one connection of the host.
+//!
+//! ```text
+//!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
+//! ```
+//!
+//! Here is the last moment before a request is sent, so here writes are fenced.
+
+mod counted;
+mod incoming;
+pub(crate) mod lists;
+mod outgoing;
+mod request;
+pub mod transport;
+
+pub(crate) use self::counted::{counted, is_there};
+pub(crate) use self::outgoing::{fenced, for_account, for_program, for_watch};
+pub use self::request::answered;

@@ -1,0 +1,31 @@
+//! What all clients have to know of a request.
+
+use std::time::Duration;
+
+use http::Request;
+use kube::client::Body;
+
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long the API server may take to answer a request that is not a watch: its own limit (`--request-timeout`).
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Waits for an answer, but not for ever: a peer that is gone without a word would keep a worker, and the key that it works on.
+///
+/// # Errors
+///
+/// Those of the request; [`kube::Error::Service`] if there is no answer in time.
+pub async fn answered<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+    match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
+        Ok(answer) => answer,
+        Err(_) => Err(kube::Error::Service(format!("no answer within {REQUEST_TIMEOUT:?}").into())),
+    }
+}
+
+pub(super) fn is_watch(request: &Request<Body>) -> bool {
+    has_parameter(request, |parameter| parameter == "watch=true")
+}
+
+pub(super) fn has_parameter(request: &Request<Body>, is_meant: impl Fn(&str) -> bool) -> bool {
+    request.uri().query().is_some_and(|query| query.split('&').any(is_meant))
+}

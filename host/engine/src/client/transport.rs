@@ -1,0 +1,161 @@
+//! The connections to the API server.
+//!
+//! As kube's own client makes them, but for three things that it has no place for: a write is asked for its claim where its connection is
+//! about to send it, the system gives a connection up whose peer does not acknowledge what was sent, and the buffer that a connection reads
+//! into has one size.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt as _};
+use kube::{Client, Config};
+use tower_service::Service;
+
+use crate::leadership::claim::Claim;
+
+/// The size of a connection's read buffer in bytes, which is also the longest head of a response. By default, hyper doubles the buffer up to
+/// 400 KiB while responses fill it, and a watch keeps that memory for as long as it lives.
+const READ_BUFFER: usize = 16 << 10;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A client of the API server.
+///
+/// # Guarantees
+///
+/// - A request that bears a [`Claim`] among its extensions, and has a body, is not sent whole once the claim is lost.
+/// - What was sent arrives within `arrives_within`, or never: a partition that lasts longer ends the connection. It takes a peer that is
+///   the API server, or a proxy that acknowledges nothing that it does not pass on at once.
+///
+/// # Errors
+///
+/// As [`Client::try_from`].
+pub fn client(config: Config, arrives_within: Option<Duration>) -> Result<Client, kube::Error> {
+    if config.proxy_url.is_some() {
+        // That proxies are not supported is kube's to say.
+        return Client::try_from(config);
+    }
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    #[cfg(target_os = "linux")]
+    connector.set_tcp_user_timeout(arrives_within);
+    #[cfg(not(target_os = "linux"))]
+    let _ = arrives_within;
+    let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector)?);
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    connector.set_reset_reader_on_write(config.reset_reader_on_write);
+    let connections = legacy::Builder::new(TokioExecutor::new()).http1_read_buf_exact_size(READ_BUFFER).build(connector);
+    let connections = Connections(connections);
+    let builder = ClientBuilder::new(connections, config.default_namespace.clone())
+        .with_layer(&config.extra_headers_layer()?)
+        .with_layer(&config.base_uri_layer());
+    Ok(match config.auth_layer()? {
+        Some(layer) => builder.with_layer(&layer).build(),
+        None => builder.build(),
+    })
+}
+
+/// Connections that ask for the claim.
+#[derive(Clone)]
+struct Connections<C>(legacy::Client<C, Claimed<Body>>);
+
+impl<C> Service<Request<Body>> for Connections<C>
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    type Response = Response<Incoming>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let claim = request.extensions().get::<Claim>().cloned();
+        let sent = self.0.request(request.map(|inner| Claimed { inner, claim }));
+        Box::pin(async move { Ok(sent.await?) })
+    }
+}
+
+/// The body of a request. The task of the connection asks for it when it is about to send it, with the head of the request; without the
+/// claim it gets an error, and closes the connection.
+struct Claimed<B> {
+    inner: B,
+    claim: Option<Claim>,
+}
+
+impl<B> http_body::Body for Claimed<B>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(claim) = &self.claim {
+            claim.check()?;
+        }
+        Pin::new(&mut self.inner).poll_frame(context).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::leadership::claim::Holder;
+
+    /// What comes to a server of one request, until the connection ends or the request has its body; then it is answered.
+    async fn received(listener: &TcpListener) -> String {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = Vec::new();
+        while stream.read_buf(&mut bytes).await.unwrap() > 0 {
+            if bytes.ends_with(b"body") {
+                stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+                break;
+            }
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_sends_no_write_whose_claim_is_lost() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let client = client(Config::new(url), Some(Duration::from_secs(5))).unwrap();
+        let (holder, claim) = Holder::new();
+        let write = || {
+            let mut request = Request::post("/api").body(Body::from(b"body".to_vec())).unwrap();
+            request.extensions_mut().insert(claim.clone());
+            client.send(request)
+        };
+        holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(3600));
+        let (sent, text) = tokio::join!(write(), received(&listener));
+        assert!(sent.is_ok() && text.starts_with("POST /api HTTP/1.1\r\n") && text.ends_with("\r\n\r\nbody"), "{text}");
+        holder.lose();
+        let (sent, text) = tokio::join!(write(), received(&listener));
+        assert!(sent.is_err() && !text.contains("body"), "{text}");
+    }
+}

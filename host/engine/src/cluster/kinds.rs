@@ -1,0 +1,175 @@
+//! Which resource of the API server a kind is, asked of its discovery.
+
+use std::time::Duration;
+
+use gyre_core::grants::Scope;
+use gyre_core::object::GroupVersionKind;
+use kube::core::{ApiResource, GroupVersionKind as KubeKind};
+use kube::discovery::{self, Scope as KubeScope};
+use kube::{Api, Client};
+use serde_json::Value;
+use tracing::{info, warn};
+
+use crate::client::answered;
+use crate::error::error_chain;
+
+/// How soon a kind that is not served is looked for again. A CRD is applied by a person who then waits.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// After many looks in vain it is asked less often.
+const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether a kind has come to have a status: those who apply definitions do so before, or while, the host starts.
+const LOOKS_FOR_STATUS: u32 = 20;
+
+/// How long [`wait_for_status`] waits, at the least, if each look takes no time.
+pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
+
+/// A kind as the API server serves it.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// Group, version, kind and plural.
+    pub api: ApiResource,
+    /// Whether its objects live in namespaces.
+    pub scope: Scope,
+    /// Whether the status is a subresource.
+    pub status: StatusSubresource,
+}
+
+/// Whether the status of a kind is written on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusSubresource {
+    /// At `…/NAME/status`.
+    Served,
+    /// With the rest of the object.
+    Absent,
+}
+
+impl Resource {
+    /// Group, version and kind.
+    pub fn kind(&self) -> GroupVersionKind {
+        GroupVersionKind::new(&self.api.group, &self.api.version, &self.api.kind)
+    }
+
+    /// The API of this kind's objects in that namespace; of all of them, or of a cluster-scoped kind, without one.
+    pub fn api<K>(&self, client: &Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = ApiResource, Scope = kube::core::DynamicResourceScope>,
+    {
+        match namespace {
+            Some(namespace) if self.scope == Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &self.api),
+            _ => Api::all_with(client.clone(), &self.api),
+        }
+    }
+}
+
+/// Asks the API server for a kind; none if it does not serve it.
+///
+/// # Errors
+///
+/// When the API server cannot be asked.
+pub async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Option<Resource>, kube::Error> {
+    let wanted = KubeKind::gvk(&kind.group, &kind.version, &kind.kind);
+    match answered(discovery::pinned_kind(client, &wanted)).await {
+        Ok((api, capabilities)) => Ok(Some(Resource {
+            api,
+            scope: match capabilities.scope {
+                KubeScope::Namespaced => Scope::Namespaced,
+                KubeScope::Cluster => Scope::Cluster,
+            },
+            status: if capabilities.subresources.iter().any(|(resource, _)| resource.plural == "status") {
+                StatusSubresource::Served
+            } else {
+                StatusSubresource::Absent
+            },
+        })),
+        Err(kube::Error::Discovery(_)) => Ok(None),
+        // Not `is_not_found`: a group that is not served at all is answered with a plain "404 page not found".
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks the API server for a kind until it answers; none if it does not serve it.
+pub async fn look_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Option<Resource> {
+    loop {
+        match find(client, kind).await {
+            Ok(found) => return found,
+            Err(error) => {
+                warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again");
+            }
+        }
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+    }
+}
+
+/// Waits until the API server serves a kind.
+pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) -> Resource {
+    let mut delay = LOOK_AGAIN_AFTER;
+    let mut looks = 0_u32;
+    loop {
+        match look_for(client, kind, plugin).await {
+            Some(resource) => {
+                if looks > 0 {
+                    info!(plugin, %kind, "the API server serves the kind now");
+                }
+                return resource;
+            }
+            None if looks == 0 => warn!(
+                plugin, %kind,
+                "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin brings)"
+            ),
+            None => {}
+        }
+        looks += 1;
+        tokio::time::sleep(delay).await;
+        delay = if looks < 30 { LOOK_AGAIN_AFTER } else { LOOK_AGAIN_AT_MOST_AFTER };
+    }
+}
+
+/// Waits a while for a kind to be served with a status of its own: an older CustomResourceDefinition may be about to be replaced.
+pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, plugin: &str) -> Resource {
+    let kind = resource.kind();
+    warn!(
+        plugin, %kind,
+        "the API server serves the kind without the status that the plugin's own CustomResourceDefinition has: apply what `gyre crds` prints"
+    );
+    for _ in 0..LOOKS_FOR_STATUS {
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        resource = wait_for(client, &kind, plugin).await;
+        if resource.status == StatusSubresource::Served {
+            info!(plugin, %kind, "the API server serves the kind with a status now");
+            return resource;
+        }
+    }
+    warn!(plugin, %kind, "going on without a status: nothing can be noted in the objects until gyre is restarted");
+    resource
+}
+
+/// Whether one of these CustomResourceDefinitions gives the kind a status that is written on its own.
+pub fn give_status(definitions: &[Value], kind: &GroupVersionKind) -> bool {
+    let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
+    let of_kind = definitions.iter().filter(|definition| {
+        is_text(definition, "/spec/group", &kind.group) && is_text(definition, "/spec/names/kind", &kind.kind)
+    });
+    let mut versions = of_kind.filter_map(|definition| definition.pointer("/spec/versions")?.as_array()).flatten();
+    versions.any(|version| is_text(version, "/name", &kind.version) && version.pointer("/subresources/status").is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_that_of_a_version() {
+        let version = |name: &str, subresources: Value| json!({ "name": name, "subresources": subresources });
+        let versions = [version("v1", json!({ "scale": {} })), version("v2", json!({ "status": {} }))];
+        let names = json!({ "kind": "Thing", "plural": "things" });
+        let definitions = [json!({ "spec": { "group": "example.com", "names": names, "versions": versions } })];
+        let gives =
+            |group: &str, version: &str, kind: &str| give_status(&definitions, &GroupVersionKind::new(group, version, kind));
+        assert!(gives("example.com", "v2", "Thing"));
+        assert!(!gives("example.com", "v1", "Thing") && !gives("example.com", "v2", "Other") && !gives("", "v2", "Thing"));
+    }
+}

@@ -1,0 +1,400 @@
+//! What would change, and of how many parents: what `gyre diff` and `gyre shadow` say.
+
+pub mod unified;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::Context as _;
+use gyre_core::plan::LIST_ANNOTATION_PREFIX;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::difference::unified::unified;
+use crate::program::Program;
+use crate::record::Redaction;
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// It is created.
+    Create,
+    /// It is changed.
+    Update,
+    /// It is deleted.
+    Delete,
+    /// The status of a parent.
+    Status,
+    /// A parent gets the plugin's finalizer, or loses it.
+    Finalizers,
+    /// It is told of.
+    Event,
+    /// The plugin does not answer about a parent.
+    Fail,
+    /// It is created only once, and stays as it is; made anew, it would be another.
+    Anew,
+}
+
+impl Verb {
+    /// As the plan has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Status => "status",
+            Self::Finalizers => "finalizers",
+            Self::Event => "event",
+            Self::Fail => "fail",
+            Self::Anew => "anew",
+        }
+    }
+}
+
+/// Names an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// E.g. `batch/v1`.
+    pub api_version: String,
+    /// E.g. `Job`.
+    pub kind: String,
+    /// None: it is cluster-scoped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its name.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Subject {
+    /// Of an object; empty where it does not say.
+    pub fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ", self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(formatter, "{namespace}/")?;
+        }
+        write!(formatter, "{}", self.name)
+    }
+}
+
+/// One thing that would be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// What is done.
+    pub verb: Verb,
+    /// What it is done to.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Why it would be refused; none: it would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+    /// What there is to say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The parent that it is done for, as it is shown; none: that is not known.
+    pub parent: Option<String>,
+    /// Null where nothing is there, or it is not shown.
+    pub before: Value,
+    /// Null where nothing is there, or it is not shown.
+    pub after: Value,
+}
+
+impl Change {
+    fn text(&self) -> anyhow::Result<String> {
+        let mut text = format!("{:<10} {}", self.verb.name(), self.subject);
+        if let Some(message) = &self.message {
+            text.push_str(&format!(": {message}"));
+        }
+        if let Some(refusal) = &self.refusal {
+            text.push_str(&format!(" (refused: {refusal})"));
+        }
+        if let Some(parent) = self.parent.as_ref().filter(|parent| **parent != self.subject.to_string()) {
+            text.push_str(&format!(", of {parent}"));
+        }
+        text.push('\n');
+        if self.verb != Verb::Delete {
+            let shown = unified(&shown(&self.before)?, &shown(&self.after)?);
+            shown.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+        }
+        Ok(text)
+    }
+}
+
+/// How many changes there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Of those that are not refused.
+    pub by_verb: BTreeMap<Verb, usize>,
+    /// Of those that would be refused.
+    pub refused: usize,
+}
+
+impl Counts {
+    /// Of these changes.
+    pub fn of<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        let mut counts = Self::default();
+        for change in changes {
+            match &change.refusal {
+                Some(_) => counts.refused += 1,
+                None => *counts.by_verb.entry(change.verb).or_default() += 1,
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn get(&self, verb: Verb) -> usize {
+        self.by_verb.get(&verb).copied().unwrap_or_default()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether something would be done now, and not only to what is made anew.
+    pub fn is_change(&self) -> bool {
+        self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        other.by_verb.iter().for_each(|(verb, count)| *self.by_verb.entry(*verb).or_default() += count);
+        self.refused += other.refused;
+    }
+
+    /// What was added before.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        for (verb, count) in &other.by_verb {
+            if let Some(sum) = self.by_verb.get_mut(verb) {
+                *sum = sum.saturating_sub(*count);
+            }
+        }
+        self.by_verb.retain(|_, count| *count > 0);
+        self.refused = self.refused.saturating_sub(other.refused);
+    }
+}
+
+/// What would change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// How many parents there are.
+    pub parents: usize,
+    /// How many of them something would be done for.
+    pub changing: usize,
+    /// How many changes there are.
+    pub counts: Counts,
+    /// What else there is to say, each half a sentence.
+    pub remarks: Vec<String>,
+    /// All changes, or as many as are kept.
+    pub changes: Vec<Change>,
+}
+
+impl Difference {
+    /// In a line.
+    pub(crate) fn summary(&self) -> String {
+        let change = if self.changing == 1 { "changes" } else { "change" };
+        let parents = if self.parents == 1 { "parent" } else { "parents" };
+        let mut text = format!("{} of {} {parents} {change}", self.changing, self.parents);
+        let counts = [
+            (Verb::Create, ["child created", "children created"]),
+            (Verb::Update, ["child changed", "children changed"]),
+            (Verb::Delete, ["child deleted", "children deleted"]),
+            (Verb::Status, ["status written", "statuses written"]),
+            (Verb::Finalizers, ["finalizer put or taken away", "finalizers put or taken away"]),
+            (Verb::Fail, ["call fails", "calls fail"]),
+            (Verb::Anew, ["child would be another if it were made anew", "children would be others if they were made anew"]),
+        ];
+        let counted: Vec<String> = counts
+            .into_iter()
+            .map(|(verb, [one, several])| (self.counts.get(verb), one, several))
+            .filter(|(count, _, _)| *count > 0)
+            .map(|(count, one, several)| format!("{count} {}", if count == 1 { one } else { several }))
+            .collect();
+        if !counted.is_empty() {
+            text.push_str(&format!(": {}", counted.join(", ")));
+        }
+        if self.counts.refused > 0 {
+            let changes = if self.counts.refused == 1 { "change" } else { "changes" };
+            text.push_str(&format!("; {} {changes} would be refused", self.counts.refused));
+        }
+        for remark in &self.remarks {
+            text.push_str(&format!("; {remark}"));
+        }
+        text
+    }
+
+    /// Each change, unless only the summary is wanted, and the summary.
+    ///
+    /// # Errors
+    ///
+    /// When an object cannot be written as YAML.
+    pub fn text(&self, only_summary: bool) -> anyhow::Result<String> {
+        let mut text = String::new();
+        if !only_summary {
+            for change in &self.changes {
+                text.push_str(&change.text()?);
+            }
+        }
+        Ok(format!("{text}{}\n", self.summary()))
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let mut json = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert("summary".to_owned(), Value::from(self.summary()));
+        }
+        json
+    }
+}
+
+/// An object without what changes with every write, or says who wrote.
+pub fn without_bookkeeping(mut object: Value) -> Value {
+    if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        for field in ["managedFields", "resourceVersion", "generation"] {
+            metadata.remove(field);
+        }
+        // The host's list of children.
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.retain(|name, _| !name.starts_with(LIST_ANNOTATION_PREFIX));
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+    }
+    object
+}
+
+/// What is said where [`redacted`] shows no objects.
+pub const NOT_SHOWN: &str = "objects are not shown, since there are more values of Secrets than can be looked for";
+
+/// Without values of the Secrets that were seen, and of those that are wanted; without objects, if these cannot all be looked for. The second
+/// says whether they could.
+pub fn redacted(changes: Vec<Change>, seen: &[&[u8]], programs: &[&Program]) -> (Vec<Change>, bool) {
+    // A Secret that is only wanted was not seen.
+    let wanted = changes.iter().flat_map(|change| [&change.before, &change.after]).filter(|object| object.is_object());
+    let wanted: Vec<String> = wanted.map(Value::to_string).collect();
+    let redaction = Redaction::new(seen.iter().copied().chain(wanted.iter().map(String::as_bytes)), programs);
+    let is_redacted = redaction.is_some();
+    (without_secrets(changes, redaction), is_redacted)
+}
+
+/// Without values of Secrets; without a redaction, without objects.
+fn without_secrets(changes: Vec<Change>, mut redaction: Option<Redaction>) -> Vec<Change> {
+    let shown = |change: Change| match &mut redaction {
+        Some(redaction) => Change {
+            message: change.message.map(|message| redaction.sentence(&message)),
+            refusal: change.refusal.map(|refusal| redaction.sentence(&refusal)),
+            before: redaction.object(&change.before),
+            after: redaction.object(&change.after),
+            ..change
+        },
+        None => Change {
+            message: None,
+            refusal: change.refusal.map(|_| "not shown".to_owned()),
+            before: Value::Null,
+            after: Value::Null,
+            ..change
+        },
+    };
+    changes.into_iter().map(shown).collect()
+}
+
+/// As YAML, which ends in a line break.
+///
+/// # Errors
+///
+/// When it cannot be written so.
+pub fn to_yaml(value: &Value) -> anyhow::Result<String> {
+    let mut text = serde_saphyr::to_string(value).context("cannot write YAML")?;
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn shown(object: &Value) -> anyhow::Result<String> {
+    if object.is_null() { Ok(String::new()) } else { to_yaml(object) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn change(verb: Verb, name: &str, refusal: Option<&str>) -> Change {
+        let subject = Subject { api_version: "v1".to_owned(), kind: "Pod".to_owned(), namespace: None, name: name.to_owned() };
+        let refusal = refusal.map(str::to_owned);
+        Change {
+            verb,
+            subject,
+            refusal,
+            message: None,
+            parent: Some("Site one".to_owned()),
+            before: json!({"a": 1}),
+            after: json!({"a": 2}),
+        }
+    }
+
+    #[test]
+    fn what_was_added_can_be_subtracted_again() {
+        let all = [change(Verb::Create, "a", None), change(Verb::Create, "b", None), change(Verb::Delete, "c", Some("no"))];
+        let [one, rest] = [&all[..1], &all[1..]].map(Counts::of);
+        let mut sum = one.clone();
+        sum.add(&rest);
+        assert_eq!(sum, Counts::of(&all));
+        assert_eq!((sum.get(Verb::Create), sum.get(Verb::Delete), sum.refused), (2, 0, 1));
+        sum.subtract(&rest);
+        assert_eq!(sum, one);
+        sum.subtract(&one);
+        assert!(sum.is_empty());
+    }
+
+    #[test]
+    fn it_is_said_in_words_and_survives_the_way_through_json() {
+        let mut failing = change(Verb::Fail, "it", None);
+        failing.message = Some("it trapped".to_owned());
+        let changes = vec![
+            change(Verb::Update, "a", None),
+            change(Verb::Delete, "b", None),
+            change(Verb::Create, "c", Some("no")),
+            failing,
+        ];
+        let counts = Counts::of(&changes);
+        let difference = Difference { parents: 5, changing: 1, counts, remarks: vec!["three wait".to_owned()], changes };
+        let expected = "\
+update     Pod a, of Site one
+  @@ -1 +1 @@
+  -a: 1
+  +a: 2
+delete     Pod b, of Site one
+create     Pod c (refused: no), of Site one
+  @@ -1 +1 @@
+  -a: 1
+  +a: 2
+fail       Pod it: it trapped, of Site one
+  @@ -1 +1 @@
+  -a: 1
+  +a: 2
+1 of 5 parents changes: 1 child changed, 1 child deleted, 1 call fails; 1 change would be refused; three wait
+";
+        assert_eq!(difference.text(false).unwrap(), expected);
+        assert_eq!(difference.text(true).unwrap(), expected.lines().last().unwrap().to_owned() + "\n");
+        assert_eq!(serde_json::from_value::<Difference>(difference.json()).unwrap(), difference);
+    }
+}

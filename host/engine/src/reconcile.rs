@@ -1,0 +1,695 @@
+//! One reconcile: the parent from the cache, the call, the plan, its steps, the status, the events.
+//!
+//! ```text
+//!   parent lives ──▶ reconcile ──▶ plan ──▶ finalizer, if one is needed ──▶ steps ──▶ status, events
+//!   parent goes  ──▶ finalize  ──▶ leave ─────────────────────────────────▶ steps ──▶ status, events ──▶ let go, if nothing is left
+//! ```
+
+pub(crate) mod call;
+pub(crate) mod call_context;
+pub(crate) mod context;
+pub(crate) mod plan_inputs;
+pub mod report;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_core::grants::Namespaces;
+use gyre_core::object::ObjectKey;
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind, RECHECK, requeue_after};
+use gyre_core::pace;
+use gyre_core::plan::{
+    self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
+};
+use gyre_core::response::{Event, Response, Severity, Teardown};
+use gyre_sandbox::ClockUse;
+use tokio::time::Instant;
+use tracing::{Instrument as _, debug, info, warn};
+
+use crate::call::Ask;
+use crate::call::threads::Priority;
+use crate::cluster::kinds::Resource;
+use crate::cluster::object::SharedObject;
+use crate::mounts::active_program::ActiveProgram;
+use crate::mounts::mount::{Lead, Mount};
+use crate::mounts::parent_state::{Inputs, ParentState};
+use crate::mounts::release;
+use crate::mounts::trail::{Cause, ReadPrints, Seen, Trail, hash};
+use crate::reconcile::call::{Answered, Called, call};
+use crate::reconcile::context::Context;
+use crate::reconcile::plan_inputs::{Decision, Departing, Living, ObservedState, PlanInputs};
+use crate::reconcile::report::{ReconcileReport, SLOWED_DOWN, slowed_down, warning};
+use crate::writes::apply::Applier;
+use crate::writes::events::to_publish;
+use crate::writes::finalizers::{self, List};
+use crate::writes::parent::{Found, ParentWriter};
+use crate::writes::status;
+
+/// So many children are planned where the reconcile runs when there is no call: more take milliseconds.
+const FEW: usize = 100;
+
+/// Brings the cluster to what the plugin wants for one parent.
+///
+/// # Guarantees
+///
+/// If nothing has to change, no request is sent. `failures` is how often the key has failed in a row before.
+pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &ObjectKey, failures: u32) -> Outcome {
+    let _in_flight = mount.begin_reconcile().await;
+    let Some(live) = mount.live() else { return Outcome::Gone };
+    let Some(parent) = live.parents.get(key) else {
+        mount.forget(key, context.queue.now());
+        return Outcome::Gone;
+    };
+    let memory = mount.memory(key);
+    let memory = if memory.uid == parent.uid() {
+        memory
+    } else {
+        ParentState { uid: parent.uid().to_owned(), ..ParentState::default() }
+    };
+    let has_finalizer = finalizers::has_finalizer(&parent, &live.program.manifest().name);
+    let (is_selected, is_leaving) = (live.selects(&parent), parent.is_deleting());
+    let observed = ObservedState::of(&live, parent);
+    let progress = ReconcileReport::new(failures);
+    let reads = memory.trail.as_ref().map_or_else(ReadPrints::default, |trail| trail.reads);
+    let (cause, written) = (Cause::Change, BTreeSet::new());
+    let run = Run { context, mount, live: &live, observed, memory, progress, cause, reads, written };
+    let outcome = match (is_selected, is_leaving, has_finalizer) {
+        (true, false, _) => run.reconcile_live().await,
+        (true, true, true) => run.reconcile_deleting().await,
+        (false, _, true) => run.release_parent().await,
+        // The garbage collector takes the children; nothing new is made for a parent that goes.
+        (true, true, false) | (false, _, false) => {
+            mount.forget(key, context.queue.now());
+            Outcome::Reconciled { changed: Changed::No, requeue_after: None }
+        }
+    };
+    // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
+    // meanwhile, and forgotten parents that this one saw.
+    if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
+        mount.forget_if_gone(&context.queue, key);
+    }
+    outcome
+}
+
+/// One reconcile under way.
+struct Run<'a> {
+    context: &'a Context,
+    mount: &'a Arc<Mount>,
+    live: &'a Arc<ActiveProgram>,
+    observed: ObservedState,
+    memory: ParentState,
+    progress: ReconcileReport,
+    /// Why there is this reconcile.
+    cause: Cause,
+    /// What its call read, or the last one before it.
+    reads: ReadPrints,
+    /// The UIDs of the children that it wrote or tried to.
+    written: BTreeSet<String>,
+}
+
+impl Run<'_> {
+    async fn reconcile_live(mut self) -> Outcome {
+        let answers = self.answers();
+        let inputs = self.fingerprint(&answers);
+        let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
+        if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
+            self.context.metrics.memo_hit(&self.mount.name);
+            return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
+        }
+        if let Some(held) = self.hold_back(&answers) {
+            return held;
+        }
+        self.memory.inputs = None;
+        if self.live.program.manifest().finalizes
+            && !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name)
+            && let Err(problem) = self.add_finalizer(&ChildList::default()).await
+        {
+            self.progress.fail(problem);
+            return self.finish(Response::default()).await;
+        }
+        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
+        let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Reconcile).await;
+        // As they were at the call: whatever the steps change, the next reconcile is not spared.
+        let mut inputs = None;
+        let result = called.and_then(|Called { result, clock, answers, reads }| {
+            inputs = (clock == ClockUse::NotRead).then(|| self.fingerprint(&answers));
+            self.memory.reads = answers.into_keys().collect();
+            self.reads = reads;
+            result
+        });
+        let response = match result {
+            Ok(Answered { names_children, teardown, decision }) => {
+                if let Decision::Living(living) = decision {
+                    self.carry_out_living(&plan_inputs, living, names_children).await;
+                }
+                teardown.response
+            }
+            Err(problem) => {
+                self.progress.fail(problem);
+                Response::default()
+            }
+        };
+        self.finish_and_remember(response, inputs).await
+    }
+
+    /// What the plugin would read now, if it read what it read last time.
+    fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
+        let namespace = self.observed.parent.namespace();
+        let answer = |read| self.live.lookup.fingerprint(read, namespace);
+        self.memory.reads.iter().map(|read| (read.clone(), answer(read))).collect()
+    }
+
+    /// Finds out why there is this reconcile. Some if it has to wait, since the object keeps being written for while nothing but time
+    /// passes: what is remembered of it stays as it is.
+    fn hold_back(&mut self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Option<Outcome> {
+        let (live, parent) = (self.live, &self.observed.parent);
+        let of_others = || {
+            let answer = |read| live.lookup.answer(read, parent.namespace());
+            let others = self.memory.reads.iter().map(|read| answer(read).fingerprint_of_others(parent.uid()));
+            hash(&others.collect::<Vec<_>>())
+        };
+        let trail = self.memory.trail.as_ref();
+        let cause = trail.map_or(Cause::Change, |trail| trail.cause(&self.seen(), hash(answers), of_others));
+        self.cause = cause;
+        match cause {
+            Cause::Change => {
+                self.memory.pace.restore();
+                None
+            }
+            Cause::Time => {
+                let now = self.context.queue.now();
+                let until = self.memory.pace.held_until(now)?;
+                Some(Outcome::Held { after: until.saturating_since(now) })
+            }
+        }
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        let ObservedState { parent, children, views } = &self.observed;
+        Seen { surroundings: hash(&(self.live.id, views.keys().collect::<Vec<_>>())), parent, children }
+    }
+
+    fn fingerprint(&self, answers: &BTreeMap<gyre_core::reads::Read, u64>) -> Inputs {
+        let answers = answers.iter().map(|(read, answer)| (read, *answer));
+        Inputs::of(
+            self.live.id,
+            &self.observed.shown_parent(self.live),
+            &self.observed.children,
+            self.observed.views.keys(),
+            answers,
+        )
+    }
+
+    /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
+    async fn carry_out_living(&mut self, plan_inputs: &PlanInputs, living: Living, names_children: bool) {
+        let Living { plan, needs_finalizer, list } = living;
+        let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
+            Ok(parent) => parent,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        if !names_children {
+            return;
+        }
+        // A problem may stay, as when a child is wanted in a namespace that does not exist. What is gone is taken off the list all the same.
+        if !needs_finalizer {
+            if self.progress.problem.is_none() {
+                self.let_go_if_it_need_not_be_held().await;
+            }
+        } else if self.progress.changed == Changed::No || parent.children.size() > LARGEST_LIST / 2 {
+            // A long list is shortened although something changed: there may be no reconcile in which nothing does.
+            self.shorten_list(&parent.children, &list).await;
+        }
+    }
+
+    /// Lists the children on the parent as [`Self::claim_children`] does, and then carries the plan out; returns the parent as it was
+    /// listed. Nothing is created for a parent that is gone: it may have been deleted, or another host may have ended its teardown.
+    async fn claim_and_execute(
+        &mut self,
+        plan: Plan,
+        plan_inputs: &PlanInputs,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<Parent, Problem> {
+        let (plan, parent) = self.claim_children(plan, plan_inputs, list, is_needed).await?;
+        if plan.steps.iter().any(|step| matches!(step, Step::Create { .. })) {
+            self.check_that_parent_lives().await?;
+        }
+        self.execute(plan, plan_inputs, &parent).await;
+        Ok(parent)
+    }
+
+    /// Sees to it that the parent lists the children of its plan that no ownerReference can name, before they are written; returns what is
+    /// still to be done of the plan, and the parent as it is then.
+    ///
+    /// Without a list, the plugin does not say which children there should be.
+    async fn claim_children(
+        &mut self,
+        mut plan: Plan,
+        plan_inputs: &PlanInputs,
+        list: Option<&ChildList>,
+        is_needed: bool,
+    ) -> Result<(Plan, Parent), Problem> {
+        let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
+        if plan_inputs.parent().children.is_missing() {
+            // What does not get on the list would be forgotten, so it is deleted first.
+            let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
+            plan.steps = then;
+            self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
+            if let Some(problem) = self.progress.problem.take() {
+                return Err(problem);
+            }
+        }
+        if is_needed {
+            self.add_finalizer(list).await?;
+            // What was there already, and is listed only now, was not shown to the plugin.
+            if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
+                self.progress.look_again_after(Duration::ZERO);
+            }
+        }
+        Ok((plan, self.live.parent(&self.observed.parent)))
+    }
+
+    /// Takes what is gone off the parent's list. What the caches do not show may be there all the same, so the API server is asked.
+    async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
+        let unknown = list.without(known);
+        if unknown == ChildList::default() {
+            return;
+        }
+        let (resources, namespaces) = self.where_children_are();
+        let resources: Vec<Resource> = resources.into_iter().filter(|resource| unknown.has_kind(&resource.kind())).collect();
+        let (client, parent) = (&self.live.reads, &self.observed.parent);
+        let there = match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(there) => there,
+            Err(error) => {
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
+                return self.progress.fail(problem);
+            }
+        };
+        // Of kinds that are not served nothing can be said.
+        let unseen = resources.iter().fold(unknown, |unknown, resource| unknown.without_kind(&resource.kind()));
+        let mut rest = known.union(&unseen);
+        there.iter().for_each(|(resource, child)| rest.insert(&resource.kind(), &child.key()));
+        if rest != *list {
+            match finalizers::add_finalizer(&self.writer(), &self.observed.parent, &rest).await {
+                Ok(parent) => self.observed.parent = parent,
+                Err(problem) => self.progress.fail(problem),
+            }
+        }
+    }
+
+    /// A child that is missing may have gone with its parent, which the cache of parents does not show yet. To create it again would run
+    /// its Job once more, and again each time that the garbage collector has deleted it.
+    async fn check_that_parent_lives(&self) -> Result<(), Problem> {
+        let (writer, parent) = (self.writer(), &self.observed.parent);
+        if self.live.fresh.take(parent.uid()) {
+            return Ok(());
+        }
+        let stale = |what| Problem::new(ProblemKind::Stale, format!("{} {what}", writer.subject(parent)));
+        match writer.look(parent).await {
+            Ok(Found::Same) => Ok(()),
+            // Its status may say that the missing child has done its work.
+            Ok(Found::Changed) => Err(stale("has changed, which the cache did not show yet")),
+            Ok(Found::Gone) => Err(stale("is gone or going, which the cache does not show yet")),
+            Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
+        }
+    }
+
+    /// The parent has a deletionTimestamp, and our finalizer.
+    async fn reconcile_deleting(mut self) -> Outcome {
+        if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
+            info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
+            self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
+            self.remove_finalizer(List::Keep).await;
+            return self.finish(Response::default()).await;
+        }
+        if let Some(held) = self.hold_back(&self.answers()) {
+            return held;
+        }
+        let plan_inputs = Arc::new(PlanInputs::of(self.live, &self.observed, &self.memory));
+        let answered = if self.live.program.manifest().finalizes {
+            let called = call(self.context, self.mount, self.live, &self.observed, &plan_inputs, Ask::Finalize).await;
+            let result = called.and_then(|Called { result, answers, reads, .. }| {
+                self.memory.reads = answers.into_keys().collect();
+                self.reads = reads;
+                result
+            });
+            match result {
+                Ok(answered) => Some(answered),
+                Err(mut problem) => {
+                    problem.message.push_str(&format!(
+                        " (the annotation {RELEASE_ANNOTATION}: \"true\" lets the object go without its plugin)"
+                    ));
+                    self.progress.fail(problem);
+                    return self.finish(Response::default()).await;
+                }
+            }
+        } else {
+            None
+        };
+        let (response, leaving) = match answered {
+            Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
+            _ => (Response::default(), None),
+        };
+        self.carry_out_leaving(&plan_inputs, leaving).await;
+        self.finish(response).await
+    }
+
+    /// Carries out what was decided about the plugin's answer; none: it does not finalize.
+    async fn carry_out_leaving(&mut self, plan_inputs: &Arc<PlanInputs>, departing: Option<Departing>) {
+        let decided = match departing {
+            Some(departing) => Ok(departing),
+            None => self.decide_leaving(plan_inputs, plan_inputs.parent(), None).await,
+        };
+        let Departing { leaving: Leaving { plan, end }, list } = match decided {
+            Ok(departing) => departing,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        let parent = match self.claim_and_execute(plan, plan_inputs, list.as_ref(), true).await {
+            Ok(parent) => parent,
+            Err(problem) => return self.progress.fail(problem),
+        };
+        let end = if self.progress.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
+            // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
+            self.progress.warn(
+                "TeardownCutShort",
+                "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
+            );
+            let cut_short = Teardown { response: Response::default(), done: true };
+            let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
+            let Leaving { plan, end } = match decided {
+                Ok(departing) => departing.leaving,
+                Err(problem) => return self.progress.fail(problem),
+            };
+            self.execute(plan, plan_inputs, &parent).await;
+            end
+        } else {
+            end
+        };
+        match end {
+            plan::End::Release if self.progress.problem.is_none() && self.progress.changed == Changed::No => {
+                self.let_go_if_nothing_is_left().await;
+            }
+            // What was just changed has to be seen first.
+            plan::End::Release => self.progress.look_again_after(Duration::ZERO),
+            plan::End::Wait { message } => {
+                self.progress.waits = Some(("Finalizing", message));
+                self.progress.look_again_after(RECHECK);
+            }
+        }
+    }
+
+    /// Decides where there is no call: also on a thread of calls if there are many children.
+    async fn decide_leaving(
+        &self,
+        plan_inputs: &Arc<PlanInputs>,
+        parent: &Parent,
+        teardown: Option<Teardown>,
+    ) -> Result<Departing, Problem> {
+        if plan_inputs.children.len() <= FEW {
+            return Ok(plan_inputs.leaving(self.live, parent, teardown.as_ref()));
+        }
+        let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
+        let decide = move || plan_inputs.leaving(&live, &parent, teardown.as_ref());
+        let decided = self.context.caller.run(Priority::Usual, decide).await;
+        decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan what becomes of the children: {error}")))
+    }
+
+    /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
+    /// just made, and that they do not show yet, brings the parent back.
+    async fn let_go_if_it_need_not_be_held(&mut self) {
+        if !finalizers::has_finalizer(&self.observed.parent, self.writer().plugin) {
+            return;
+        }
+        let (client, parent) = (&self.live.reads, &self.observed.parent);
+        let (resources, namespaces) = self.where_children_are();
+        match release::unreachable(client, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(children) if children.is_empty() => self.remove_finalizer(List::Remove).await,
+            Ok(_) => {}
+            Err(error) => {
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
+                self.progress.fail(problem);
+            }
+        }
+    }
+
+    fn where_children_are(&self) -> (Vec<Resource>, Option<&BTreeSet<String>>) {
+        let resources = self.observed.views.values().map(|view| view.resource.clone()).collect();
+        let namespaces = match &self.live.program.namespaces {
+            Namespaces::All => None,
+            Namespaces::Only(names) => Some(names),
+        };
+        (resources, namespaces)
+    }
+
+    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
+    async fn let_go_if_nothing_is_left(&mut self) {
+        let (resources, namespaces) = self.where_children_are();
+        let (live, parent) = (self.live, &self.observed.parent);
+        let left = match release::unreachable(&live.reads, self.writer().plugin, parent, &resources, namespaces).await {
+            Ok(left) if !left.iter().any(|(_, child)| release::is_waited_for(self.writer().plugin, parent, child)) => {
+                return self.remove_finalizer(List::Remove).await;
+            }
+            Ok(left) => release::delete(&live.client, &left).await,
+            Err(error) => Err(error),
+        };
+        match left {
+            Ok(()) => {
+                self.progress.changed = Changed::Yes;
+                self.progress.look_again_after(Duration::ZERO);
+            }
+            Err(error) => {
+                let problem = crate::writes::apply::problem(&error, &self.writer().subject(parent));
+                self.progress.fail(problem);
+            }
+        }
+    }
+
+    /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
+    async fn release_parent(mut self) -> Outcome {
+        self.remove_finalizer(List::Keep).await;
+        self.mount.forget(&self.observed.parent.key(), self.context.queue.now());
+        self.progress.outcome(None)
+    }
+
+    fn writer(&self) -> ParentWriter<'_> {
+        parent_writer(self.context, self.mount, self.live)
+    }
+
+    /// Sees to it that the parent carries our finalizer, and lists these children.
+    async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
+        let plugin = &self.live.program.manifest().name;
+        let list = finalizers::child_list(&self.observed.parent, plugin);
+        // Where there is nothing to list, a missing list is not written: after an upgrade each parent that is held would be.
+        let is_far = |child: &SharedObject| ownership(self.observed.parent.namespace(), child.namespace()) == Ownership::Labels;
+        let lists_enough = !list.is_missing() || !self.observed.children.iter().any(|(_, child)| is_far(child));
+        let is_listed = children.without(&list) == ChildList::default() && lists_enough;
+        if finalizers::has_finalizer(&self.observed.parent, plugin) && is_listed {
+            return Ok(());
+        }
+        // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
+        if !finalizers::has_finalizer(&self.observed.parent, plugin) {
+            let Context { inventory, inventory_claim, .. } = self.context;
+            inventory.tried(&self.mount.name, inventory_claim).await;
+            if let Err(why) = inventory.knows(&self.mount.name) {
+                let message =
+                    format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.observed.parent));
+                return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
+            }
+        }
+        self.observed.parent = finalizers::add_finalizer(&self.writer(), &self.observed.parent, &list.union(children)).await?;
+        self.progress.changed = Changed::Yes;
+        Ok(())
+    }
+
+    /// Sees to it that the parent does not carry our finalizer.
+    async fn remove_finalizer(&mut self, list: List) {
+        if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
+            return;
+        }
+        match finalizers::remove_finalizer(&self.writer(), &self.observed.parent, list).await {
+            Ok(released) => {
+                self.progress.changed = Changed::Yes;
+                self.progress.released = true;
+                if let Some(released) = released {
+                    self.observed.parent = released;
+                }
+            }
+            Err(problem) => self.progress.fail(problem),
+        }
+    }
+
+    /// Carries out the steps of a plan for the parent as it is now.
+    async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
+        let Plan { steps, refusals, waiting, leaving } = plan;
+        debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
+        // What is no longer there need not be remembered.
+        if !self.memory.settled.is_empty() || !self.memory.taken_back.is_empty() {
+            let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
+            self.memory.settled.retain(|uid, _| observed.contains(uid.as_str()));
+            self.memory.taken_back.retain(|uid, _| observed.contains(uid.as_str()));
+        }
+        self.written.extend(steps.iter().filter_map(Step::uid).map(str::to_owned));
+        let input = Input { parent, ..plan_inputs.input(self.live, None, &[]) };
+        self.progress.refusals.extend(refusals);
+        if let Some(child) = waiting.first() {
+            self.progress.wait(format!("{child} is being deleted, and will be created once it is gone"));
+        }
+        let mut applier = Applier {
+            client: &self.live.client,
+            metrics: &self.context.metrics,
+            mount: &self.mount.name,
+            plugin: input.plugin,
+            views: &self.observed.views,
+            settled: &mut self.memory.settled,
+            taken_back: &mut self.memory.taken_back,
+            now: self.context.queue.now(),
+        };
+        for step in &steps {
+            let done = applier.execute(step, &input).await;
+            self.progress.note(done);
+        }
+    }
+
+    async fn finish(self, response: Response) -> Outcome {
+        self.finish_and_remember(response, None).await
+    }
+
+    /// Says what came of it, and remembers it; `inputs` are those that need not be looked at again if it all went well.
+    async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
+        if !self.progress.is_stale() {
+            self.write_status(&response).await;
+        }
+        self.count_problems();
+        let published = if self.progress.is_stale() { Changed::No } else { self.publish_events(&response).await };
+        self.leave_trail(published);
+        let has_settled = self.progress.look_again.is_none();
+        let asked = requeue_after(response.requeue_after, self.live.program.requeue_floor);
+        let Self { mount, observed, mut memory, progress, .. } = self;
+        let outcome = progress.outcome(asked);
+        if has_settled && matches!(outcome, Outcome::Reconciled { changed: Changed::No, .. }) {
+            memory.inputs = inputs;
+        }
+        memory.requeue_at = asked.map(|delay| Instant::now() + delay);
+        mount.remember(&observed.parent.key(), memory);
+        outcome
+    }
+
+    async fn write_status(&mut self, response: &Response) {
+        let context = self.context;
+        if self.progress.released && self.observed.parent.is_deleting() {
+            return;
+        }
+        let retries = self.mount.retries(&context.retries);
+        let refusals = self.progress.refusals.told();
+        let verdict = self.progress.verdict(&retries, &refusals);
+        let writer = parent_writer(context, self.mount, self.live);
+        let parent = &Arc::clone(&self.observed.parent);
+        let sight_key = parent.key();
+        let written =
+            status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
+        let written = written.map(|(written, answer)| {
+            self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
+            written
+        });
+        match written {
+            Ok(status::Written::No) => {}
+            Ok(status::Written::Conditions) => self.progress.changed = Changed::Yes,
+            Ok(status::Written::PluginStatus) => {
+                self.progress.changed = Changed::Yes;
+                // The plugin may have more to say to that. It is asked with back-off, as its status may never come to rest; but not later
+                // than an object that is slowed down.
+                let backoff = context.retries.delay(&sight_key, self.progress.failures.saturating_add(1));
+                let delay = if backoff > pace::INTERVAL { pace::INTERVAL } else { Duration::ZERO };
+                self.progress.look_again_after(delay);
+            }
+            Err(error) => {
+                // The parent may have been deleted meanwhile: its deletion is on its way to us.
+                let problem = crate::writes::apply::problem(&error, &writer.subject(parent));
+                if problem.kind != ProblemKind::NotFound {
+                    self.progress.fail(problem);
+                }
+            }
+        }
+    }
+
+    /// Publishes what is news. Returns whether anything is; what cannot be published is, too.
+    async fn publish_events(&mut self, response: &Response) -> Changed {
+        let (context, mount, progress) = (self.context, self.mount, &self.progress);
+        // What a plugin tells of as done is told once it is done. What was told before is not told again after a failure in between.
+        let last = self.memory.events.as_deref();
+        let is_told = |event: &&Event| {
+            event.severity == Severity::Warning || progress.is_carried_out() || last.is_some_and(|last| last.contains(event))
+        };
+        let mut events: Vec<Event> = response.events.iter().filter(is_told).cloned().collect();
+        events.extend(progress.notices.iter().cloned());
+        events.extend(progress.refusals.told().iter().map(|refusal| warning(refusal.reason.as_str(), &refusal.message)));
+        events.extend(progress.problem.iter().map(|problem| warning(problem.reason(), &problem.message)));
+        if let Some(problem) = &progress.problem
+            && mount.retries(&context.retries).parks(problem.retry(), progress.failures)
+        {
+            let message =
+                format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
+            events.push(warning("RetriesExhausted", &message));
+        }
+        let wrote = progress.changed == Changed::Yes || !to_publish(&events, last, progress.changed).is_empty();
+        let kind = &self.live.program.manifest().parent;
+        if wrote && self.cause == Cause::Time {
+            self.memory.pace.spend(context.queue.now());
+            if self.memory.pace.held_until(context.queue.now()).is_some() {
+                context.metrics.problem(&mount.name, SLOWED_DOWN);
+                events.push(slowed_down());
+            }
+        }
+        let news = to_publish(&events, last, progress.changed);
+        if let Some(slowed_down) = news.iter().find(|event| event.reason == SLOWED_DOWN) {
+            warn!(reason = SLOWED_DOWN, "{}", slowed_down.message);
+        }
+        for event in &news {
+            context
+                .recorder
+                .publish(&self.live.client, &mount.name, kind, &self.observed.parent, event)
+                .in_current_span()
+                .await;
+        }
+        let published = if news.is_empty() { Changed::No } else { Changed::Yes };
+        self.memory.events = Some(events);
+        published
+    }
+
+    /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
+    fn leave_trail(&mut self, published: Changed) {
+        let now = self.context.queue.now();
+        let wrote = self.progress.changed == Changed::Yes || published == Changed::Yes;
+        let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
+        // By then all that was spent has come back.
+        let last = last.filter(|last| now.saturating_since(*last) < pace::INTERVAL * pace::BURST);
+        let trail = last.map(|last| Arc::new(Trail::new(&self.seen(), &self.written, self.reads, last)));
+        self.memory.trail = trail;
+    }
+
+    fn count_problems(&self) {
+        for (reason, count) in self.progress.refusals.counts() {
+            self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
+        }
+        if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
+            self.context.metrics.problem(&self.mount.name, problem.reason());
+        }
+    }
+}
+
+/// Writes to the parents of a mount.
+fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActiveProgram) -> ParentWriter<'a> {
+    let manifest = live.program.manifest();
+    ParentWriter {
+        mount: &mount.name,
+        kind: &manifest.parent,
+        plugin: &manifest.name,
+        room: live.room,
+        parents: &live.parents,
+        client: &live.client,
+        own_writes: &mount.own_writes,
+        queue: &context.queue,
+        metrics: &context.metrics,
+    }
+}

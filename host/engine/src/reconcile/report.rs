@@ -1,0 +1,134 @@
+//! How far a reconcile has come, and what that makes of it.
+
+use std::time::Duration;
+
+use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
+use gyre_core::plan::{Refusal, Refusals};
+use gyre_core::response::{Event, Severity};
+use gyre_core::status::{Retry, Verdict};
+use gyre_core::{pace, queue};
+
+use crate::writes::apply::Done;
+
+/// See the module's documentation.
+pub(crate) struct ReconcileReport {
+    pub(crate) changed: Changed,
+    pub(crate) refusals: Refusals,
+    /// What has to be waited for: a word, and a sentence.
+    pub(crate) waits: Option<(&'static str, String)>,
+    pub(crate) look_again: Option<Duration>,
+    pub(crate) problem: Option<Problem>,
+    /// What the host has to tell of, besides problems and refusals.
+    pub(crate) notices: Vec<Event>,
+    /// Whether the parent was let go.
+    pub(crate) released: bool,
+    /// How often the key failed in a row before.
+    pub(crate) failures: u32,
+}
+
+impl ReconcileReport {
+    pub(crate) fn new(failures: u32) -> Self {
+        Self {
+            changed: Changed::No,
+            refusals: Refusals::default(),
+            waits: None,
+            look_again: None,
+            problem: None,
+            notices: Vec::new(),
+            released: false,
+            failures,
+        }
+    }
+
+    /// Whether the cache was behind, or it is not this parent's turn. The retry that follows sees what is; there is nothing to tell anyone.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.problem
+            .as_ref()
+            .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
+    }
+
+    /// Takes what came of a step.
+    pub(crate) fn note(&mut self, done: Result<Done, Problem>) {
+        match done {
+            Ok(Done::Wrote) => self.changed = Changed::Yes,
+            Ok(Done::Nothing) => {}
+            Ok(Done::Refused(refusal)) => self.refusals.add(refusal),
+            Ok(Done::Waits(message)) => {
+                self.changed = Changed::Yes;
+                self.wait(message);
+            }
+            Ok(Done::LookAgain(delay, message)) => {
+                self.look_again_after(delay);
+                self.wait(message);
+            }
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    /// Something that people should know.
+    pub(crate) fn warn(&mut self, reason: &str, message: &str) {
+        self.notices.push(warning(reason, message));
+    }
+
+    /// Something has to happen first.
+    pub(crate) fn wait(&mut self, message: String) {
+        self.waits.get_or_insert(("Waiting", message));
+    }
+
+    /// It is to be looked at again after that time, or sooner.
+    pub(crate) fn look_again_after(&mut self, delay: Duration) {
+        self.look_again = Some(self.look_again.map_or(delay, |before| before.min(delay)));
+    }
+
+    /// The first problem is the one that is told of.
+    pub(crate) fn fail(&mut self, problem: Problem) {
+        self.problem.get_or_insert(problem);
+    }
+
+    /// Whether all that the plan asked for was done, or found to be so.
+    pub(crate) fn is_carried_out(&self) -> bool {
+        self.problem.is_none() && self.refusals.is_empty()
+    }
+
+    /// What the status says of it, if that is told of the refusals.
+    pub(crate) fn verdict<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Verdict<'a> {
+        match (&self.problem, &self.waits) {
+            (Some(problem), _) => problem.verdict(retries, self.failures),
+            (None, _) if !refusals.is_empty() => Verdict::Refused(refusals),
+            (None, Some((reason, message))) => Verdict::Failed { reason, message, retry: Retry::Later },
+            (None, None) => Verdict::Ready,
+        }
+    }
+
+    /// How the reconcile ended, if the plugin asked to be called again after that time.
+    pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
+        let Self { changed, refusals, look_again, problem, .. } = self;
+        let requeue_after = match (asked, look_again) {
+            (Some(asked), Some(needed)) => Some(asked.min(needed)),
+            (asked, needed) => asked.or(needed),
+        };
+        match problem {
+            Some(problem) => Outcome::Failed(problem),
+            None if refusals.is_empty() => Outcome::Reconciled { changed, requeue_after },
+            None => Outcome::Refused { refusals: refusals.told(), changed, requeue_after },
+        }
+    }
+}
+
+/// A Warning.
+pub(crate) fn warning(reason: &str, message: &str) -> Event {
+    Event { severity: Severity::Warning, reason: reason.to_owned(), message: message.to_owned() }
+}
+
+/// The reason of the Event about an object that is slowed down, and the label of its metric.
+pub const SLOWED_DOWN: &str = "SlowedDown";
+
+/// It says the same each time, so it is published once for as long as it holds.
+pub(crate) fn slowed_down() -> Event {
+    let message = format!(
+        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
+        pace::BURST,
+        pace::INTERVAL.as_secs(),
+    );
+    warning(SLOWED_DOWN, &message)
+}

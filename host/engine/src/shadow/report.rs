@@ -1,0 +1,130 @@
+//! What is reported of a shadow.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::redaction::redacted;
+use super::runner::Shadow;
+use crate::difference::{Change, Difference, NOT_SHOWN};
+use crate::program::Program;
+
+/// See the module's documentation.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    pub(super) mount: String,
+    /// The mount's plugin.
+    pub(super) plugin: Version,
+    /// What it is compared with.
+    pub(super) shadow: Version,
+    /// When the comparison began.
+    pub(super) since: Timestamp,
+    /// How many parents were compared at least once.
+    pub(super) compared: usize,
+    /// How many wait to be compared, for the first time or once more.
+    pub(super) waiting: usize,
+    /// Why the shadow is hardly called; none: it is.
+    pub(super) quarantine: Option<String>,
+    #[serde(flatten)]
+    /// How the shadow differs from the mount's plugin.
+    pub difference: Difference,
+}
+
+/// Which version of a plugin.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Version {
+    pub(super) version: String,
+    pub(super) digest: String,
+}
+
+impl Version {
+    pub(super) fn of(program: &Program) -> Self {
+        Self { version: program.manifest().version.clone(), digest: program.plugin.digest().to_string() }
+    }
+}
+
+impl Report {
+    /// As it stands, without values of Secrets.
+    pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
+        let Shadow { mounted, program, live, since, .. } = shadow;
+        let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
+        let tally = shadow.tally();
+        let moment = tally.moment();
+        let (counts, late, differing) = (tally.counts().clone(), tally.late(), tally.differing());
+        let details: Vec<String> = tally.details().map(str::to_owned).collect();
+        drop(tally);
+        let kept = details.len();
+        let (changes, is_redacted) = changes(&details, shadow);
+        let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
+        let mut remarks = Vec::new();
+        if live.get().is_none() {
+            remarks.push("the caches of the shadow are not filled yet".to_owned());
+        }
+        if moment.compared < parents {
+            remarks.push(format!("{} of {parents} were compared", moment.compared));
+        } else if moment.waiting > 0 {
+            remarks.push(format!("{} wait to be compared once more", moment.waiting));
+        }
+        if let Some(held) = &quarantine {
+            remarks.push(format!("the shadow is quarantined, since its calls keep ending in {}", held.reason));
+        }
+        if late > 0 {
+            let deadline = program.limits.deadline;
+            remarks.push(format!(
+                "for {late} the shadow took longer than its deadline of {deadline:?}, which ends a call in a mount"
+            ));
+        }
+        if !is_redacted {
+            remarks.push(NOT_SHOWN.to_owned());
+        } else if kept < differing {
+            remarks.push(format!("the changes of {kept} are kept"));
+        }
+        Self {
+            mount: mount.to_owned(),
+            plugin: Version::of(&mounted.program),
+            shadow: Version::of(program),
+            since: *since,
+            compared: moment.compared,
+            waiting: moment.waiting,
+            quarantine: quarantine.map(|held| held.reason.to_owned()),
+            difference: Difference { parents, changing: moment.diverging, counts, remarks, changes },
+        }
+    }
+
+    /// Whether all parents were compared.
+    pub fn is_complete(&self) -> bool {
+        self.compared >= self.difference.parents && self.waiting == 0
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let mut json = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = json.as_object_mut() {
+            fields.insert("summary".to_owned(), Value::from(self.difference.summary()));
+        }
+        json
+    }
+}
+
+impl Shadow {
+    /// For `/debug/state`.
+    pub(crate) fn state(&self) -> Value {
+        let moment = self.tally().moment();
+        let Version { version, digest } = Version::of(&self.program);
+        json!({
+            "version": version,
+            "digest": digest,
+            "isReady": self.live.get().is_some(),
+            "compared": moment.compared,
+            "waiting": moment.waiting,
+            "diverging": moment.diverging,
+        })
+    }
+}
+
+/// Without values of Secrets; without objects, if these cannot all be looked for. The second says which.
+fn changes(details: &[String], shadow: &Shadow) -> (Vec<Change>, bool) {
+    let changes: Vec<Change> =
+        details.iter().flat_map(|details| serde_json::from_str::<Vec<Change>>(details).unwrap_or_default()).collect();
+    redacted(changes, [Some(&shadow.mounted), shadow.live.get()].into_iter().flatten())
+}

@@ -1,0 +1,79 @@
+//! Logging.
+
+use std::borrow::Cow;
+use std::io::IsTerminal as _;
+
+use anyhow::{Context as _, anyhow};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, fmt};
+
+use crate::telemetry::traces::Traces;
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Checks a filter; an empty one says nothing. To [`EnvFilter`], a word that is no level is a module, of which all is logged, and of the
+/// others nothing.
+pub fn check_filter(text: &str) -> Result<(), String> {
+    const EXPECTED: &str = "expected a level such as info, or levels by module such as info,gyre=debug";
+    let is_module = |directive: &str| directive.contains(['=', '[']) || directive.contains("::");
+    let is_level = |directive: &str| directive.parse::<LevelFilter>().is_ok();
+    let directives = text.split(',').map(str::trim);
+    if let Some(unknown) = directives.filter(|word| !word.is_empty()).find(|word| !is_module(word) && !is_level(word)) {
+        return Err(format!("{EXPECTED}: {unknown:?} is no level"));
+    }
+    match EnvFilter::builder().parse(with_quiet(text)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{EXPECTED}: {error}")),
+    }
+}
+
+/// What fails of a watch we say ourselves, and in plainer words. What the filter says of it goes before.
+fn with_quiet(filter: &str) -> String {
+    format!("kube_runtime=error,{filter}")
+}
+
+/// Logs to standard error from now on what the filter lets through, in that format; and traces, if there is something that sends them.
+///
+/// Errors: a filter that is none.
+pub fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow::Result<()> {
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the filter of the log")?;
+    let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    let all = tracing_subscriber::registry().with(lines.with_filter(filter)).with(traces.map(Traces::layer));
+    all.try_init().map_err(|error| anyhow!("cannot start logging: {error}"))
+}
+
+/// With control characters as Rust writes them: in text, a line break would begin a line that looks like one of the host's.
+pub fn without_control(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_control() { plain.extend(letter.escape_default()) } else { plain.push(letter) }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_plugin_stays_one() {
+        assert_eq!(without_control("two \"words\" – ü"), "two \"words\" – ü");
+        assert_eq!(without_control("a\n2026-01-01 ERROR\r\t\u{1b}[31m\u{85}"), "a\\n2026-01-01 ERROR\\r\\t\\u{1b}[31m\\u{85}");
+    }
+}

@@ -1,0 +1,400 @@
+//! Carries out the steps of a plan. What to do is decided in `gyre_core::plan`; here it is sent, and the answers are read.
+//!
+//! ```text
+//!   create: POST ── 409 AlreadyExists ──▶ GET ──▶ plan::on_existing ──▶ a refusal, nothing, or one of the steps below
+//!   apply:  created by POST, and never applied? ──▶ upgrade of its managedFields ──▶ server-side apply
+//! ```
+
+mod create;
+mod upgrade;
+mod violations;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gyre_core::conflict::{Answer, Conflict, Hold, TakenBack};
+use gyre_core::contains::first_difference;
+use gyre_core::manifest::Propagation;
+use gyre_core::object::{GroupVersionKind, ObjectRef};
+use gyre_core::outcome::{Problem, ProblemKind};
+use gyre_core::plan::{self, Confirm, Desired, Input, Refusal, RefusalReason, Settled, Step};
+use gyre_core::queue::Time;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::core::Status;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use tracing::{debug, info};
+
+use crate::client::answered;
+use crate::cluster::object::{FIELD_MANAGER_PREFIX, Object, Received, SharedObject};
+use crate::cluster::view::View;
+use crate::error::{error_chain, said};
+use crate::leadership::claim::NotHeld;
+use crate::telemetry::metrics::Metrics;
+
+pub use self::violations::schema_violations;
+
+/// How soon to look again for an object that bears a child's name and is on its way out.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// How one step ended.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// The cluster changed.
+    Wrote,
+    /// There was nothing to do after all.
+    Nothing,
+    /// It will not be done.
+    Refused(Refusal),
+    /// Something has to happen first, of which a watch will tell; the message says what.
+    Waits(String),
+    /// As [`Done::Waits`], and no watch tells of it.
+    LookAgain(Duration, String),
+}
+
+/// How a child that is replaced, and not changed in place, differs from what is desired.
+enum Drift {
+    /// It does not.
+    None,
+    /// Somebody has changed it.
+    Real,
+    /// Somebody stands for another value, and would set it again.
+    Claimed(Refusal),
+}
+
+/// What the steps of one plan are carried out with.
+pub(crate) struct Applier<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) metrics: &'a Metrics,
+    /// Counts the writes.
+    pub(crate) mount: &'a str,
+    /// Makes them: the field manager.
+    pub(crate) plugin: &'a str,
+    pub(crate) views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
+    /// By the UID of a child; see [`Settled`].
+    pub(crate) settled: &'a mut BTreeMap<String, Settled>,
+    /// By the UID of a child.
+    pub(crate) taken_back: &'a mut BTreeMap<String, TakenBack>,
+    pub(crate) now: Time,
+}
+
+impl Applier<'_> {
+    /// Carries out one step.
+    ///
+    /// # Guarantees
+    ///
+    /// - What exists is changed or deleted only if it has the UID that the step names.
+    /// - What is created did not exist: no object of others is taken over.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being done, to be tried again.
+    pub(crate) async fn execute(&mut self, step: &Step, input: &Input<'_>) -> Result<Done, Problem> {
+        match step {
+            Step::Create { desired } => self.create(desired, input).await,
+            step => {
+                let child = step.child();
+                let known = self.views.get(&child.kind).and_then(|view| view.get(&child.key));
+                self.change(step, known.as_deref()).await
+            }
+        }
+    }
+
+    /// Carries out a step about an object that exists, and is known in this state.
+    async fn change(&mut self, step: &Step, known: Option<&Object>) -> Result<Done, Problem> {
+        let known = known.filter(|known| step.uid() == Some(known.uid()));
+        match step {
+            Step::Create { desired } => {
+                Err(Problem::new(ProblemKind::Other, format!("{} exists, and cannot be created", desired.child)))
+            }
+            Step::Apply { desired, uid, cause } => {
+                debug!(child = %desired.child, ?cause, "applying");
+                self.apply(desired, uid, known).await
+            }
+            Step::Label { child, uid, labels } => {
+                info!(%child, "labelling what is ours");
+                self.label(child, uid, labels).await
+            }
+            Step::Replace { desired, uid, propagation, confirm, cause } => {
+                if *confirm == Confirm::ByDryRun {
+                    match self.drift(desired, uid, known).await? {
+                        Drift::None => return Ok(Done::Nothing),
+                        Drift::Claimed(refusal) => return Ok(Done::Refused(refusal)),
+                        Drift::Real => {}
+                    }
+                }
+                info!(child = %desired.child, ?cause, "replacing");
+                self.delete(&desired.child, uid, *propagation).await?;
+                // The end of the object brings the parent back, and then there is nothing of that name.
+                Ok(Done::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
+            }
+            Step::Delete { child, uid, propagation } => {
+                info!(%child, "deleting what is not desired any more");
+                self.delete(child, uid, *propagation).await
+            }
+        }
+    }
+
+    async fn apply(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Done, Problem> {
+        let child = &desired.child;
+        let api = self.api(child)?;
+        let upgraded = self.upgrade_if_needed(child, uid, known).await?;
+        let view = self.views.get(&child.kind);
+        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let before = upgraded.or(known.map(Object::resource_version));
+        self.metrics.wrote(self.mount, "apply");
+        let patch = Patch::Apply(&desired.object);
+        let mut result = answered(api.patch(&child.key.name, &self.patch_params(), &patch)).await;
+        if let Err(kube::Error::Api(status)) = &result
+            && self.may_take_back(&conflicts(status), uid)
+        {
+            info!(%child, "putting back what was edited: {}", status.message);
+            self.metrics.wrote(self.mount, "apply");
+            let forced = PatchParams { force: true, ..self.patch_params() };
+            result = answered(api.patch(&child.key.name, &forced, &patch)).await;
+        }
+        let answer = match result {
+            Ok(answer) => answer,
+            Err(kube::Error::Api(status)) => return refusal(&status, child).map(Done::Refused),
+            Err(error) => return Err(problem(&error, child)),
+        };
+        let (object, answer) = parsed(answer, child)?;
+        if let Some(view) = view {
+            view.remember(&object, mark);
+        }
+        self.settle(desired, &answer, object.uid());
+        Ok(if before == Some(object.resource_version()) { Done::Nothing } else { Done::Wrote })
+    }
+
+    async fn upgrade_if_needed(&self, child: &ObjectRef, uid: &str, known: Option<&Object>) -> Result<Option<u64>, Problem> {
+        if known.is_some_and(Object::has_update_entry) { self.upgrade(child, uid).await } else { Ok(None) }
+    }
+
+    async fn label(&mut self, child: &ObjectRef, uid: &str, labels: &BTreeMap<String, String>) -> Result<Done, Problem> {
+        let view = self.views.get(&child.kind);
+        let mark = view.and_then(|view| view.mark(child.key.namespace.as_deref()));
+        let patch = json!({ "metadata": { "uid": uid, "labels": labels } });
+        let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
+        self.metrics.wrote(self.mount, "label");
+        let answer = answered(self.api(child)?.patch(&child.key.name, &params, &Patch::Merge(&patch))).await;
+        let (object, _) = parsed(answer.map_err(|error| problem(&error, child))?, child)?;
+        if let Some(view) = view {
+            view.remember(&object, mark);
+        }
+        Ok(Done::Wrote)
+    }
+
+    /// Whether the fields in conflict are to be taken back by force; if so, it counts.
+    fn may_take_back(&mut self, conflicts: &[Conflict], uid: &str) -> bool {
+        let taken_back = self.taken_back.entry(uid.to_owned()).or_default();
+        taken_back.answer(conflicts, self.now) == Answer::TakeBack
+    }
+
+    /// Remembers what the API server made of what was desired, where it spells it otherwise.
+    fn settle(&mut self, desired: &Desired, answer: &Value, uid: &str) {
+        if first_difference(&Value::Object(desired.object.clone()), answer).is_some() {
+            self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, answer));
+        } else {
+            self.settled.remove(uid);
+        }
+    }
+
+    /// Whether a child that is to be replaced differs from what is desired, or is only spelt otherwise by the API server.
+    async fn drift(&mut self, desired: &Desired, uid: &str, known: Option<&Object>) -> Result<Drift, Problem> {
+        let child = &desired.child;
+        let api = self.api(child)?;
+        // Another way to write the same would conflict with the plugin's own update.
+        self.upgrade_if_needed(child, uid, known).await?;
+        let live = match answered(api.get(&child.key.name)).await {
+            Ok(live) => parsed(live, child)?.1,
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Drift::None),
+            Err(error) => return Err(problem(&error, child)),
+        };
+        let mut body = desired.object.clone();
+        if let Some(Value::Object(metadata)) = body.get_mut("metadata") {
+            metadata.insert("uid".to_owned(), Value::String(uid.to_owned()));
+        }
+        let params = PatchParams { dry_run: true, ..self.patch_params() };
+        match answered(api.patch(&child.key.name, &params, &Patch::Apply(&body))).await {
+            Ok(answer) => {
+                let (_, answer) = parsed(answer, child)?;
+                if plan::fingerprint(&answer) != plan::fingerprint(&live) {
+                    return Ok(Drift::Real);
+                }
+                self.settled.insert(uid.to_owned(), Settled::of(&desired.digest, &live));
+                Ok(Drift::None)
+            }
+            Err(kube::Error::Api(status)) if status.is_invalid() => Ok(Drift::Real),
+            Err(kube::Error::Api(status)) if !conflicts(&status).is_empty() => {
+                let is_edit = conflicts(&status).iter().all(|conflict| conflict.hold == Hold::Updated);
+                if is_edit { Ok(Drift::Real) } else { refusal(&status, child).map(Drift::Claimed) }
+            }
+            Err(error) => Err(problem(&error, child)),
+        }
+    }
+
+    async fn delete(&mut self, child: &ObjectRef, uid: &str, propagation: Propagation) -> Result<Done, Problem> {
+        let api = self.api(child)?;
+        let params = DeleteParams {
+            propagation_policy: Some(match propagation {
+                Propagation::Background => PropagationPolicy::Background,
+                Propagation::Foreground => PropagationPolicy::Foreground,
+                Propagation::Orphan => PropagationPolicy::Orphan,
+            }),
+            preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        self.metrics.wrote(self.mount, "delete");
+        match answered(api.delete(&child.key.name, &params)).await {
+            Ok(_) => {
+                self.settled.remove(uid);
+                Ok(Done::Wrote)
+            }
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Done::Nothing),
+            // A conflict may say that another object has the name, and may say that the server was too busy with this one: the next look
+            // at the cache tells.
+            Err(error) => Err(problem(&error, child)),
+        }
+    }
+
+    fn patch_params(&self) -> PatchParams {
+        PatchParams::apply(&field_manager(self.plugin))
+    }
+
+    fn api(&self, child: &ObjectRef) -> Result<Api<Received>, Problem> {
+        let view = self.views.get(&child.kind);
+        let view =
+            view.ok_or_else(|| Problem::new(ProblemKind::NotFound, format!("the API server does not serve {}", child.kind)))?;
+        Ok(view.resource.api(self.client, child.key.namespace.as_deref()))
+    }
+}
+
+/// The field manager of a plugin's writes.
+pub(crate) fn field_manager(plugin: &str) -> String {
+    format!("{FIELD_MANAGER_PREFIX}{plugin}")
+}
+
+/// What the API server said no to for good, as far as we can tell; what may pass is an error instead.
+fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
+    let conflicts: Vec<String> =
+        conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
+    let (reason, message) = if !conflicts.is_empty() {
+        let message = format!(
+            "{child} has fields that others manage: {}; make them let go of these, or do not set them",
+            conflicts.join(", ")
+        );
+        (RefusalReason::Conflict, message)
+    } else if status.is_invalid() && status.message.contains("immutable") {
+        (
+            RefusalReason::ImmutableField,
+            format!("{child} cannot be changed in place: {}; delete it to have it made anew", status.message),
+        )
+    } else if let Some(violations) = schema_violations(&status.message) {
+        (
+            RefusalReason::Rejected,
+            format!("the API server rejects {child}, as it does not fit the schema of its kind: {violations}"),
+        )
+    } else if status.is_invalid() || status.code == 400 {
+        (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
+    } else if is_terminating(status) {
+        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, as its namespace is being deleted"))
+    } else {
+        return Err(problem_of(status, child));
+    };
+    Ok(Refusal { child: Some(child.clone()), reason, message })
+}
+
+/// Whether nothing can be created any more where it was to be created.
+fn is_terminating(status: &Status) -> bool {
+    status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == "NamespaceTerminating")
+}
+
+/// The fields that others manage, as the answer to an apply names them.
+fn conflicts(status: &Status) -> Vec<Conflict> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .filter(|cause| cause.reason == "FieldManagerConflict")
+        .map(|cause| Conflict::parse(&cause.field, &cause.message))
+        .collect()
+}
+
+/// What a failed request means for the reconcile.
+pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
+    match error {
+        kube::Error::Api(status) => problem_of(status, subject),
+        kube::Error::Service(error) if error.is::<NotHeld>() => {
+            Problem::new(ProblemKind::NoClaim, format!("{subject}: {error}"))
+        }
+        error => Problem::new(ProblemKind::Unavailable, format!("{subject}: {}", error_chain(error))),
+    }
+}
+
+fn problem_of(status: &Status, subject: &ObjectRef) -> Problem {
+    let kind = match status.code {
+        400 | 422 => ProblemKind::Invalid,
+        403 => ProblemKind::Forbidden,
+        404 => ProblemKind::NotFound,
+        409 => ProblemKind::Stale,
+        429 => ProblemKind::TooManyRequests,
+        _ if schema_violations(&status.message).is_some() => ProblemKind::Invalid,
+        code if code >= 500 => ProblemKind::Unavailable,
+        _ => ProblemKind::Other,
+    };
+    let problem = Problem::new(kind, format!("{subject}: {}", said(status)));
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    match u64::from(seconds) {
+        0 => problem,
+        seconds => problem.not_before(Duration::from_secs(seconds)),
+    }
+}
+
+/// The object in an answer, as the store and as the plan know it.
+fn parsed(answer: Received, child: &ObjectRef) -> Result<(SharedObject, Value), Problem> {
+    let odd = |error: &dyn std::fmt::Display| {
+        Problem::new(ProblemKind::Other, format!("the API server's answer about {child}: {error}"))
+    };
+    let object = answer.object.map_err(|error| odd(&error))?;
+    let value = serde_json::from_str(object.json()).map_err(|error| odd(&error))?;
+    Ok((object, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an API server of version 1.36 says.
+    const ANSWERS: &[(u16, &str, &str)] = &[
+        (
+            500,
+            "failed to create typed patch object (default/it; apps/v1, Kind=Deployment): .spec.templat: field not declared in schema",
+            "spec.templat: field not declared in schema",
+        ),
+        (
+            400,
+            "Deployment in version \"v1\" cannot be handled as a Deployment: strict decoding error: unknown field \"spec.templat\"",
+            "spec.templat: field not declared in schema",
+        ),
+    ];
+
+    #[test]
+    fn what_does_not_fit_the_schema_is_rejected_and_not_an_outage() {
+        let child = ObjectRef {
+            kind: GroupVersionKind::from_api_version("apps/v1", "Deployment"),
+            key: gyre_core::object::ObjectKey::new(Some("default"), "it"),
+        };
+        for (code, answer, violations) in ANSWERS {
+            let status = Status { code: *code, message: (*answer).to_owned(), ..Status::default() };
+            let refused = refusal(&status, &child).expect("a refusal");
+            assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
+            assert!(refused.message.ends_with(&format!(" fit the schema of its kind: {violations}")), "{}", refused.message);
+            assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
+        }
+        for answer in
+            ["failed to create typed live object (default/it; v1, Kind=Pod): .x: field not declared in schema", "etcd is gone"]
+        {
+            let status = Status { code: 500, message: answer.to_owned(), ..Status::default() };
+            assert_eq!(refusal(&status, &child).expect_err("a problem").kind, ProblemKind::Unavailable, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What is said of commands that the program without the feature `tools` does not have.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The commands of the feature.
+pub(super) const TOOLS: [&str; 9] = ["render", "test", "check", "diff", "new", "completions", "man", "dev", "replay"];
+
+/// Says which program has the command that is missing.
+pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(name)) if TOOLS.contains(&name.as_str()) => commands.error(
+            ErrorKind::InvalidSubcommand,
+            format!(
+                "this gyre is the program that runs in a cluster, and has no `{name}`; the gyre with all commands has it: \
+                 `cargo install --path host` in a checkout of gyre builds it"
+            ),
+        ),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_missing_is_said_to_be_elsewhere_and_a_misspelt_one_is_not() {
+        let commands = || Command::new("gyre").subcommand(Command::new("run"));
+        let said = |name: &str| {
+            let error = commands().try_get_matches_from(["gyre", name]).unwrap_err();
+            let explained = explained(error, commands());
+            assert_eq!(explained.exit_code(), 2);
+            explained.to_string()
+        };
+        assert!(said("render").contains("has no `render`; the gyre with all commands has it"), "{}", said("render"));
+        assert!(said("rum").contains("unrecognized subcommand 'rum'"), "{}", said("rum"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The flags of the commands of the feature `tools`.
+
+use clap::Args;
+
+use super::{
+    CodeArguments, Faults, MountArguments, NamedArguments, PolicyArguments, Settings, SourceArguments, WorkersArgument,
+};
+use crate::config::spec;
+
+/// Of `gyre dev`, where nothing is kept from one start to the next.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+pub(crate) struct DevMounts {
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    workers: WorkersArgument,
+    #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+/// Of commands that foretell what a host does, in time that stands still while it works.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
+pub(crate) struct ForetoldMounts {
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+/// Of commands that are about a plugin, whatever a file may say of it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PluginMounts {
+    #[command(flatten)]
+    named: NamedArguments,
+    #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
+    code: CodeArguments,
+}
+
+impl From<DevMounts> for MountArguments {
+    fn from(DevMounts { source: SourceArguments { config, named }, workers, policy, code }: DevMounts) -> Self {
+        Self { config, named, policy, workers: workers.workers, code, ..Self::default() }
+    }
+}
+
+impl From<ForetoldMounts> for MountArguments {
+    fn from(ForetoldMounts { source: SourceArguments { config, named }, policy, code }: ForetoldMounts) -> Self {
+        Self { config, named, policy, code, ..Self::default() }
+    }
+}
+
+impl From<PluginMounts> for MountArguments {
+    fn from(PluginMounts { named, policy, code }: PluginMounts) -> Self {
+        Self { named, policy, code, ..Self::default() }
+    }
+}
+
+impl PluginMounts {
+    /// As they can be given again, each option a word with its value. What is absent: where code is kept, which changes nothing of what
+    /// plugins do.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let Self { named, policy, code: _ } = self;
+        let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
+        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } = policy;
+        let mut words = Vec::new();
+        words.extend(plugins.iter().map(|file| format!("--plugin={}", file.display())));
+        words.extend(plugin_dir.iter().map(|folder| format!("--plugin-dir={}", folder.display())));
+        words.extend(settings.iter().map(|settings| format!("--settings={}={}", settings.plugin, settings.json)));
+        words.extend(namespaces.iter().map(|namespace| format!("--namespace={namespace}")));
+        words.extend(adopt.then(|| "--adopt".to_owned()));
+        words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
+        words.extend(quarantine_after.map(|Faults(faults)| {
+            let faults = faults.map_or_else(|| spec::NEVER.to_owned(), |faults| faults.to_string());
+            format!("--quarantine-after={faults}")
+        }));
+        words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));
+        words.extend(call_deadline.map(|milliseconds| format!("--call-deadline={milliseconds}")));
+        words.extend(call_memory.map(|mebibytes| format!("--call-memory={mebibytes}")));
+        words
+    }
+}
+
+impl MountArguments {
+    /// Gives a plugin these settings, instead of others; messages call them as the place says.
+    pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
+        self.named.settings.retain(|settings| settings.plugin != plugin);
+        self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
+    }
+}
