@@ -51,55 +51,55 @@ struct Gyre {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Mounts plugins and reconciles their objects until it is told to stop.
+    /// Mount plugins and reconcile their objects until stopped by a signal.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
-    /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
+    /// Compile plugins into the code cache, so that the host does not compile them when it starts.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
-    /// Prints the Roles and ClusterRoles that mounts need, and no more.
+    /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(RbacArguments),
-    /// Prints the CustomResourceDefinitions that plugins bring.
+    /// Print the CustomResourceDefinitions that plugins contain.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
-    /// Prints the JSON Schema of the configuration file, for editors.
+    /// Print the JSON Schema of the configuration file, for editors.
     #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
-    /// Says what a plugin is: what it reconciles, makes and reads, what it may touch, and what it weighs.
+    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and its size.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
-    /// Prints what a plugin makes of objects in files, or in a cluster that is only read: its children, their plan, events and status.
+    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events and status. Changes nothing.
     #[command(after_help = offline::RENDER_EXAMPLES)]
     Render(Box<RenderArguments>),
-    /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
+    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
-    /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
+    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and how to reproduce it. Needs no cluster.
     #[command(after_help = offline::check_examples())]
     Check(Box<CheckArguments>),
-    /// Says what a plugin would change in a cluster, and only reads that.
+    /// Show what a plugin would change in a live cluster. Changes nothing.
     #[command(after_help = offline::DIFF_EXAMPLES)]
     Diff(Box<DiffArguments>),
-    /// Makes a folder with a plugin to begin with, whose tests pass.
+    /// Create a new plugin project, whose tests pass.
     #[command(after_help = new::EXAMPLES)]
     New(NewArguments),
-    /// Prints completions for a shell.
+    /// Print a completion script for a shell.
     #[command(after_help = manual::COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
-    /// Prints the manual page, or writes one for each command.
+    /// Print the manual page, or write one page per command.
     #[command(after_help = manual::MAN_EXAMPLES)]
     Man(ManArguments),
-    /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
+    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
-    /// Records the calls of a plugin in a running host, for `gyre replay`.
+    /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
-    /// Says what the shadow of a mount would do otherwise than the mount's plugin, in a running host.
+    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
-    /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
+    /// Repeat recorded calls with a plugin, and show which answers differ.
     #[command(after_help = replay::EXAMPLES)]
     Replay(ReplayArguments),
 }
@@ -118,14 +118,14 @@ Examples:
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
 
-What a flag or its environment variable says goes before `host` and `defaults` in the file; what a mount in the file says of itself goes
-before both. Changed files are taken in while it runs. For the file, see `gyre config-schema` and the README.";
+Flags and environment variables override `host` and `defaults` in the configuration file; the entry of a mount in the file overrides both.
+Changed files are reloaded without a restart. For the format of the file, see `gyre config-schema` and docs/operating.md.";
 
 const CONFIG_SCHEMA_EXAMPLES: &str = "\
 Examples:
   gyre config-schema > gyre.schema.json
 
-In the configuration file, this comment lets editors find it:
+This comment in the configuration file lets editors find the schema:
   # yaml-language-server: $schema=gyre.schema.json";
 
 const CRDS_EXAMPLES: &str = "\
@@ -146,13 +146,13 @@ Examples:
 struct RunArguments {
     #[command(flatten)]
     mount: RunMounts,
-    /// Do not take in a configuration or a plugin that changes: a restart does.
+    /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Say whether the configuration and the plugins are right, print what would be mounted, and end. Needs no cluster.
+    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no cluster.
     #[arg(long)]
     check: bool,
-    /// The kubeconfig to connect with [default: $KUBECONFIG, else the service account that the pod runs as, else ~/.kube/config].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
@@ -163,31 +163,31 @@ struct RunArguments {
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
-    /// The service account that the host runs as: prints the bindings, too.
+    /// Service account that the host runs as; prints its bindings, too.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
-    /// Roles alone, no ClusterRole: it is an error if they are not enough.
+    /// Print only Roles, no ClusterRole; fail if Roles are not sufficient.
     #[arg(long)]
     namespaced: bool,
     #[command(flatten)]
     election: ElectionArguments,
     #[command(flatten)]
     secure: SecureArguments,
-    /// The namespace that the host itself lives in.
+    /// Namespace that the host runs in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
-    /// Parents own children in other namespaces from before, which `grants.writeNamespaces` does not grant any more: permit what it takes to
-    /// delete them.
+    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no longer grants. Needed while parents own
+    /// such children.
     #[arg(long)]
     cross_namespace: bool,
-    /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
+    /// YAML file with CustomResourceDefinitions of kinds that no plugin contains. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct PluginArguments {
-    /// The plugins.
+    /// Paths to plugins: WebAssembly components.
     #[arg(value_name = "PLUGIN", required = true)]
     plugins: Vec<PathBuf>,
     #[command(flatten)]

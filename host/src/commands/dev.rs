@@ -43,7 +43,7 @@ Examples:
   gyre dev --plugin echo.wasm -f samples/ --once
   gyre dev --cluster-only --address 127.0.0.1:8001
 
-It is for development and tests: everybody on this machine may do everything, and nothing is kept.";
+For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
 /// What is logged unless the arguments say otherwise: what plugins log, what goes wrong, and what takes minutes. The rest is
 /// shown as it happens.
@@ -57,21 +57,21 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct DevArguments {
     #[command(flatten)]
     mount: DevMounts,
-    /// Manifests to apply: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    /// Manifests to apply: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     manifests: Vec<PathBuf>,
-    /// Only the API server and its controllers: no plugins.
+    /// Run only the API server and its controllers, without plugins.
     #[arg(long, conflicts_with_all = ["plugins", "once"])]
     cluster_only: bool,
-    /// End once every object of a plugin's kind among the manifests is Ready; with an error if that takes too long.
+    /// Exit once every object in the manifests that a plugin reconciles is Ready; fail if that takes longer than --timeout.
     #[arg(long)]
     once: bool,
-    /// How long that may take.
+    /// Timeout of --once, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u64..=86_400))]
     timeout: u64,
     #[command(flatten)]
     cluster: ClusterArguments,
-    /// Where the host serves /healthz, /readyz and /metrics.
+    /// Address on which the host serves /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "off")]
     listen: Listen,
     #[command(flatten)]

@@ -23,10 +23,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// The plugin.
+    /// Path to the plugin.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Print JSON, with the settings' schema and the CustomResourceDefinitions.
+    /// Print JSON, which includes the schema of the settings and the CustomResourceDefinitions.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

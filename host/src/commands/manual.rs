@@ -21,14 +21,14 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// For which shell.
+    /// Shell to print the script for.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Write a page for each command into this directory, instead of one for all to standard output.
+    /// Directory to write one page per command to [default: one page for all commands, to standard output].
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }

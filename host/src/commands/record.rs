@@ -19,42 +19,42 @@ use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre record echo -o calls.jsonl                           # of a host on this machine: 1000 calls, a minute, or 64 MiB, whatever comes first
+  gyre record echo -o calls.jsonl            # from a host on this machine, until 1000 calls, 1 minute or 64 MiB are reached
   gyre record echo --again --for 10m --calls 100000 > calls.jsonl
-  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # of several replicas, the one that leads: see below
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # with several replicas, from the leader: see below
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
   gyre replay calls.jsonl echo.wasm
 
-A host tells of calls to its own machine only: in a cluster, to those who may run commands in its pod or forward a port of it.
-Of several replicas, only the one that leads the mount calls its plugin. The others answer which Pod that is; its Lease says so, too:
+A host serves recordings only to clients on its own machine: in a cluster, to users who may run commands in its Pod or forward a port of it.
+With several replicas, only the leader of a mount calls the plugin. Other replicas answer with the name of its Pod, which its Lease holds, too:
   kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
 
-In place of values of Secrets there are others, which stay the same in one recording; a call that saw any is recorded as the plugin answers
-to those. --secrets keeps the values, if the host was started with --record-secrets. Other objects are recorded as they are.";
+Values of Secrets are replaced by placeholders, which are the same throughout a recording; for a call that reads any, the answer to the
+placeholders is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are recorded unchanged.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
-    /// The mount whose calls are recorded; not needed if there is only one.
+    /// Mount whose calls are recorded; optional if the host has only one.
     #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
-    /// The file to write, which must not exist [default: standard output].
+    /// File to write, which must not exist yet [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// End after so many calls.
+    /// Stop after this number of calls.
     #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
-    /// End after that time, e.g. 30s, 10m or 1h.
+    /// Stop after this duration, e.g. 30s, 10m or 1h.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Duration,
-    /// End after so many MiB.
+    /// Stop after this size, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
     most_mib: u64,
-    /// Have the plugin called about every object once, also where nothing has changed.
+    /// Call the plugin for every object once, even if nothing has changed.
     #[arg(long)]
     again: bool,
-    /// Keep values of Secrets as they are.
+    /// Record the values of Secrets; the host must run with --record-secrets.
     #[arg(long)]
     secrets: bool,
 }

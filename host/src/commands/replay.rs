@@ -23,26 +23,26 @@ use crate::telemetry::progress::Progress;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre replay calls.jsonl echo.wasm                 # the plugin that was recorded: all answers are the same, or it is not a pure function
-  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would do otherwise
-  gyre replay calls.jsonl echo.wasm --call 17       # one call, with all that it answers
+  gyre replay calls.jsonl echo.wasm                 # the recorded plugin: if an answer differs, it is not a pure function
+  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would answer differently
+  gyre replay calls.jsonl echo.wasm --call 17       # one call, with the whole answer
   gyre replay calls.jsonl echo.wasm --json | jq '.differences[].call'
   kubectl exec -n gyre-system deploy/gyre -- /gyre record echo | gyre replay - echo.wasm
 
-Calls are recorded by `gyre record`. Exit codes: 0 all answers are the same, 1 some differ, 2 there is nothing to compare.";
+`gyre record` writes recordings. Exit codes: 0 all answers are identical, 1 some differ, 2 there is nothing to compare.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// The recording; - for standard input.
+    /// Path to the recording, or - for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The plugin to call.
+    /// Path to the plugin to call.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Make only this call again, and show its whole answer.
+    /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
-    /// Show so many differences line by line; the others are named.
+    /// Maximum number of differences to show line by line; of further ones, only the call is named.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.

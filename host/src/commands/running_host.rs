@@ -17,13 +17,13 @@ use crate::error::error_chain;
 /// Which host is asked.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HostArguments {
-    /// Where the host listens [default: this machine, and the port of --metrics-port].
+    /// URL of the host [default: this machine, with the port of --metrics-port].
     #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
-    /// The port on this machine, where --from does not say; in the host's own container it is known.
+    /// Port of the host on this machine, if --from is not given. In the host's container, the environment variable is set already.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
-    /// Whether the host serves over TLS, where --from does not say.
+    /// Connect to this machine over TLS, if --from is not given.
     #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     metrics_secure: bool,

@@ -15,13 +15,13 @@ const PLUGINS: [&str; 2] = ["echo", "scheduled-echo"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// End once the samples are reconciled, instead of staying until Ctrl-C.
+    /// Exit once the samples are reconciled, instead of running until Ctrl-C.
     #[arg(long)]
     once: bool,
-    /// Compile the host optimised.
+    /// Compile the host in release mode.
     #[arg(long)]
     release: bool,
-    /// More arguments for `gyre dev`.
+    /// Further arguments of `gyre dev`.
     #[arg(last = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }

@@ -16,19 +16,19 @@ use tokio::task::JoinHandle;
 /// What the cluster is like.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArguments {
-    /// Where the API server listens; port 0 is any free one.
+    /// Address on which the API server listens; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     pub(super) address: SocketAddr,
-    /// Where to write the kubeconfig [default: a temporary file].
+    /// File to write the kubeconfig to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
+    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods pending.
     #[arg(long, value_name = "SECONDS", default_value = "1")]
     pub(super) pods_run: PodsRun,
-    /// Nobody looks after namespaces, garbage, Jobs and CronJobs: only clients change anything.
+    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change objects.
     #[arg(long)]
     pub(super) no_controllers: bool,
-    /// Where to write an audit log of the API server, in the format of kube-apiserver.
+    /// File to write the audit log of the API server to, in the format of kube-apiserver.
     #[arg(long, value_name = "FILE")]
     pub(super) audit_log: Option<PathBuf>,
 }

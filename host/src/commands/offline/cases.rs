@@ -28,13 +28,14 @@ use crate::telemetry::time::Took;
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
   gyre test echo.wasm cases/
-  gyre test echo.wasm cases/ --update          # writes what the plugin does now; look at it with `git diff`
+  gyre test echo.wasm cases/ --update          # writes what the plugin does now; review it with `git diff`
   gyre test echo.wasm cases/ --filter suspended --junit results.xml
 
-A folder with objects in it is a case, and its expected.yaml says what is to come of them; --update writes it. Its other .yaml, .yml and .json files hold the
-parents and what else the plugin reads; settings.yaml holds its settings, time.txt the time of day (2026-01-01T00:00:00Z if there is none).
-What is compared is all that the host would do: the plan, the children, the status of the parents.
-Exit codes: 0 all cases are as expected, 1 some are not, 2 the arguments are wrong.";
+Each directory with objects in it is a case. Its expected.yaml contains the expected result; --update writes it. Its other .yaml, .yml and
+.json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin, and time.txt
+the simulated time (2026-01-01T00:00:00Z if there is no such file).
+The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
+Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
 /// The time of day of a case that does not say.
 const START: &str = "2026-01-01T00:00:00Z";
@@ -45,19 +46,19 @@ const TIME: &str = "time.txt";
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
-    /// The plugin; more come with --plugin.
+    /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// The folder of the cases' folders.
+    /// Directory that contains the directories of the cases.
     #[arg(value_name = "DIRECTORY")]
     cases: PathBuf,
-    /// Only cases whose name contains this.
+    /// Run only cases whose names contain this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// Write what happens into the cases as what is expected.
+    /// Write the actual results into the cases as their expected results.
     #[arg(long)]
     update: bool,
-    /// Write the results to this file, in JUnit's format.
+    /// File to write the results to, in the JUnit format.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]

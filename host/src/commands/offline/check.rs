@@ -58,17 +58,18 @@ const EXAMPLES: &str = "\
 Examples:
   gyre check echo.wasm -f samples/
   gyre check echo.wasm -f samples/ --cases 1000 --seed 7
-  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to see it again
+  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
-The files hold parents and everything else that the plugin reads. Each call is made again, children are removed, changed and finished,
-specs changed and changed back, parents deleted, stored as each other version that their CRD has (without a conversion webhook: the version's name
-changes, and what a schema lacks is gone), and others drawn from the schema of the CRD.";
+The files contain parents and all other objects that the plugin reads. The command repeats each call; removes, changes and finishes
+children; changes the specs of parents and changes them back; deletes parents; stores parents as each other version of their CRD (without a
+conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped); and generates further parents from
+the schema of the CRD.";
 
 /// What the help of `gyre check` ends with.
 pub(crate) fn check_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
-    let codes = "Exit codes: 0 nothing was found, 1 something was, 2 the arguments are wrong.";
+    let codes = "Exit codes: 0 no findings, 1 findings, 2 the arguments are wrong.";
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 

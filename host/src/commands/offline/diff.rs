@@ -27,16 +27,17 @@ use crate::program::Program;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
-  gyre diff new/echo.wasm                          # which parents would change, and which of their children
+  gyre diff new/echo.wasm                          # parents and children that would change
   gyre diff new/echo.wasm --summary
-  gyre diff --config gyre.yaml                     # all that it mounts
+  gyre diff --config gyre.yaml                     # all mounts in the file
   gyre diff new/echo.wasm -o json | jq '.changes[] | select(.verb == \"delete\")'
 
-What the plugin would look at is copied from the cluster, which is only read (get, list), and the host works on the copy until it rests. Nobody
-else acts there: what would follow from what others do with the changes is not shown.
-Kinds are as the cluster defines them now. A plugin that brings another CustomResourceDefinition is told of: apply what `gyre crds` prints first, as
-for the upgrade itself. Where the cluster does not have the kind of the parents, or none of the mount's namespaces, it cannot be said.
-Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
+The objects that the plugin reads are copied from the cluster, which is only read (get, list). The host runs on the copy until nothing
+changes any more. No other controllers run there, so their reactions to the changes are not shown.
+Kinds are as the cluster defines them now. If the plugin contains a different CustomResourceDefinition, the output says so: apply the
+output of `gyre crds` first, as you would for the upgrade itself. There is no result if the cluster does not serve the kind of the parents,
+or has none of the namespaces of the mount.
+Exit codes: 0 no changes, 1 changes, 2 no result.";
 
 /// The exit code of what cannot be said.
 const NOT_KNOWN: u8 = 2;
@@ -84,22 +85,22 @@ const FAILURES: &[&str] = &[
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
-    /// The plugin; more come with --plugin.
+    /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
-    /// A version that is mounted now: what it made of kinds that the plugin does not declare any more is deleted. Only for hosts without an
-    /// inventory, that is, without a name. May be given several times.
+    /// Path to the version that is mounted now; the output then includes the deletion of its children whose kinds the new version no
+    /// longer declares. Needed only if the host has no inventory, that is, no name. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
-    /// Show values of Secrets.
+    /// Show the values of Secrets.
     #[arg(long)]
     secrets: bool,
-    /// Only say how many.
+    /// Print only the numbers of changes.
     #[arg(long)]
     summary: bool,
-    /// In which form.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
     #[command(flatten)]

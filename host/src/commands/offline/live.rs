@@ -38,10 +38,10 @@ const DEFINITION: &str = "CustomResourceDefinition";
 /// Which cluster is looked at.
 #[derive(Debug, Args)]
 pub(super) struct LiveArguments {
-    /// The kubeconfig to connect with [default: as of `gyre run`].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: the current one].
+    /// Context in the kubeconfig file [default: the current context].
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }

@@ -17,28 +17,28 @@ use crate::leadership::election::{Leaders, Options, Scope, identity};
 /// Whether several replicas of this host run, and how they agree on who writes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
-    /// Elect a leader among the replicas: the others keep their caches warm, and write nothing.
+    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to date and write nothing.
     #[arg(
         long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
     )]
     ha: bool,
-    /// What is elected: one leader for all mounts, or one for each, so that the replicas share them.
+    /// Whether to elect one leader for all mounts, or one leader for each mount so that the replicas share the mounts.
     #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_enum, default_value_t = Scope::Host)]
     ha_scope: Scope,
-    /// What this replica is called, in the Lease and in logs [default: the host's name].
+    /// Name of this replica in Leases and logs [default: the hostname].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
-    /// What the Lease is called, or what the names of the Leases begin with [default: the deployment's name].
+    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the name of the deployment].
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
-    /// How long a lease stays with a leader that does not renew it.
+    /// Lease duration: how long other replicas wait before they take over a Lease that is not renewed.
     #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
     ha_lease_duration: Duration,
-    /// How long a leader writes after it last renewed its lease.
+    /// Renew deadline: how long a leader continues to write after it last renewed its Lease.
     #[arg(long, value_name = "DURATION", env = RENEW_DEADLINE.variable, default_value = RENEW_DEADLINE.default, value_parser = period)]
     ha_renew_deadline: Duration,
-    /// How often the leader renews its lease, and the others look.
+    /// Retry period: how often the leader renews its Lease, and how often other replicas check it.
     #[arg(long, value_name = "DURATION", env = RETRY_PERIOD.variable, default_value = RETRY_PERIOD.default, value_parser = period)]
     ha_retry_period: Duration,
 }

@@ -43,7 +43,7 @@ pub(crate) struct MountArguments {
 /// What is mounted: a file says it, or flags do.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// A YAML file that says what is mounted, instead of --plugin and the like.
+    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir, --settings or --namespace.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -53,16 +53,16 @@ pub(crate) struct SourceArguments {
 /// What is mounted, by flags.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NamedArguments {
-    /// A plugin to mount: a WebAssembly component. May be given several times.
+    /// Path to a plugin to mount, a WebAssembly component. Can be repeated.
     #[arg(long = "plugin", value_name = "FILE")]
     pub(crate) plugins: Vec<PathBuf>,
-    /// A directory: every .wasm file in it is mounted.
+    /// Directory of plugins: every .wasm file in it is mounted.
     #[arg(long, value_name = "DIRECTORY")]
     plugin_dir: Option<PathBuf>,
-    /// Settings of a plugin, as JSON, after its name.
+    /// Settings of a plugin: the plugin's name, =, and a JSON object. Can be repeated.
     #[arg(long = "settings", value_name = "NAME=JSON")]
     settings: Vec<Settings>,
-    /// Watch and write in this namespace only. May be given several times [default: all namespaces].
+    /// Watch and write in this namespace only. Can be repeated [default: all namespaces].
     #[arg(long = "namespace", value_name = "NAMESPACE", value_parser = label)]
     namespaces: Vec<String>,
 }
@@ -70,22 +70,22 @@ pub(crate) struct NamedArguments {
 /// What mounts may do and take. Beside a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot say themselves.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Let plugins take over objects that nobody owns and that bear the name of a child.
+    /// Let plugins adopt existing objects that have the name of a child and no owner.
     #[arg(long)]
     adopt: bool,
-    /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
+    /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Quarantine the plugin for a namespace after consecutive faults on so many different objects of it; or never [default: 5].
+    /// Quarantine a plugin in a namespace after consecutive faults on N distinct objects there; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
-    /// The soonest that a plugin is called again because it asked for it [default: 1000].
+    /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
     #[arg(long, value_name = "MILLISECONDS", value_parser = whole(1_u64..=3_600_000))]
     min_requeue_after: Option<u64>,
-    /// How long one call of a plugin may take [default: 2000].
+    /// Maximum duration of one plugin call, in milliseconds [default: 2000].
     #[arg(long, value_name = "MILLISECONDS", value_parser = whole(10_u64..=600_000))]
     call_deadline: Option<u64>,
-    /// How much memory one call of a plugin may take [default: 64].
+    /// Maximum memory of one plugin call, in MiB [default: 64].
     #[arg(long, value_name = "MIB", value_parser = whole(1_u16..=1024))]
     call_memory: Option<u16>,
 }
@@ -93,8 +93,8 @@ pub(crate) struct PolicyArguments {
 /// Of a host that is to be known again.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
-    /// What this deployment is called, unlike any other in its namespace: by it, a later start knows what was mounted before, and lets go
-    /// what no longer is [default: the name in the file].
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
+    /// were removed and cleans up after them [default: the name in the configuration file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     name: Option<String>,
 }
@@ -102,7 +102,7 @@ struct NameArgument {
 /// Of a host in whose time something else happens meanwhile.
 #[derive(Clone, Debug, Args)]
 struct WorkersArgument {
-    /// How many objects of each mount are worked on at once [default: 4].
+    /// Number of objects that each mount reconciles concurrently [default: 4].
     #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = whole(bounds::WORKERS))]
     workers: Option<u32>,
 }
@@ -110,10 +110,11 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Where compiled plugins are kept for the next start; "off" for nowhere [default: gyre/code in the user's cache directory].
+    /// Directory for compiled plugins, which are reused at the next start; "off" disables it [default: gyre/code in the user's cache
+    /// directory].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
-    /// Another directory like that, which is only read: an image has the code of its plugins in one.
+    /// Additional directory of compiled plugins, which is only read, e.g. one that is part of an image.
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_COMPILED")]
     compiled: Option<PathBuf>,
 }

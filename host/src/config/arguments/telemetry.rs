@@ -9,11 +9,11 @@ use crate::telemetry::traces::Traces;
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
-    /// and what plugins log].
+    /// Log filter: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
+    /// plugins log].
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
-    /// How to log [default: text; JSON where ENV says that this is not "local"].
+    /// Log format [default: text, or JSON if the environment variable ENV is set to another value than "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
     format: Option<LogFormat>,
     /// Where this runs, as echoperator has it: "local", "production" or the like.
@@ -43,10 +43,10 @@ impl LogArguments {
 /// the sampler and the batches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// Send a trace of each reconcile to the OpenTelemetry collector with this URL, e.g. http://collector:4318 (OTLP over HTTP, JSON).
+    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g. http://collector:4318 (OTLP over HTTP, JSON).
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = endpoint)]
     otlp_endpoint: Option<Uri>,
-    /// A header for the collector. May be given several times.
+    /// Header to send to the collector. Can be repeated.
     #[arg(
         long = "otlp-header", value_name = "NAME=VALUE", env = "OTEL_EXPORTER_OTLP_HEADERS", value_delimiter = ',',
         value_parser = header, hide_env_values = true
