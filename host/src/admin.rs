@@ -191,7 +191,7 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     let mounts = mounts.all();
     let stuck = mounts.iter().filter(|(mount, _)| mount.running.overdue() >= STUCK_AFTER);
     let names: Vec<&str> = stuck.map(|(mount, _)| &*mount.name).collect();
-    if names.is_empty() { Ok(()) } else { Err(format!("calls go on past their deadline: {}", names.join(", "))) }
+    if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
 fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
@@ -205,7 +205,7 @@ fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     let denied = shown.denials.as_ref().and_then(|denials| denials.current());
-    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over: {error}")));
+    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over the Lease: {error}")));
     let checks = vec![
         ("api-server", answering(&shown)),
         ("election", election),
@@ -284,7 +284,7 @@ fn describe(informer: &Informer) -> String {
     let place = target.namespace.as_ref().map(|namespace| format!(" in {namespace}")).unwrap_or_default();
     match informer.health().down() {
         Some(down) => {
-            let error = down.error.unwrap_or_else(|| "the API server has not taken it yet".to_owned());
+            let error = down.error.unwrap_or_else(|| "not connected yet".to_owned());
             format!("the watch of {}{place} has been down for {} s: {error}", target.kind, down.since.elapsed().as_secs())
         }
         None => format!("the watch of {}{place} is back", target.kind),

@@ -280,7 +280,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
-            info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
+            info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");
         }
         let most_calls = source.concurrent_calls() as usize;
         let patience = source.patience();
@@ -294,7 +294,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                     Reload::Refused(_) => metrics.configuration_refused(),
                 }
                 for problem in reload.problems() {
-                    error!("the changed configuration is refused, and the one before it goes on: {problem}");
+                    error!("the changed configuration is invalid, so the previous one stays in effect: {problem}");
                 }
             }));
         }
@@ -324,7 +324,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let mut definitions = Vec::new();
     for (file, object) in dev::read(&arguments.crds)? {
         if object.get("kind").and_then(serde_json::Value::as_str) != Some("CustomResourceDefinition") {
-            bail!("{file} holds another object than CustomResourceDefinitions: leave it out of --crd");
+            bail!("{file} contains an object that is not a CustomResourceDefinition: leave it out of --crd");
         }
         definitions.push(object);
     }
@@ -362,13 +362,13 @@ fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let Some(cache) = arguments.code.cache() else {
-        bail!(WrongArguments("there is no code cache to compile into: name a folder with --code-cache".to_owned()));
+        bail!(WrongArguments("there is no code cache to compile into: name a directory with --code-cache".to_owned()));
     };
     for path in &arguments.plugins {
         let plugin = open(&sandbox, path)?;
         if plugin.compile().source == CodeSource::Compiled && !sandbox.is_compiled(&read(path)?) {
             bail!(
-                "cannot keep the code of {} in {}: name a folder with --code-cache that only you, or root, may write to",
+                "cannot keep the code of {} in {}: name a directory with --code-cache that only you, or root, may write to",
                 path.display(),
                 cache.display()
             );

@@ -283,7 +283,7 @@ pub(crate) fn without_bookkeeping(mut object: Value) -> Value {
 }
 
 /// What is said where [`redacted`] shows no objects.
-pub(crate) const NOT_SHOWN: &str = "objects are not shown, since there are more values of Secrets than can be looked for";
+pub(crate) const NOT_SHOWN: &str = "objects are not shown, because there are too many values of Secrets to hide all of them";
 
 /// Without values of the Secrets that were seen, and of those that are wanted; without objects, if these cannot all be looked for. The second
 /// says whether they could.

@@ -79,7 +79,7 @@ fn nothing_is_found_in_the_shipped_plugins() {
             let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
             let (code, said) = check(plugin, &files, &["--cases", drawn]);
             assert_eq!(code, Some(0), "{name}, {files:?}: {said}");
-            assert!(said.ends_with("Nothing was found.\n"), "{said}");
+            assert!(said.ends_with("No findings.\n"), "{said}");
         }
     }
 }
@@ -451,8 +451,8 @@ fn what_is_not_tried_is_told_with_the_reason() {
     assert_eq!(
         notes(probes::FINALIZING, &[&file], &["--cases", "0"]),
         [
-            "3 of 13 parents were not disturbed: none of these was deleted, or had its spec changed.",
-            "6 of 26 children were not disturbed: none of these was removed, changed or finished.",
+            "3 of 13 parents were left out: they were not deleted, and their specs were not changed.",
+            "6 of 26 children were left out: they were not removed, changed or finished.",
         ]
     );
     let site = "apiVersion: web.gyre.dev/v1alpha1\nkind: Website\nmetadata: {name: hello}\nspec: {template: none, title: a, host: a.example.com}\n";
@@ -465,7 +465,7 @@ fn what_is_not_tried_is_told_with_the_reason() {
         notes(gyre_artifacts::POD_LOG, &[&plugins().join("pod-log/samples")], &[]),
         [
             "No specs of Pod were drawn: neither the plugin nor the files bring the CustomResourceDefinition of Pod.v1.",
-            "The specs of 1 of 1 parents were not changed: no other is known that they could have.",
+            "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
     // Whoever gives enough is told nothing.

@@ -75,7 +75,7 @@ fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
     let results = cases.path().join("no such folder/results.xml");
     let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--update", "--junit", text(&results)]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot write") && said.contains("name a file in a folder that exists"), "{said}");
+    assert!(said.contains("cannot write") && said.contains("name a file in a directory that exists"), "{said}");
     assert_eq!(fs::read_to_string(expected).unwrap(), "to be updated");
 }
 
@@ -265,7 +265,7 @@ fn a_plugin_is_inspected() {
         let (code, said) = gyre(&["inspect", plugin]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");
-        assert!(!said.contains("what the sandbox offers under that name"), "an import that is not explained: {said}");
+        assert!(!said.contains("functions that the sandbox provides under this name"), "an import that is not explained: {said}");
     }
     for (plugin, expected) in [
         (
@@ -274,7 +274,7 @@ fn a_plugin_is_inspected() {
         ),
         (
             gyre_artifacts::probes::WORLDWIDE,
-            "all namespaces, since its parents have none; grants.writeNamespaces of the mount restricts it",
+            "all namespaces, because its parents are cluster-scoped; grants.writeNamespaces of the mount restricts them",
         ),
     ] {
         let (_, said) = gyre(&["inspect", plugin]);

@@ -174,7 +174,7 @@ fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
     let unlabelled = "Echo there/far is not reconciled: the mount's selector does not select it";
     for (mount, because) in [(&by_namespace[..], because), (&["--config", &config], unlabelled)] {
         let (code, said) = render(&[mount, &["-f", &far]].concat());
-        assert_eq!((code, said), (Some(2), format!("gyre: the files hold nothing for the plugin to reconcile: {because}\n")));
+        assert_eq!((code, said), (Some(2), format!("gyre: the files contain nothing for the plugin to reconcile: {because}\n")));
         let (code, said) = render(&[mount, &["-f", &far, "-f", &near]].concat());
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains(&format!("\n# {because}\n")) && said.contains("create     Job here/near\n"), "{said}");

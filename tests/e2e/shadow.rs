@@ -151,7 +151,7 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     cluster.eventually("the shadow to go", || host.state_of("echo")["shadow"].is_null().then_some(()));
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}"), "{said}");
+    assert!(said.contains("no mount has a shadow; give a mount one in the configuration file: shadow: {plugin: FILE}"), "{said}");
     assert_eq!(host.metric("gyre_shadow_parents", &[]), 0.0);
 }
 

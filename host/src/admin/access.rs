@@ -86,10 +86,10 @@ impl Access {
         let answer = match tokio::time::timeout(ANSWERED_WITHIN, review(client, token, path)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
-                warn!(error = %error_chain(&error), "cannot ask the API server who may look at {path}");
-                return Err(unanswered("the API server cannot be asked who may do this; the log says why"));
+                warn!(error = %error_chain(&error), "cannot ask the API server who may get {path}");
+                return Err(unanswered("the API server cannot be asked whether this is permitted; see the log of the host"));
             }
-            Err(_) => return Err(unanswered("the API server does not say who may do this")),
+            Err(_) => return Err(unanswered("the API server did not answer whether this is permitted")),
         };
         self.answers().keep(digest, path, answer.clone(), Instant::now());
         answer
@@ -124,7 +124,7 @@ async fn review(client: &Client, token: &str, path: &str) -> kube::Result<Answer
     let user = match status.user {
         Some(user) if status.authenticated == Some(true) => user,
         _ => {
-            debug!(error = status.error, "a token that the API server does not know");
+            debug!(error = status.error, "the API server does not accept the token");
             return Ok(Err(unknown()));
         }
     };

@@ -69,10 +69,10 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     match (name, mounts.as_slice()) {
         (None, [only]) => Ok(Arc::clone(only)),
         (_, []) => Err(none.to_owned()),
-        (None, _) => Err(format!("say which mount to {verb}: {}", names())),
+        (None, _) => Err(format!("name the mount to {verb}; the mounts are: {}", names())),
         (Some(name), _) => {
             let found = mounts.iter().find(|mount| *mount.name == *name);
-            found.cloned().ok_or_else(|| format!("there is no mount {name}; there are: {}", names()))
+            found.cloned().ok_or_else(|| format!("there is no mount {name}; the mounts are: {}", names()))
         }
     }
 }
@@ -82,9 +82,9 @@ pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -
     let name = &mount.name;
     match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {
         Some((namespace, leader)) => format!(
-            "this replica does not lead {name}, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} {name}"
+            "this replica does not lead {name}; the leader is {leader}. In a cluster, run: kubectl exec -n {namespace} {leader} -- /gyre {command} {name}"
         ),
-        None => format!("this replica does not lead {name}, and no Lease names another that does; try again in a few seconds"),
+        None => format!("this replica does not lead {name}, and no Lease names another leader; try again in a few seconds"),
     }
 }
 

@@ -72,7 +72,7 @@ impl Query {
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let number = || value.parse::<u64>().map_err(|_| format!("{key} is a number, not {value:?}"));
+            let number = || value.parse::<u64>().map_err(|_| format!("{key} must be a number, not {value:?}"));
             match (key, value) {
                 ("mount", name) => parsed.mount = Some(name.to_owned()),
                 ("calls", _) => parsed.bounds.calls = number()?,
@@ -84,7 +84,7 @@ impl Query {
                 ("again", "no") => parsed.again = Again::No,
                 _ => {
                     return Err(format!(
-                        "{pair:?} means nothing here; there are mount, calls, bytes, seconds, secrets and again"
+                        "unknown parameter {pair:?}; the parameters are mount, calls, bytes, seconds, secrets and again"
                     ));
                 }
             }
@@ -106,7 +106,7 @@ pub(crate) struct Host<'a> {
 /// Answers a request.
 pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, host: &Host<'_>) -> Response {
     if !local::is_local(ends, headers) {
-        let text = "calls are recorded for those on the host's own machine only; in a cluster, use kubectl port-forward, or kubectl exec \
+        let text = "recordings are served only to clients on the host's own machine; in a cluster, use kubectl port-forward, or kubectl exec \
                     and gyre record\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
@@ -123,7 +123,7 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
     let mount = local::find(query.mount.as_deref(), mounts, "nothing is mounted", "record")
         .map_err(|text| (StatusCode::NOT_FOUND, text))?;
     if query.secrets == Secrets::Kept && host.recorded.most == Secrets::Redacted {
-        let text = "this host does not record values of Secrets; it does when it is started with --record-secrets";
+        let text = "this host does not record the values of Secrets; start it with --record-secrets to allow that";
         return Err((StatusCode::FORBIDDEN, text.to_owned()));
     }
     if mount.leads() == Lead::No {

@@ -48,7 +48,7 @@ fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     let held_for = claims.of(&mount.name).held_for();
     json!({
         "isOf": match (claims, held_for) {
-            (_, None) => "a host that is alone",
+            (_, None) => "a host without leader election",
             (Claims::Host(_), _) => "the host",
             (Claims::Mounts(_), _) => "the mount",
         },

@@ -81,7 +81,7 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
                 if files != last {
                     let key = parse(&directory, &files)?;
                     *shown.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
-                    info!(directory = %directory.display(), "the admin server shows another certificate from now on");
+                    info!(directory = %directory.display(), "the admin server uses a new certificate");
                     last = files;
                 }
                 Ok(())
@@ -90,7 +90,7 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
             if let Some(error) = &new_error
                 && new_error != last_error
             {
-                error!("the certificate of the admin server is not changed: {error}");
+                error!("the admin server keeps its previous certificate: {error}");
             }
             last_error = new_error;
         }
@@ -102,7 +102,7 @@ fn read(directory: &Path) -> anyhow::Result<[Vec<u8>; 2]> {
     let file = |path: PathBuf| {
         std::fs::read(&path).map_err(|error| {
             let what = format!("cannot read {}: {}", path.display(), error_chain(&error));
-            anyhow!("{what}; --metrics-cert-path (or METRICS_CERT_PATH) names a folder with tls.crt and tls.key")
+            anyhow!("{what}; --metrics-cert-path (or METRICS_CERT_PATH) must name a directory with tls.crt and tls.key")
         })
     };
     let [certificate, key] = FILES.map(|name| file(directory.join(name)));
@@ -123,7 +123,7 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| anyhow!("{key_file} has no private key in PEM: {error}"))?;
     CertifiedKey::from_der(chain, key, &ring::default_provider())
-        .map_err(|error| anyhow!("{certificate_file} and {key_file} do not go together: {error}"))
+        .map_err(|error| anyhow!("{certificate_file} and {key_file} do not match: {error}"))
 }
 
 /// Takes connections, and hands them over once they are secure.
@@ -174,7 +174,7 @@ impl Listener for Secure {
                         match tokio::time::timeout(HANDSHAKE_WITHIN, handshake).await {
                             Ok(Ok(stream)) => Some((stream, address)),
                             Ok(Err(error)) => {
-                                debug!(%address, %error, "no TLS with a client");
+                                debug!(%address, %error, "a TLS handshake failed");
                                 None
                             }
                             Err(_) => None,

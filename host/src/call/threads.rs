@@ -35,7 +35,7 @@ pub(crate) struct Threads {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// There is no thread for it.
-    #[error("there is no thread for the call")]
+    #[error("cannot start a thread for the call")]
     NoThread(#[source] std::io::Error),
     /// It panicked, which is a defect of the host; its log says where.
     #[error("the call panicked")]
@@ -208,7 +208,7 @@ impl Thread {
         if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
             state.is_lowered = true;
             lower(id);
-            debug!("a call is long, and goes on at the lowest priority");
+            debug!("a call takes long: it continues at the lowest priority");
         }
         Lowering::Done
     }
@@ -253,7 +253,7 @@ fn only_when_idle() {
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     let this = thread_priority::thread_native_id();
     if let Err(error) = thread_priority::set_thread_priority_and_policy(this, ThreadPriority::Min, idle) {
-        debug!(?error, "a thread cannot be made to run only when nobody else does");
+        debug!(?error, "a thread cannot get the idle scheduling policy");
     }
 }
 

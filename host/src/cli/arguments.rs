@@ -29,7 +29,7 @@ pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -
         .filter_map(clap::Arg::get_env)
         .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
     if let Some(variable) = variable {
-        let told = format!("it is what the environment variable {} says", variable.display());
+        let told = format!("the value comes from the environment variable {}", variable.display());
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told.into()]));
     }
     error

@@ -75,12 +75,12 @@ where
         self.has_ended = true;
         Poll::Ready(match &self.health {
             Some(health) => {
-                debug!(?silent_for, "the watch brings nothing, not even a bookmark: taking it up again");
+                debug!(?silent_for, "the watch received nothing, not even a bookmark: restarting it");
                 health.ended();
                 None
             }
             None => {
-                let message = format!("the API server has stopped in the middle of its answer for {silent_for:?}");
+                let message = format!("the API server sent nothing for {silent_for:?} in the middle of an answer");
                 Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
             }
         })

@@ -223,7 +223,7 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "code": code.as_u16(),
         "reason": if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" },
-        "message": format!("the server asks to be asked again after {seconds} s"),
+        "message": format!("the server asks for a retry after {seconds} s"),
         "details": { "retryAfterSeconds": seconds },
     });
     let (mut parts, _) = response.into_parts();

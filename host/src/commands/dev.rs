@@ -183,8 +183,8 @@ impl Session<'_> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
         let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
-            Reload::Taken => say.say("the plugins have changed: they are loaded anew"),
-            Reload::Refused(problems) => say.say(&format!("not reloaded, what was there goes on: {problems}")),
+            Reload::Taken => say.say("the plugins have changed: reloading them"),
+            Reload::Refused(problems) => say.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
         }));
         loop {
             if programs.changed().await.is_err() {

@@ -46,7 +46,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<
         Some(directory) => {
             let cannot = || {
                 format!(
-                    "cannot write manual pages into {}; name a folder, which is made if it is not there",
+                    "cannot write manual pages into {}; name a directory, which is created if it does not exist",
                     directory.display()
                 )
             };
@@ -55,7 +55,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).context("cannot make the page")?;
+            clap_mangen::Man::new(command).render(&mut page).context("cannot render the manual page")?;
             std::io::stdout().write_all(&page).context("cannot write to standard output")
         }
     }

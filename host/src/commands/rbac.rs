@@ -53,7 +53,7 @@ pub(crate) struct Known {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// A kind that is neither Kubernetes' own nor brought by a plugin.
-    #[error("the mount {mount} needs {kind}, of which the resource is not known: give its CustomResourceDefinition with --crd")]
+    #[error("the mount {mount} needs {kind}, whose resource name is unknown: give its CustomResourceDefinition with --crd")]
     UnknownKind {
         /// The mount.
         mount: String,
@@ -61,7 +61,7 @@ pub(crate) enum Error {
         kind: GroupVersionKind,
     },
     /// Roles alone cannot give it.
-    #[error("{what} cannot be had with Roles alone (--namespaced): {remedy}")]
+    #[error("{what} needs a ClusterRole, which --namespaced excludes: {remedy}")]
     NotNamespaced {
         /// What it is.
         what: String,
@@ -338,10 +338,10 @@ impl Permissions {
         let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
         let Some((_, rules)) = everywhere else { return Ok(()) };
         let resources: Vec<&str> = rules.keys().map(|(_, plural, _)| plural.as_str()).collect();
-        let what = format!("access to {} in all namespaces, or outside of them,", resources.join(", "));
+        let what = format!("access to {} in all namespaces, or at cluster scope,", resources.join(", "));
         Err(Error::NotNamespaced {
             what,
-            remedy: "give each mount its namespaces, and leave out kinds that are cluster-scoped, and --metrics-secure",
+            remedy: "restrict each mount to namespaces, and do not use cluster-scoped kinds or --metrics-secure",
         })
     }
 

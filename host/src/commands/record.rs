@@ -60,7 +60,7 @@ pub(crate) struct RecordArguments {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", record::LONGEST.as_secs() / 3600);
+    let expected = || format!("expected a duration such as 30s, 10m or 1h, at most {} hours", record::LONGEST.as_secs() / 3600);
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
     let seconds = match unit {
         "s" => 1,
@@ -159,24 +159,24 @@ impl Sink {
         self.progress.clear();
         let size = format!("{:.1} MiB", mebibytes(self.bytes));
         let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
-            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; what there is can be replayed.");
+            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; it can be replayed.");
             return Ok(());
         };
         let because = match because {
-            Because::Calls => "as many as were wanted, see --calls",
-            Because::Bytes => "as large as was wanted, see --most-mib",
-            Because::Time => "as long as was wanted, see --for",
-            Because::Stopped => "the host ended",
-            Because::Secrets => "there are more values of Secrets than can be looked for",
+            Because::Calls => "the maximum number of calls, see --calls",
+            Because::Bytes => "the maximum size, see --most-mib",
+            Because::Time => "the maximum duration, see --for",
+            Because::Stopped => "the host stopped",
+            Because::Secrets => "there are too many values of Secrets to hide all of them",
         };
         let _ = writeln!(std::io::stderr(), "{calls} calls, {size}: {because}.");
         if dropped > 0 {
-            let _ = writeln!(std::io::stderr(), "{dropped} more came too fast to be recorded.");
+            let _ = writeln!(std::io::stderr(), "{dropped} more calls came too fast to be recorded.");
         }
         if calls == 0 && !arguments.again {
             let _ = writeln!(
                 std::io::stderr(),
-                "The plugin was not called: nothing changed. With --again it is called about every object."
+                "The plugin was not called, because nothing changed. With --again, it is called for every object."
             );
         }
         Ok(())

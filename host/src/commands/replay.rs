@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
 fn file(path: &Path) -> anyhow::Result<File> {
     let name = path.display();
     if path.is_dir() {
-        bail!("{name} is a folder: name a file that `gyre record` wrote");
+        bail!("{name} is a directory: name a file that `gyre record` wrote");
     }
     File::open(path).map_err(|error| {
         anyhow!("cannot read the recording {name}: {}; name a file that `gyre record` wrote", error_chain(&error))
@@ -126,13 +126,13 @@ fn compare<R: BufRead>(
     report.ending = reader.ending().cloned();
     if report.calls() == 0 {
         match (others.first(), report.arguments.call) {
-            (Some(other), _) => bail!("it holds calls of the plugin {other}, and this is {name}; name a version of {other}"),
-            (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; there are those from 1 to {last}"),
+            (Some(other), _) => bail!("it contains calls of the plugin {other}, but this is {name}; name a version of {other}"),
+            (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; its calls are 1 to {last}"),
             _ if matches!(report.ending, Some(Ending::CutOff { .. })) => {
                 bail!("it was cut off before its first call: record again")
             }
             _ => bail!(
-                "it holds no calls; while it was recorded the plugin was not called: change its objects meanwhile, or record longer"
+                "it contains no calls, because the plugin was not called during the recording: change its objects meanwhile, or record longer"
             ),
         }
     }
@@ -218,7 +218,7 @@ impl<'a> Report<'a> {
             for question in &replayed.unanswered {
                 writeln!(
                     output,
-                    "It asked what the recording has no answer to, and was told that there is no such kind: {question}"
+                    "It read what the recording does not contain, and was told that the kind does not exist: {question}"
                 )?;
             }
             if self.differ <= self.arguments.most_shown as u64 {
@@ -267,7 +267,7 @@ impl<'a> Report<'a> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;
         if self.same_plugin == 0 {
-            notes.push(format!("This is another plugin than the recorded one: {version}, {}.", short(&self.digest)));
+            notes.push(format!("This is not the version that was recorded: {version}, {}.", short(&self.digest)));
         } else if self.same_plugin < self.calls() {
             notes.push(format!(
                 "Of these, {} recorded of another version of the plugin.",
@@ -277,26 +277,26 @@ impl<'a> Report<'a> {
             notes.push(self.impure());
         }
         if self.unanswered > 0 {
-            notes.push(format!("{} asked what the recording has no answer to.", calls(self.unanswered)));
+            notes.push(format!("{} read what the recording does not contain.", calls(self.unanswered)));
         }
         if self.not_asked > 0 {
-            notes.push(format!("{} recorded without an answer, as the host had no room then.", were(self.not_asked)));
+            notes.push(format!("{} recorded without an answer, because the host could not make the call then.", were(self.not_asked)));
         }
         if self.redacted > 0 && self.head.secrets == Secrets::Redacted {
             notes.push(format!(
-                "{} saw values of Secrets: what was recorded is what the plugin answers to what stands for them.",
+                "{} read values of Secrets: the recording contains placeholders, and the answers of the plugin to these.",
                 calls(self.redacted)
             ));
         }
         match &self.ending {
             Some(Ending::CutOff { within: Some(line) }) => {
-                notes.push(format!("The recording is cut off within line {line}, which was left out."));
+                notes.push(format!("The recording is cut off within line {line}, which was ignored."));
             }
             Some(Ending::CutOff { within: None }) => {
                 notes.push("The recording has no last line: it was cut off, and there may have been more calls.".to_owned());
             }
             Some(Ending::Whole(End { dropped, .. })) if *dropped > 0 => {
-                notes.push(format!("{} not recorded, as they came too fast.", were(*dropped)));
+                notes.push(format!("{} not recorded, because they came too fast.", were(*dropped)));
             }
             _ => {}
         }
@@ -305,22 +305,22 @@ impl<'a> Report<'a> {
 
     fn impure(&self) -> String {
         if self.differ == self.differ_unanswered {
-            return "It is the plugin that was recorded, which asked for other things then: the recording was changed."
+            return "Same plugin, different reads: the recording was modified."
                 .to_owned();
         }
         let own = env!("CARGO_PKG_VERSION");
         if self.head.gyre != own {
             return format!(
-                "It is the plugin that was recorded, but by gyre {}, and this is {own}: a sandbox may answer otherwise than another.",
+                "Same plugin, but recorded by gyre {}, and this is {own}: their sandboxes may behave differently.",
                 self.head.gyre
             );
         }
         let reuse = self.program.as_ref().and_then(|program| program.limits.reuse);
         let cause = match reuse {
-            Some(_) => "its instances served several calls (limits.reuse), and kept something from one to the next",
-            None => "what it answers depends on more than what it is given",
+            Some(_) => "its instances served several calls (limits.reuse), and kept state between them",
+            None => "its answers depend on more than its inputs",
         };
-        format!("It is the very plugin that was recorded, so it is not a pure function: {cause}.")
+        format!("Same plugin, so it is not a pure function: {cause}.")
     }
 }
 

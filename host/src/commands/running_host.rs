@@ -65,10 +65,10 @@ impl HostArguments {
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
-        let request = Request::get(path_and_query).body(Body::empty()).context("cannot ask for it")?;
+        let request = Request::get(path_and_query).body(Body::empty()).context("cannot build the request")?;
         let response = client.send(request).await.map_err(|error| {
             anyhow!(
-                "no host answers at {from}; say with --from where it listens, and in a cluster forward its port with kubectl port-forward: {}",
+                "no host answers at {from}; give its URL with --from, and in a cluster, forward its port with kubectl port-forward: {}",
                 error_chain(&error)
             )
         })?;
@@ -78,7 +78,7 @@ impl HostArguments {
         let given = given.unwrap_or("no media type").split(';').next().unwrap_or_default().trim().to_owned();
         if given != expected {
             bail!(
-                "what answers at {from} is no gyre that can say: it answers {status}, with {given}; say with --from where one listens"
+                "{from} does not serve this endpoint: it answers {status}, with {given}; give the URL of a gyre host with --from"
             );
         }
         let mut body = response.into_body();
@@ -126,7 +126,7 @@ pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes
                     return Ok(Some(data));
                 }
             }
-            Some(Err(error)) => return Err(anyhow!("the host ended amid its answer: {error}")),
+            Some(Err(error)) => return Err(anyhow!("the host closed the connection in the middle of its answer: {error}")),
         }
     }
 }
@@ -160,11 +160,11 @@ mod tests {
         assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
         let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";
         assert_eq!(asked(refusal).await, Err("it is so".to_owned()));
-        let no_gyre = "what answers at URL/ is no gyre that can say: it answers ";
+        let no_gyre = "URL/ does not serve this endpoint: it answers ";
         let page = "200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>";
-        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; say with --from where one listens")));
+        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; give the URL of a gyre host with --from")));
         let nothing = "404 Not Found\r\ncontent-length: 0\r\n\r\n";
-        let said = format!("{no_gyre}404 Not Found, with no media type; say with --from where one listens");
+        let said = format!("{no_gyre}404 Not Found, with no media type; give the URL of a gyre host with --from");
         assert_eq!(asked(nothing).await, Err(said));
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
         running_host::whole(&mut body, LARGEST_REPORT).await
     })?;
     let Ok(report) = serde_json::from_slice::<Report>(&answer) else {
-        bail!("the host does not answer with a report that this version of gyre can read; use the one that the host runs");
+        bail!("this version of gyre cannot read the report of the host; use the version that the host runs");
     };
     let text = match arguments.output {
         Format::Text => report.difference.text(arguments.summary)?,

@@ -70,13 +70,13 @@ impl Cluster {
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address}; choose another --address"))?;
-        let address = listener.local_addr().context("cannot tell the address")?;
+        let address = listener.local_addr().context("cannot determine the local address")?;
         let controllers = if arguments.no_controllers { Controllers::Absent } else { Controllers::Run };
         let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, controllers, ..Options::default() };
         let mut service = Service::new(gyre_devcluster::Cluster::start(&options, Clock::System));
         if let Some(path) = &arguments.audit_log {
             let log = audit::Log::to_file(path).with_context(|| {
-                format!("cannot write the audit log {}; name a file in a folder that exists", path.display())
+                format!("cannot write the audit log {}; name a file in a directory that exists", path.display())
             })?;
             service = service.with_audit(Arc::new(log));
         }
@@ -92,10 +92,10 @@ impl Cluster {
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
-            format!("cannot write the kubeconfig {}; name a file in a folder that exists", kubeconfig.display())
+            format!("cannot write the kubeconfig {}; name a file in a directory that exists", kubeconfig.display())
         })?;
         // Whoever exports it may go elsewhere.
-        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot tell the working directory")?;
+        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
 

@@ -87,7 +87,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     let files = manifests_in(path)?;
     if files.is_empty() {
-        bail!("there are no .yaml, .yml or .json files in {}: name a file, or a folder with some", path.display());
+        bail!("there are no .yaml, .yml or .json files in {}: name a file, or a directory that contains some", path.display());
     }
     Ok(files)
 }
@@ -120,8 +120,8 @@ fn text(path: &Path) -> anyhow::Result<String> {
         return bounded(std::io::stdin()).context("cannot read standard input");
     }
     std::fs::File::open(path).and_then(bounded).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => anyhow!("{} is not text in UTF-8: name files of YAML or JSON", path.display()),
-        _ => anyhow!("cannot read {}: {}; name files or folders of YAML or JSON", path.display(), error_chain(&error)),
+        std::io::ErrorKind::InvalidData => anyhow!("{} is not UTF-8 text: name YAML or JSON files", path.display()),
+        _ => anyhow!("cannot read {}: {}; name YAML or JSON files, or directories that contain them", path.display(), error_chain(&error)),
     })
 }
 
@@ -144,7 +144,7 @@ fn check(object: &Value) -> Result<(), String> {
         match object.pointer(pointer) {
             Some(Value::String(text)) if !text.is_empty() => {}
             None | Some(Value::Null | Value::String(_)) => return Err(format!("has no {field}")),
-            Some(other) => return Err(format!("has {other:.40} for its {field}, which is no text")),
+            Some(other) => return Err(format!("has {other:.40} as its {field}, which is not a string")),
         }
     }
     Ok(())
@@ -183,9 +183,9 @@ async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
     let resource = match kinds::find(client, &gvk).await {
         Ok(Some(resource)) => resource,
         Ok(None) => bail!(
-            "the cluster serves no {kind} of {api_version}: correct its apiVersion and kind, or apply its CustomResourceDefinition before it"
+            "the cluster does not serve {kind} of {api_version}: correct its apiVersion and kind, or apply its CustomResourceDefinition before it"
         ),
-        Err(error) => bail!("cannot ask for {kind}: {}", error_chain(&error)),
+        Err(error) => bail!("cannot look up {kind}: {}", error_chain(&error)),
     };
     let namespace = match resource.scope {
         gyre_core::grants::Scope::Namespaced => {

@@ -53,9 +53,9 @@ impl Show {
             if self.followed().contains_key(kind) {
                 continue;
             }
-            let found = kinds::find(client, kind).await.with_context(|| format!("cannot ask for {kind}"))?;
+            let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
             let Some(resource) = found else {
-                self.say(&format!("the cluster serves no {kind}"));
+                self.say(&format!("the cluster does not serve {kind}"));
                 continue;
             };
             let informer = self.informers.get(&resource, WatchScope::default());

@@ -101,13 +101,13 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
         let (folder, filter) = (arguments.cases.display(), &arguments.filter);
         match filter.as_str() {
             "" => {
-                bail!("there is no case in {folder}: make a folder with objects in it, and have --update write its {EXPECTED}")
+                bail!("there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}")
             }
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
     // A file that cannot be written is known before all has run.
-    let cannot = |path: &Path| format!("cannot write {}; name a file in a folder that exists", path.display());
+    let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
         arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
     let results = results.transpose()?;
@@ -133,7 +133,7 @@ pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
 
 fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
-        anyhow!("cannot list {}: {}; name a folder, in which each case has one", folder.display(), error_chain(&error))
+        anyhow!("cannot list {}: {}; name a directory that contains a directory for each case", folder.display(), error_chain(&error))
     })?;
     let mut has_objects = false;
     for entry in entries {
@@ -179,7 +179,7 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
             Ok(Verdict::Updated)
         }
         Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
-        None => bail!("there is no {EXPECTED}: have --update write it, and look at what it says"),
+        None => bail!("there is no {EXPECTED}: use --update to write it, and review it"),
     }
 }
 
@@ -202,7 +202,7 @@ impl Given {
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
         let time =
-            time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is no time: expected one such as {START}", time.trim()))?;
+            time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = dev::manifests_in(folder)?;
@@ -249,9 +249,9 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
         details.lines().try_for_each(|line| writeln!(output, "         {line}"))?;
     }
     let (all, took) = (outcomes.len(), Took(began.elapsed()));
-    writeln!(output, "{} of {all} cases are as expected, in {took}", all - failed)?;
+    writeln!(output, "{} of {all} cases passed in {took}", all - failed)?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
-        writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
+        writeln!(output, "If the actual results are right, use --update to write them into the cases.")?;
     }
     Ok(failed)
 }

@@ -5,7 +5,7 @@
 //!                                                                          │
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
-//!   child removed,     spec A, B, A        parent deleted,         specs drawn from the schema
+//!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
 //!   changed, finished                      stored otherwise                │
 //!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
 //!                                     ▼
@@ -96,7 +96,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     }
     let (mut found, rested) = ground.undisturbed()?;
     if rested.parents.is_empty() {
-        bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
+        bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
     }
     // Other experiments begin with a world at rest.
     let goes_on =
@@ -104,7 +104,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     if goes_on {
         let experiments = experiments(&ground, &rested, &arguments, &mut found)?;
         let made = parallel::each(&experiments, |experiment| {
-            ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
+            ground.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
         });
         for one in made {
             found.merge(one?);
@@ -146,7 +146,7 @@ fn experiments(
         let all = rested.parents.len().min(MOST_PARENTS);
         found
             .notes
-            .push(format!("The specs of {alone} of {all} parents were not changed: no other is known that they could have."));
+            .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
     }
     let stored = stored::all(ground, rested, arguments.seed, arguments.cases as usize);
     experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
@@ -192,7 +192,7 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     } else {
         let mut text = text(found, &reproductions, more, goes_on);
         if !found.findings.is_empty() && arguments.keep.is_none() {
-            text.push_str("With --keep DIRECTORY the objects of each finding are written there.\n");
+            text.push_str("To write the objects of each finding to a directory, use --keep DIRECTORY.\n");
         }
         text
     };
@@ -206,14 +206,15 @@ fn text(found: &Found, reproductions: &[Reproduction], more: usize, goes_on: boo
         text.push_str(&format!("\n{}", finding.text(&reproduce.text())));
     }
     match found.findings.len() {
-        0 => text.push_str("Nothing was found.\n"),
+        0 => text.push_str("No findings.\n"),
         count => {
-            let alike = if more > 0 { format!(", and {more} more like them") } else { String::new() };
-            text.push_str(&format!("\n{count} found{alike}.\n"));
+            let findings = if count == 1 { "finding" } else { "findings" };
+            let alike = if more > 0 { format!(", and {more} similar ones") } else { String::new() };
+            text.push_str(&format!("\n{count} {findings}{alike}.\n"));
         }
     }
     if !goes_on {
-        text.push_str("The other checks were left out: they begin with a world at rest.\n");
+        text.push_str("The other experiments were skipped: they start only after the host has stopped writing.\n");
     }
     text
 }

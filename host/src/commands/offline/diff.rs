@@ -185,7 +185,7 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     // One that is not selected any more may change, too: it is let go.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
-    let restless = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
+    let restless = (done.end == End::Restless).then(|| "the host never stops writing".to_owned());
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),

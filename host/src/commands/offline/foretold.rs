@@ -70,7 +70,7 @@ pub(super) fn foretold(
     let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::new());
     for _ in 0..MOST_COPIES {
-        progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
+        progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
         let (done, parents) = simulate(acted(
             programs,
             &former,
@@ -89,12 +89,12 @@ pub(super) fn foretold(
         looked_for.extend(created);
         copied.extend(taken);
     }
-    bail!("what the plugin does cannot be said: names that it wants are taken, and it wants others, again and again")
+    bail!("no stable preview after {MOST_COPIES} attempts: all names that the plugin chooses are taken in the cluster")
 }
 
 fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
-    let remedy = if is_answer { "" } else { "; see that it runs, and that --kubeconfig or KUBECONFIG name the right one" };
+    let remedy = if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 

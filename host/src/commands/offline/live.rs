@@ -103,7 +103,7 @@ pub(super) async fn copies(
         let manifest = program.manifest();
         if let Namespaces::Only(names) = &program.namespaces {
             let missing = names.iter().filter(|name| absent.contains(name.as_str()));
-            let missing: Vec<String> = missing.map(|name| format!("there is no namespace {name} there")).collect();
+            let missing: Vec<String> = missing.map(|name| format!("the cluster has no namespace {name}")).collect();
             is_blind |= missing.len() == names.len();
             remarks.extend(missing);
         }
@@ -144,11 +144,11 @@ fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
     let defines = |crd: &Value| is_text(crd, "/spec/group", &kind.group) && is_text(crd, "/spec/names/kind", &kind.kind);
     let what = match manifest.crds.iter().any(defines) {
-        true => "what `gyre crds` prints",
+        true => "the output of `gyre crds`",
         false if *kind == manifest.parent => "its CustomResourceDefinition",
         false => return None,
     };
-    Some(format!("{} {} is not served there: apply {what} first", kind.kind, kind.api_version()))
+    Some(format!("the cluster does not serve {} {}: apply {what} first", kind.kind, kind.api_version()))
 }
 
 /// What there is to say of a definition that the plugin brings, too, if this one is not as that.
@@ -159,8 +159,8 @@ fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> 
     let compared = |definition: &Value| json!({ "kind": DEFINITION, "spec": definition.get("spec") });
     let place = first_difference(&compared(brought), &compared(definition))?;
     Some(format!(
-        "the plugin {} brings another definition of {name} than the cluster has, which is used here: apply what `gyre crds` prints first \
-         (it differs at {place})",
+        "the plugin {} contains another CustomResourceDefinition {name} than the cluster, whose is used here: apply the output of \
+         `gyre crds` first (the first difference is {place})",
         manifest.name
     ))
 }
@@ -222,7 +222,7 @@ pub(super) async fn former(client: &Client, programs: &[Program], was: &[Plugin]
 async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
         // Any server may answer that there is no such page.
-        bail!("this is no Kubernetes API server: it does not serve Namespaces");
+        bail!("this is not a Kubernetes API server: it does not serve Namespaces");
     };
     let listed = match list(client, &namespaces, None, ListParams::default()).await {
         Err(error) if is_forbidden(&error) => None,
@@ -255,7 +255,7 @@ fn uid(object: &Value) -> String {
 }
 
 async fn find(client: &Client, kind: &GroupVersionKind) -> anyhow::Result<Option<Resource>> {
-    kinds::find(client, kind).await.with_context(|| format!("cannot ask for {} of {}", kind.kind, kind.api_version()))
+    kinds::find(client, kind).await.with_context(|| format!("cannot look up {} of {}", kind.kind, kind.api_version()))
 }
 
 /// Which to look into; none: all, or those of a kind that has none.

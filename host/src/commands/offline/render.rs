@@ -116,7 +116,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         let rendered = rendered(&programs, objects.clone(), time)?;
         let selection = Selection::of(&programs, &rendered.parents, &objects, DEFAULT_NAMESPACE);
         if selection.is_given == Given::Unselected {
-            bail!("the files hold nothing for the plugin to reconcile: {}", selection.why.join("; "));
+            bail!("the files contain nothing for the plugin to reconcile: {}", selection.why.join("; "));
         }
         let shown = Shown::whole(rendered, of_files, selection.why);
         let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -200,10 +200,10 @@ pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -
     let wanted = list(programs.iter().map(|program| &program.manifest().parent));
     let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
     if kinds.is_empty() {
-        bail!("the files hold no {wanted} for the plugin to reconcile: add one");
+        bail!("the files contain no {wanted} for the plugin to reconcile: add one");
     }
     bail!(
-        "the files hold no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
+        "the files contain no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
         list(kinds)
     )
 }

@@ -354,7 +354,7 @@ impl Scene {
     /// What the API server says.
     pub async fn replace(&self, part: Part, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
-        let no_kind = || anyhow!("cannot change {subject}: no such kind is served");
+        let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
         let api = self.api(&subject).await?.ok_or_else(no_kind)?;
         let parameters = PostParams { field_manager: Some("kubectl-edit".to_owned()), ..PostParams::default() };
         let object = serde_json::from_value(object.clone()).context("an object")?;
@@ -371,7 +371,7 @@ impl Scene {
     ///
     /// What the API server says.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
-        let discovery = Discovery::new(self.client()).run().await.context("cannot ask which kinds are served")?;
+        let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
         let served = discovery.groups().flat_map(|group| group.recommended_resources());
         let named = served.filter(|(resource, _)| resource.kind == kind).map(|(resource, _)| resource.api_version);
         Ok(named.collect::<BTreeSet<_>>().into_iter().collect())
@@ -448,7 +448,7 @@ impl Scene {
         let mut host = std::pin::pin!(self.host(fixed(without_shadows(programs)), recordings, stopped));
         let happened = tokio::select! {
             biased;
-            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
+            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host stopped unexpectedly"))),
             happened = meanwhile => happened,
         };
         drop(stop);

@@ -49,7 +49,7 @@ pub(super) fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
     let told = unselected.iter().take(MOST_TOLD);
     let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
     if unselected.len() > MOST_TOLD {
-        sentences.push(format!("{} more are not reconciled, either", unselected.len() - MOST_TOLD));
+        sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_TOLD));
     }
     sentences
 }
@@ -60,12 +60,12 @@ fn why_one(programs: &[Program], object: &Value) -> String {
     let reason = match (of_its_kind.as_slice(), &subject.namespace) {
         ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
         ([one], Some(_)) => match &one.namespaces {
-            Namespaces::Only(names) if names.len() == 1 => format!("the mount is for the namespace {}", list(names)),
-            Namespaces::Only(names) => format!("the mount is for the namespaces {}", list(names)),
+            Namespaces::Only(names) if names.len() == 1 => format!("the mount watches only the namespace {}", list(names)),
+            Namespaces::Only(names) => format!("the mount watches only the namespaces {}", list(names)),
             Namespaces::All => "the mount does not select it".to_owned(),
         },
-        ([_], None) => "it is in no namespace, and the mount is for some".to_owned(),
-        _ => "no mount is for it, by its namespace and labels".to_owned(),
+        ([_], None) => "it has no namespace, and the mount watches only some namespaces".to_owned(),
+        _ => "no mount selects its namespace and labels".to_owned(),
     };
     format!("{subject} is not reconciled: {reason}")
 }

@@ -15,12 +15,12 @@ use crate::program::Program;
 use crate::record::Redaction;
 
 /// Why a child is a comment.
-const WITHHELD: &str = "Without values of Secrets, so that it is not to be applied; --secrets shows them.";
+const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
 /// Why children have no owners.
 const UNOWNED: &str = "\
-# The children come without owners whose UIDs are made up here, since the files do not say them: what names an owner that is not there is
-# deleted as garbage. Give the objects in the files their metadata.uid to have them owned.
+# Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
+# owners do not exist. To print owner references, set metadata.uid of the objects in the files.
 ";
 
 /// What is shown of a rendering.
@@ -56,8 +56,8 @@ impl Shown {
         let programs: Vec<&Program> = programs.iter().collect();
         let Some(mut redaction) = Redaction::new(secrets, &programs) else {
             bail!(
-                "there are more values of Secrets than can be looked for, so that nothing is shown: have them printed with --secrets, or \
-                 look at less with --namespace"
+                "there are too many values of Secrets to hide all of them, so nothing is printed: print them with --secrets, or \
+                 select fewer objects with --namespace"
             );
         };
         let is_changed = |child: &&Value| redaction.object(child) != **child;
@@ -102,13 +102,13 @@ impl Shown {
             commented(&mut text, "#   ", &action.to_string());
         }
         if done.actions.is_empty() {
-            text.push_str(if self.remarks.is_empty() { "#   nothing: all is as it should be\n" } else { "#   nothing\n" });
+            text.push_str(if self.remarks.is_empty() { "#   nothing: everything is up to date\n" } else { "#   nothing\n" });
         }
         for remark in &self.remarks {
             commented(&mut text, "# ", remark);
         }
         if done.end == End::Restless {
-            text.push_str("# It never comes to rest: the plan is cut short.\n");
+            text.push_str("# The host never stops writing: the plan is cut off.\n");
         }
         for status in self.rendered.statuses() {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();

@@ -54,7 +54,7 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
 /// What a call ended in by the plugin's own fault.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
-    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("About {}: {error}.", parent(call)) })
+    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent(call)) })
 }
 
 fn outside(call: &CallRecord) -> Vec<Remark> {
@@ -63,7 +63,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
     if let Some(kind) = &call.usage.undeclared_read {
         remarks.push(Remark {
             flaw: Flaw::OutsideManifest,
-            what: format!("It reads {kind}, which its manifest does not declare."),
+            what: format!("The plugin reads {kind}, which its manifest does not declare."),
         });
     }
     for wanted in wanted(call) {
@@ -72,7 +72,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
         if !manifest.children.iter().any(|declared| declared.kind == kind) {
             remarks.push(Remark {
                 flaw: Flaw::OutsideManifest,
-                what: format!("It wants a child of {kind}, which its manifest does not declare."),
+                what: format!("The plugin returns a child of the kind {kind}, which its manifest does not declare."),
             });
         }
     }
@@ -128,7 +128,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
         // That depends on the machine: see below.
     } else if alone.answer != call.answer {
         let what = format!(
-            "About {}: made again with the same input, the call is answered otherwise.\n{}",
+            "{}: the call was repeated with the same input, and the answer differs.\n{}",
             parent(call),
             difference(call, &alone)
         );
@@ -142,7 +142,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
         };
         if let Some(made) = served.iter().find(|made| made.answer != call.answer && !ran_out_of_time(made)) {
             let what = format!(
-                "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.\n{}",
+                "{}: an instance that has served an earlier call answers differently: it keeps state between calls.\n{}",
                 parent(call),
                 difference(call, made)
             );
@@ -153,13 +153,13 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
     let took = alone.usage.duration.min(call.usage.duration);
     if took > given.limits.deadline / 2 {
         let what =
-            format!("About {}: a call took {took:.1?} of the {:?} that it may take.", parent(call), given.limits.deadline);
+            format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
         remarks.push(Remark { flaw: Flaw::TooSlow, what });
     }
     let [peak, limit] = [call.usage.memory_peak_bytes, given.limits.memory_bytes];
     if peak > limit / 2 {
         let what =
-            format!("About {}: a call took {} MiB of the {} MiB that it may take.", parent(call), peak >> 20, limit >> 20);
+            format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
 }

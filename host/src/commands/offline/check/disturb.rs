@@ -181,7 +181,7 @@ impl Ground {
             return Ok(if lost.is_empty() || *strategy == Strategy::CreateOnly {
                 Verdict::Fine
             } else {
-                Verdict::Wrong(format!("It stays as somebody changed it.\n{}", lost.join("\n")))
+                Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
             });
         }
         let calls = listener.calls();
@@ -194,12 +194,12 @@ impl Ground {
         Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
             Verdict::Fine
         } else {
-            Verdict::Wrong("It is not made again, and the status of its parent says nothing of it.".to_owned())
+            Verdict::Wrong("The host does not create it again, and the status of its parent does not mention it.".to_owned())
         })
     }
 
     pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
-        let case = format!("the spec of {parent} becomes {}, and then what it was", brief(other));
+        let case = format!("the spec of {parent} changes to {}, and back", brief(other));
         let mut found = Found::default();
         let scene = self.scene(Controllers::Absent)?;
         let listener = Listener::new();
@@ -244,7 +244,7 @@ impl Ground {
         }
         let lines = self.differs(&scene, &before, &listener).await?;
         if !lines.is_empty() {
-            let what = format!("Its children are not what they were.\n{}", lines.join("\n"));
+            let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
             found.add(Flaw::SpecNotRestored, &case, what, self.all());
         }
         Ok(found)
@@ -274,7 +274,7 @@ impl Ground {
                 let there = find(&owned, &Value::Object(desired.clone()), &subject);
                 if let Some((there, _)) = there.filter(|(there, _)| !before.children.iter().any(|made| made.subject == **there))
                 {
-                    lines.push(format!("{there} was not there before."));
+                    lines.push(format!("{there} did not exist before."));
                 }
             }
         }
@@ -326,7 +326,7 @@ impl Ground {
         found.judge(self, &listener, &case);
         if !left.is_empty() {
             let minutes = TEARDOWN.as_secs() / 60;
-            let what = format!("After {minutes} minutes there still is:\n{}", left.join("\n"));
+            let what = format!("After {minutes} minutes, these objects still exist:\n{}", left.join("\n"));
             found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
         }
         Ok(found)
@@ -351,7 +351,7 @@ impl Ground {
             if !others.is_empty() {
                 let names: Vec<&str> = others.iter().filter_map(Value::as_str).collect();
                 notes.push(format!(
-                    "{parent} was deleted after {subject} had lost finalizers that nobody here sees to: {}.",
+                    "{parent} was deleted after these finalizers of {subject} had been removed, which no controller here handles: {}.",
                     names.join(", ")
                 ));
                 scene.put(object)?;

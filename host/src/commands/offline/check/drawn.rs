@@ -101,7 +101,7 @@ pub(super) fn worlds(
         if !samples.is_empty() && drawn.len() < cases {
             found
                 .notes
-                .push(format!("{} of {cases} specs were drawn: no more were found that the API server takes.", drawn.len()));
+                .push(format!("{} of {cases} specs were generated: no more were found that the API server accepts.", drawn.len()));
         }
         Ok(drawn.chunks(BATCH).map(<[Value]>::to_vec).collect())
     })?
@@ -147,7 +147,7 @@ impl Ground {
         }
         if end == End::Restless {
             let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-            found.add(Flaw::Restless, "specs drawn from the schema", compare::flapping(&actions), all);
+            found.add(Flaw::Restless, "specs generated from the schema", compare::flapping(&actions), all);
         }
         for action in actions.iter().filter(|action| is_of_child(action)) {
             // A spec may well ask for what cannot be, but names and labels are the plugin's to make.
@@ -155,7 +155,7 @@ impl Ground {
                 continue;
             };
             let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
-            let what = format!("The API server refuses the child {}: {refusal}.", action.subject);
+            let what = format!("The API server rejects the child {}: {refusal}.", action.subject);
             found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
         }
         Ok(found)
@@ -180,7 +180,7 @@ impl World<'_> {
 
     fn case(&self, name: &str) -> String {
         let spec = self.parent(name).and_then(|parent| parent.get("spec")).map(brief).unwrap_or_default();
-        format!("{name}, drawn from the schema: {spec}")
+        format!("{name}, generated from the schema: {spec}")
     }
 }
 

@@ -44,10 +44,10 @@ impl Experiment {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
-            Self::Restored { parent, other } => format!("the spec of {parent} becomes {}, and then what it was", brief(other)),
+            Self::Restored { parent, other } => format!("the spec of {parent} changes to {}, and back", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
             Self::Stored(stored) => stored.name(),
-            Self::Drawn(_) => "a spec drawn from the schema".to_owned(),
+            Self::Drawn(_) => "a spec generated from the schema".to_owned(),
         }
     }
 

@@ -38,7 +38,7 @@ impl Ground {
             found.judge(self, &listener, case);
             for (parent, after) in calls::hot_loops(&listener.calls()) {
                 let what = format!(
-                    "About {parent}: nothing changes, and yet the plugin asks to be called again after {after:?}, each time."
+                    "{parent}: nothing changes, but each answer requests a requeue after {after:?}."
                 );
                 found.add(Flaw::HotLoop, case, what, self.all());
             }
@@ -76,7 +76,7 @@ impl Ground {
                 Some(refusal) if is_of_child(action) && is_about_form(refusal) && !seen.contains(&refusal) => {
                     seen.push(refusal);
                     let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
-                    let what = format!("The API server refuses the child {}: {why}.", action.subject);
+                    let what = format!("The API server rejects the child {}: {why}.", action.subject);
                     found.add(Flaw::InvalidChild, case, what, self.all());
                 }
                 // What the host does not even send.
