@@ -217,9 +217,9 @@ impl Difference {
             (Verb::Update, ["child changed", "children changed"]),
             (Verb::Delete, ["child deleted", "children deleted"]),
             (Verb::Status, ["status written", "statuses written"]),
-            (Verb::Finalizers, ["finalizer put or taken away", "finalizers put or taken away"]),
+            (Verb::Finalizers, ["finalizer added or removed", "finalizers added or removed"]),
             (Verb::Fail, ["call fails", "calls fail"]),
-            (Verb::Anew, ["child would be another if it were made anew", "children would be others if they were made anew"]),
+            (Verb::Anew, ["child would differ if recreated", "children would differ if recreated"]),
         ];
         let counted: Vec<String> = counts
             .into_iter()

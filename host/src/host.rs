@@ -190,7 +190,7 @@ pub async fn run(
         () = &mut shutdown => {}
         () = work(&context, &mounts, &mut reconciles) => {}
     }
-    info!("stopping: reconciles in flight may end");
+    info!("stopping: waiting for reconciles in flight");
     vital.clear();
     stop.send_replace(true);
     following.abort();
@@ -225,7 +225,7 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
                 inventory.load().await;
                 return strategy;
             }
-            Err(error) => warn!(error = %error_chain(&error), "cannot reach the API server; trying again"),
+            Err(error) => warn!(error = %error_chain(&error), "cannot reach the API server; retrying"),
         }
         tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
     }
@@ -287,7 +287,7 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     let _entered = span.enter();
     report(&context.metrics, &name, &outcome, failures, started.elapsed());
     if let Next::Parked { failures } = context.queue.done(&name, &key, outcome.retry()) {
-        warn!(failures, "failed too often: not tried again until the object changes");
+        warn!(failures, "failed too often: not retried until the object changes");
     }
 }
 
@@ -320,7 +320,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
                     | ProblemKind::InventoryNotWritten
             ) =>
         {
-            debug!(reason = problem.reason(), "not done: {problem}");
+            debug!(reason = problem.reason(), "not reconciled now: {problem}");
         }
         Outcome::Failed(problem) => {
             let said = problem.to_string();
@@ -332,7 +332,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::Held { after } => debug!(?after, "held: it keeps being written for while nothing but time passes"),
+        Outcome::Held { after } => debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed"),
         Outcome::Gone => debug!("the object is gone"),
     }
 }

@@ -362,7 +362,7 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     let more = ["--cases", "50", "--keep", kept.to_str().unwrap()];
     let (code, said) = check(probes::BRITTLE, &[&file], &more);
     assert_eq!(code, Some(1), "{said}");
-    let line = said.lines().find_map(|line| line.trim().strip_prefix("To see it: ")).expect("a command");
+    let line = said.lines().find_map(|line| line.trim().strip_prefix("To reproduce it: ")).expect("a command");
     assert!(line.starts_with("gyre render ") && kept.join("1-trap.yaml").exists(), "{line}");
     assert!(paste(line).contains("Warning Trapped"), "{line}");
     // The same seed finds the same.
@@ -381,7 +381,7 @@ fn what_came_from_standard_input_has_to_be_given_again() {
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     let said = given(&[]);
-    let line = format!("To see it, with the same objects on standard input again: gyre check {} -f - ", guests::TRAP);
+    let line = format!("To reproduce it with the same objects on standard input: gyre check {} -f - ", guests::TRAP);
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
     assert_eq!(report(&given(&["--json"])), Value::Null);

@@ -61,7 +61,7 @@ fn wrong_arguments_are_named() {
         (run(&["--workers", "0"]), 2, "expected a whole number from 1 to 256"),
         (run(&["--listen", "here"]), 2, "expected an address and port"),
         (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
-        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object, such as"),
+        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin must be a JSON object, such as"),
         (run(&["--settings", "ecko={}"]), 1, "--settings ecko: the plugin ecko is not mounted; mounted are echo"),
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
         (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),

@@ -169,7 +169,7 @@ fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
     let shadowed = compared(&cluster, &host, ECHOS, |report| report["changing"] == 0);
     assert_eq!(
         shadowed["summary"],
-        format!("0 of {ECHOS} parents change: {ECHOS} children would be others if they were made anew")
+        format!("0 of {ECHOS} parents change: {ECHOS} children would differ if recreated")
     );
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
     assert_eq!(code, Some(1), "{said}");

@@ -34,7 +34,7 @@ impl ClaimState {
 
 /// No write is sent without a claim.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("not sent: this host does not hold the claim to write")]
+#[error("not sent: this host does not hold the lease, so it may not write")]
 pub struct NotHeld;
 
 impl Holder {

@@ -92,7 +92,7 @@ impl Mount {
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
-            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
+            "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
         live.follow(self, &services.queue);

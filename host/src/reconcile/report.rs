@@ -126,7 +126,7 @@ pub(crate) const SLOWED_DOWN: &str = "SlowedDown";
 /// It says the same each time, so it is published once for as long as it holds.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
-        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
+        "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",
         pace::BURST,
         pace::INTERVAL.as_secs(),
     );

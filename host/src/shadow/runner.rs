@@ -153,7 +153,7 @@ impl Shadow {
                 drop(admitted);
                 if let Err(error) = undone {
                     // A defect of the host, which would be there the next time, too.
-                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow did not end: {error}");
+                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
                 return self.add(&key);
@@ -229,7 +229,7 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
     Box::pin(async move {
         // A defect of the host in here is none of the mount's.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
-            error!(plugin = %mount.name, "the host panicked: there is no shadow any more. This is a defect of gyre; its log says where");
+            error!(plugin = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
         }
     })

@@ -29,7 +29,7 @@ pub(crate) fn check_filter(text: &str) -> Result<(), String> {
     let is_level = |directive: &str| directive.parse::<LevelFilter>().is_ok();
     let directives = text.split(',').map(str::trim);
     if let Some(unknown) = directives.filter(|word| !word.is_empty()).find(|word| !is_module(word) && !is_level(word)) {
-        return Err(format!("{EXPECTED}: {unknown:?} is no level"));
+        return Err(format!("{EXPECTED}: {unknown:?} is not a level"));
     }
     match EnvFilter::builder().parse(with_quiet(text)) {
         Ok(_) => Ok(()),
@@ -46,7 +46,7 @@ fn with_quiet(filter: &str) -> String {
 ///
 /// Errors: a filter that is none.
 pub(crate) fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the filter of the log")?;
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the log filter is invalid")?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => lines.boxed(),

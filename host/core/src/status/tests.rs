@@ -35,7 +35,7 @@ fn success_says_ready_and_what_generation_was_observed() {
         "phase": "Done",
         "observedGeneration": 2,
         "conditions": [{
-            "type": "Ready", "status": "True", "reason": "Reconciled", "message": "All that is desired is in place.",
+            "type": "Ready", "status": "True", "reason": "Reconciled", "message": "All desired children are in place.",
             "lastTransitionTime": NOW, "observedGeneration": 2,
         }],
     });

@@ -67,7 +67,7 @@ fn path(text: &str) -> Result<String, String> {
     if text.starts_with('/') && text.len() > 1 && text.chars().all(is_plain) && !RESERVED_PATHS.contains(&text) {
         Ok(text.to_owned())
     } else {
-        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no probe has".to_owned())
+        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no other endpoint has".to_owned())
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct WrongTimes {
 impl fmt::Display for WrongTimes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = list(self.times.iter().map(|(time, _)| time));
-        let verdict = if self.times.len() == 1 { "is refused" } else { "do not go together" };
+        let verdict = if self.times.len() == 1 { "is invalid" } else { "are inconsistent" };
         write!(formatter, "{flags} {verdict}: {}", self.error)
     }
 }
@@ -136,7 +136,7 @@ fn boolean(text: &str) -> Result<bool, String> {
 
 fn node(text: &str) -> Result<String, String> {
     let is_plain = !text.is_empty() && text.len() <= 253 && text.chars().all(|letter| letter.is_ascii_graphic());
-    if is_plain { Ok(text.to_owned()) } else { Err("expected a name of 1 to 253 letters without spaces".to_owned()) }
+    if is_plain { Ok(text.to_owned()) } else { Err("expected a name of 1 to 253 ASCII characters without spaces".to_owned()) }
 }
 
 fn lease_name(text: &str) -> Result<String, String> {
@@ -144,7 +144,7 @@ fn lease_name(text: &str) -> Result<String, String> {
     if names::is_dns_subdomain(text) && text.len() <= 120 {
         Ok(text.to_owned())
     } else {
-        Err("expected lower-case letters, digits, hyphens and dots, at most 120".to_owned())
+        Err("expected at most 120 lower-case letters, digits, hyphens and dots".to_owned())
     }
 }
 

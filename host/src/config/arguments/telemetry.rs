@@ -61,8 +61,8 @@ fn endpoint(text: &str) -> Result<Uri, String> {
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once('=').ok_or("expected a name, =, and a value")?;
-    let name = name.trim().parse().map_err(|_| "that is no name of a header".to_owned())?;
-    let mut value: HeaderValue = value.trim().parse().map_err(|_| "that is no value of a header".to_owned())?;
+    let name = name.trim().parse().map_err(|_| "the name of the header is invalid".to_owned())?;
+    let mut value: HeaderValue = value.trim().parse().map_err(|_| "the value of the header is invalid".to_owned())?;
     value.set_sensitive(true);
     Ok((name, value))
 }

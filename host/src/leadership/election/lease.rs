@@ -198,7 +198,7 @@ fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (Answer, Opt
     };
     match &error {
         kube::Error::Api(status) if status.code == 409 => {
-            debug!(lease = name, "another was there first: {}", status.message);
+            debug!(lease = name, "another client changed the Lease first: {}", status.message);
             (Answer::Conflict, None)
         }
         error => {

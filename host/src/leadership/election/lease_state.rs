@@ -88,9 +88,9 @@ impl LeaseState {
         if claim.is_some() != self.claim.is_some() {
             self.metrics.leads(&self.name, claim.is_some());
             match claim {
-                Some(_) => info!(lease = self.name, "leads: this host may write"),
-                None if goal == Goal::Lead => warn!(lease = self.name, "leads no more: this host does not write"),
-                None => info!(lease = self.name, "gives the lease back"),
+                Some(_) => info!(lease = self.name, "acquired the lease: this host may write"),
+                None if goal == Goal::Lead => warn!(lease = self.name, "lost the lease: this host may not write"),
+                None => info!(lease = self.name, "released the lease"),
             }
         }
         self.claim = claim;
@@ -101,7 +101,7 @@ impl LeaseState {
             return;
         }
         if let Some(leader) = leader.filter(|leader| *leader != identity) {
-            info!(lease = self.name, leader, "another leads");
+            info!(lease = self.name, leader, "another replica leads");
         }
         self.leader = leader.map(str::to_owned);
     }

@@ -81,8 +81,8 @@ impl SpanExporter for Exporter {
         let sent = self.send(&batch);
         let was_failing = self.is_failing.swap(sent.is_err(), Ordering::Relaxed);
         match &sent {
-            Ok(()) if was_failing => info!(endpoint = %self.endpoint, "traces are sent again"),
-            Err(error) if !was_failing => warn!(endpoint = %self.endpoint, error, "traces cannot be sent, and are dropped"),
+            Ok(()) if was_failing => info!(endpoint = %self.endpoint, "sending traces again"),
+            Err(error) if !was_failing => warn!(endpoint = %self.endpoint, error, "cannot send traces; they are dropped"),
             Ok(()) | Err(_) => {}
         }
         sent.map_err(OTelSdkError::InternalFailure)
