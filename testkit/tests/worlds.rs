@@ -386,7 +386,7 @@ fn a_mount_is_limited_as_the_test_says() -> Result {
     };
     mounted(2)?.settle()?;
     let error = mounted(1)?.settle().unwrap_err().to_string();
-    assert_eq!(error, "about Toy default/bear: the plugin wants 2 children, more than 1");
+    assert_eq!(error, "about Toy default/bear: the plugin returned 2 children, more than 1");
     Ok(())
 }
 

@@ -198,7 +198,7 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
     assert_eq!(
         notes(probes::FINALIZING, &[&file], &["--cases", "0", "--adopt"]),
         ["Finalizing default/it", "ConfigMap default/it-a"]
-            .map(|object| format!("Finalizing default/it was deleted after {object} had lost finalizers that nobody here sees to: backup.example.com/keep."))
+            .map(|object| format!("Finalizing default/it was deleted after these finalizers of {object} had been removed, which no controller here handles: backup.example.com/keep."))
     );
     // The plugin's own is.
     fs::write(&file, with("{finalize: never}")).unwrap();
@@ -398,7 +398,7 @@ fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
     // Nothing is found in it, so nothing would have to be kept.
     let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot make the folder") && said.contains("name another with --keep"), "{said}");
+    assert!(said.contains("cannot create the directory") && said.contains("name another with --keep"), "{said}");
 }
 
 #[test]
@@ -459,12 +459,12 @@ fn what_is_not_tried_is_told_with_the_reason() {
     fs::write(&file, site).unwrap();
     assert_eq!(
         notes(gyre_artifacts::WEBSITE, &[&file], &["--cases", "5"]),
-        ["Website default/hello is not Ready: TemplateMissing; it has no child to disturb."]
+        ["Website default/hello is not Ready: TemplateMissing; it has no child that could be changed."]
     );
     assert_eq!(
         notes(gyre_artifacts::POD_LOG, &[&plugins().join("pod-log/samples")], &[]),
         [
-            "No specs of Pod were drawn: neither the plugin nor the files bring the CustomResourceDefinition of Pod.v1.",
+            "No specs of Pod were generated: neither the plugin nor the files contain the CustomResourceDefinition of Pod.v1.",
             "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
@@ -498,5 +498,5 @@ fn files_without_a_parent_are_told() {
     fs::write(&file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n").unwrap();
     let (code, said) = check(probes::BRITTLE, &[&file], &[]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("the files hold no Brittle.v1.guests.gyre.dev"), "{said}");
+    assert!(said.contains("the files contain no Brittle.v1.guests.gyre.dev"), "{said}");
 }

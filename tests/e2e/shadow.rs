@@ -299,7 +299,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
         assert!(shadowed["changing"].as_u64() >= Some(5), "{shadowed}");
         let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
         assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(&format!("the shadow is quarantined, since its calls keep ending in {reason}")), "{said}");
+        assert!(said.contains(&format!("the shadow is quarantined, because its calls keep ending in {reason}")), "{said}");
         // The mount works on.
         let name = format!("during-{end}");
         cluster.apply(&guest("Protean", namespace, &name, json!({})).to_string());

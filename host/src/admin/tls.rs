@@ -216,7 +216,7 @@ mod tests {
         for (certificate, key, problem) in [
             ("", key.as_str(), "tls.crt has no certificate"),
             (&certificate, "", "tls.key has no private key in PEM"),
-            (&certificate, &another_key, "do not go together"),
+            (&certificate, &another_key, "do not match"),
         ] {
             write(directory.path(), certificate, key);
             assert!(refused().contains(problem), "{} is not {problem}", refused());

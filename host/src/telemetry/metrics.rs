@@ -200,7 +200,7 @@ impl Metrics {
             "Plugin instances, running or idle",
             self.instances.clone(),
         );
-        registry.register("plugin_memo_hits", "Reconciles that reused the previous answer, because their inputs had not changed", self.memo_hits.clone());
+        registry.register("plugin_memo_hits", "Reconciles without a call, because their inputs had not changed", self.memo_hits.clone());
         registry.register("recorded_calls", "Calls to record, by result", self.recorded.clone());
         registry.register("shadow_calls", "Comparisons with a shadow, by result", self.shadowed.clone());
         registry.register(

@@ -387,7 +387,7 @@ mod tests {
             let status = Status { code: *code, message: (*answer).to_owned(), ..Status::default() };
             let refused = refusal(&status, &child).expect("a refusal");
             assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
-            assert!(refused.message.ends_with(&format!(" fit the schema of its kind: {violations}")), "{}", refused.message);
+            assert!(refused.message.ends_with(&format!(" match the schema of its kind: {violations}")), "{}", refused.message);
             assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
         }
         for answer in

@@ -440,7 +440,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
         (&base, &earlier, "wait: ConfigMap.v1 default/a belongs to an earlier Echo of the same name"),
         (&base, &another, "ForeignObject: ConfigMap.v1 default/a exists and is controlled by Deployment.v1.apps d"),
         (&base, &labelled_by_another, "ForeignObject: ConfigMap.v1 default/a exists and is labelled as a child of x (UID y)"),
-        (&base, &bare, "ForeignObject: ConfigMap.v1 default/a exists, and nobody says that it is a child"),
+        (&base, &bare, "ForeignObject: ConfigMap.v1 default/a exists, and nothing marks it as a child of this parent"),
         (&base, &json!({}), "ForeignObject: "),
         (&adopter, &bare, "apply ConfigMap.v1 default/a Adopted"),
         (&adopter, &another, "ForeignObject: "),

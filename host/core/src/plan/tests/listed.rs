@@ -197,5 +197,5 @@ fn children_beyond_what_the_list_holds_are_refused_and_the_others_are_not() {
     let list = world().with_input(|input| child_list(input, &plan));
     assert!(list.to_text().len() <= LARGEST_LIST);
     let message = &plan.refusals[0].message;
-    assert!(message.contains("more than 131072 bytes") && message.contains("want fewer of them"), "{message}");
+    assert!(message.contains("exceed 131072 bytes") && message.contains("return fewer of these children"), "{message}");
 }
