@@ -181,7 +181,10 @@ impl Process {
             warn!("the settings under `host` have changed; they take effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
-            warn!(calls = self.concurrent_calls, "there are more workers than concurrent calls that this process allows; restart gyre to allow more");
+            warn!(
+                calls = self.concurrent_calls,
+                "there are more workers than concurrent calls that this process allows; restart gyre to allow more"
+            );
         }
     }
 }

@@ -332,7 +332,9 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::Held { after } => debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed"),
+        Outcome::Held { after } => {
+            debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed")
+        }
         Outcome::Gone => debug!("the object is gone"),
     }
 }

@@ -319,7 +319,8 @@ impl Run<'_> {
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
             info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
-            self.progress.warn("Released", &format!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}"));
+            self.progress
+                .warn("Released", &format!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}"));
             self.remove_finalizer(List::Keep).await;
             return self.finish(Response::default()).await;
         }

@@ -224,7 +224,10 @@ fn native_code_reads_what_its_manifest_names_and_no_more() -> Result {
 #[test]
 fn what_goes_on_for_ever_is_named() {
     let error = error("flap");
-    assert!(error.starts_with("The host keeps writing although nothing else changes.\nToy default/bear: status.at: "), "{error}");
+    assert!(
+        error.starts_with("The host keeps writing although nothing else changes.\nToy default/bear: status.at: "),
+        "{error}"
+    );
 }
 
 #[test]

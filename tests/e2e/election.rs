@@ -359,8 +359,9 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     // Who is told twice does not end what it does.
     await_call(&other);
     other.host.process.signal(Signal::Terminate).unwrap();
-    cluster
-        .eventually("the host to stop", || other.host.log().contains("stopping: waiting for reconciles in flight").then_some(()));
+    cluster.eventually("the host to stop", || {
+        other.host.log().contains("stopping: waiting for reconciles in flight").then_some(())
+    });
     other.host.process.signal(Signal::Terminate).unwrap();
     let status = other.host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(1), "{}", other.host.log());

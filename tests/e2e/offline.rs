@@ -265,7 +265,10 @@ fn a_plugin_is_inspected() {
         let (code, said) = gyre(&["inspect", plugin]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");
-        assert!(!said.contains("functions that the sandbox provides under this name"), "an import that is not explained: {said}");
+        assert!(
+            !said.contains("functions that the sandbox provides under this name"),
+            "an import that is not explained: {said}"
+        );
     }
     for (plugin, expected) in [
         (

@@ -174,7 +174,10 @@ fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
     let unlabelled = "Echo there/far is not reconciled: the mount's selector does not select it";
     for (mount, because) in [(&by_namespace[..], because), (&["--config", &config], unlabelled)] {
         let (code, said) = render(&[mount, &["-f", &far]].concat());
-        assert_eq!((code, said), (Some(2), format!("gyre: the files contain nothing for the plugin to reconcile: {because}\n")));
+        assert_eq!(
+            (code, said),
+            (Some(2), format!("gyre: the files contain nothing for the plugin to reconcile: {because}\n"))
+        );
         let (code, said) = render(&[mount, &["-f", &far, "-f", &near]].concat());
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains(&format!("\n# {because}\n")) && said.contains("create     Job here/near\n"), "{said}");
@@ -207,7 +210,10 @@ fn of_a_cluster_it_is_said_what_is_not_there() {
     assert!(said.contains(&format!("#   nothing\n# {because}\n")), "{said}");
 
     let (code, said) = of_echo("render-absent-nowhere", &[]);
-    assert_eq!((code, said.as_str()), (Some(1), "# plan:\n#   nothing\n# the cluster has no namespace render-absent-nowhere\n"));
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(1), "# plan:\n#   nothing\n# the cluster has no namespace render-absent-nowhere\n")
+    );
     let unserved = folder.put("unserved.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Unrendered"));
     let remark = "the cluster does not serve Unrendered guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = render_of(&unserved, namespace, &cluster, &[]);

@@ -51,7 +51,9 @@ fn allows(import: &str) -> &'static str {
     let interface = import.split('@').next().unwrap_or(import);
     match interface {
         "gyre:plugin/types" => "nothing: it only defines types",
-        "gyre:plugin/cluster" => "to read its children, and other objects that it declares and is granted, from the host's caches",
+        "gyre:plugin/cluster" => {
+            "to read its children, and other objects that it declares and is granted, from the host's caches"
+        }
         "gyre:plugin/log" => "to write log lines",
         "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => "to read the time of the call, which does not advance",
         "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => {

@@ -280,7 +280,10 @@ impl<'a> Report<'a> {
             notes.push(format!("{} read what the recording does not contain.", calls(self.unanswered)));
         }
         if self.not_asked > 0 {
-            notes.push(format!("{} recorded without an answer, because the host could not make the call then.", were(self.not_asked)));
+            notes.push(format!(
+                "{} recorded without an answer, because the host could not make the call then.",
+                were(self.not_asked)
+            ));
         }
         if self.redacted > 0 && self.head.secrets == Secrets::Redacted {
             notes.push(format!(
@@ -305,8 +308,7 @@ impl<'a> Report<'a> {
 
     fn impure(&self) -> String {
         if self.differ == self.differ_unanswered {
-            return "Same plugin, different reads: the recording was modified."
-                .to_owned();
+            return "Same plugin, different reads: the recording was modified.".to_owned();
         }
         let own = env!("CARGO_PKG_VERSION");
         if self.head.gyre != own {

@@ -33,7 +33,9 @@ impl CallGuard {
     pub(crate) fn admit(&self, parent: &ObjectKey, now: Time) -> Result<Admitted, Problem> {
         let mut quarantine = self.quarantine();
         match quarantine.admit(parent, now) {
-            Admission::Wait => Err(Problem::new(ProblemKind::Deferred, "another call of the plugin, which may fault, is in progress")),
+            Admission::Wait => {
+                Err(Problem::new(ProblemKind::Deferred, "another call of the plugin, which may fault, is in progress"))
+            }
             Admission::Held { until, .. } => Err(match quarantine.holds(parent) {
                 Some((extent, held)) => Problem::quarantined(&held, &describe(parent, extent), until, now),
                 None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),

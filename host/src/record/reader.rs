@@ -131,7 +131,8 @@ impl<R: BufRead> Reader<R> {
                 }
                 Line::Call(call) => {
                     let program = self.programs.get(&call.program).cloned();
-                    let program = program.ok_or_else(|| self.wrong(format!("no line describes the program {}", call.program)))?;
+                    let program =
+                        program.ok_or_else(|| self.wrong(format!("no line describes the program {}", call.program)))?;
                     return Ok(Some((program, *call)));
                 }
                 Line::End(end) => self.ending = Some(Ending::Whole(end)),

@@ -63,7 +63,9 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
         return Vec::new();
     }
     let (Some(before), Some(after)) = (before, after) else {
-        return vec![if after.is_some() { "children are no longer left unchanged" } else { "children are left unchanged" }.to_owned()];
+        return vec![
+            if after.is_some() { "children are no longer left unchanged" } else { "children are left unchanged" }.to_owned(),
+        ];
     };
     let by_name = |children: &[ChildLine]| -> BTreeMap<String, ChildLine> {
         children.iter().enumerate().map(|(index, child)| (child_name(index, child), child.clone())).collect()

@@ -225,7 +225,9 @@ pub(super) fn not_in_mount(child: &ObjectRef) -> String {
         Some(namespace) => format!(
             "{child} is in a namespace that the mount is not configured for: add {namespace:?} to the mount's key namespaces, or mount it for all namespaces"
         ),
-        None => format!("{child} has no namespace, and the mount may write only to some namespaces: mount it for all namespaces"),
+        None => {
+            format!("{child} has no namespace, and the mount may write only to some namespaces: mount it for all namespaces")
+        }
     }
 }
 
@@ -243,8 +245,7 @@ fn scope_of(input: &Input<'_>, kind: &GroupVersionKind) -> Result<Scope, (Refusa
         return Err((RefusalReason::KindNotGranted, kind_not_granted(kind)));
     }
     input.scopes.get(kind).copied().ok_or_else(|| {
-        let message =
-            format!("the API server does not serve {kind}: install it, e.g. its CustomResourceDefinition");
+        let message = format!("the API server does not serve {kind}: install it, e.g. its CustomResourceDefinition");
         (RefusalReason::NotServed, message)
     })
 }

@@ -67,7 +67,9 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
         Owner::Nobody => match (input.grants.adoption(), child_kind.strategy) {
             (Adoption::Refused, _) => refuse(
                 RefusalReason::ForeignObject,
-                format!("{child} exists, and nothing marks it as a child of this parent: {hand_over}, or allow the mount to adopt objects"),
+                format!(
+                    "{child} exists, and nothing marks it as a child of this parent: {hand_over}, or allow the mount to adopt objects"
+                ),
             ),
             // To adopt it would mean to write over what was created only once, and not by us.
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(

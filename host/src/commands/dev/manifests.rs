@@ -121,7 +121,11 @@ fn text(path: &Path) -> anyhow::Result<String> {
     }
     std::fs::File::open(path).and_then(bounded).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => anyhow!("{} is not UTF-8 text: name YAML or JSON files", path.display()),
-        _ => anyhow!("cannot read {}: {}; name YAML or JSON files, or directories that contain them", path.display(), error_chain(&error)),
+        _ => anyhow!(
+            "cannot read {}: {}; name YAML or JSON files, or directories that contain them",
+            path.display(),
+            error_chain(&error)
+        ),
     })
 }
 

@@ -101,7 +101,9 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
         let (folder, filter) = (arguments.cases.display(), &arguments.filter);
         match filter.as_str() {
             "" => {
-                bail!("there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}")
+                bail!(
+                    "there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}"
+                )
             }
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
@@ -133,7 +135,11 @@ pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
 
 fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
-        anyhow!("cannot list {}: {}; name a directory that contains a directory for each case", folder.display(), error_chain(&error))
+        anyhow!(
+            "cannot list {}: {}; name a directory that contains a directory for each case",
+            folder.display(),
+            error_chain(&error)
+        )
     })?;
     let mut has_objects = false;
     for entry in entries {
@@ -201,8 +207,10 @@ impl Given {
     /// When a file of it cannot be read, or is not what it should be.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
-        let time =
-            time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
+        let time = time
+            .trim()
+            .parse()
+            .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = dev::manifests_in(folder)?;

@@ -94,7 +94,8 @@ pub(super) fn foretold(
 
 fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
-    let remedy = if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
+    let remedy =
+        if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 

@@ -251,8 +251,8 @@ impl FromStr for Settings {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (plugin, json) = text.split_once('=').ok_or("expected the plugin's name, =, and a JSON object")?;
-        let value: serde_json::Value = serde_json::from_str(json)
-            .map_err(|error| format!("expected a JSON object after {plugin}=: {error}"))?;
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| format!("expected a JSON object after {plugin}=: {error}"))?;
         if !value.is_object() {
             return Err("the settings of a plugin must be a JSON object, such as {\"key\": \"value\"}".to_owned());
         }

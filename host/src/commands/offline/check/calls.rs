@@ -152,14 +152,12 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
     // A machine that is busy makes one call slow, but hardly two.
     let took = alone.usage.duration.min(call.usage.duration);
     if took > given.limits.deadline / 2 {
-        let what =
-            format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
+        let what = format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
         remarks.push(Remark { flaw: Flaw::TooSlow, what });
     }
     let [peak, limit] = [call.usage.memory_peak_bytes, given.limits.memory_bytes];
     if peak > limit / 2 {
-        let what =
-            format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent(call), peak >> 20, limit >> 20);
+        let what = format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
 }

@@ -99,9 +99,10 @@ pub(super) fn worlds(
             }
         }
         if !samples.is_empty() && drawn.len() < cases {
-            found
-                .notes
-                .push(format!("{} of {cases} specs were generated: no more were found that the API server accepts.", drawn.len()));
+            found.notes.push(format!(
+                "{} of {cases} specs were generated: no more were found that the API server accepts.",
+                drawn.len()
+            ));
         }
         Ok(drawn.chunks(BATCH).map(<[Value]>::to_vec).collect())
     })?

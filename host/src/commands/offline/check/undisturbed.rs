@@ -37,9 +37,7 @@ impl Ground {
             let rested = self.rested(&scene, &listener.calls()).await?;
             found.judge(self, &listener, case);
             for (parent, after) in calls::hot_loops(&listener.calls()) {
-                let what = format!(
-                    "{parent}: nothing changes, but each answer requests a requeue after {after:?}."
-                );
+                let what = format!("{parent}: nothing changes, but each answer requests a requeue after {after:?}.");
                 found.add(Flaw::HotLoop, case, what, self.all());
             }
             let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());

@@ -23,8 +23,7 @@ pub(super) fn notes(ground: &Ground, rested: &Rested) -> Vec<String> {
     }
     let children = rested.children.len();
     if let left @ 1.. = children.saturating_sub(MOST_CHILDREN) {
-        notes
-            .push(format!("{left} of {children} children were left out: they were not removed, changed or finished."));
+        notes.push(format!("{left} of {children} children were left out: they were not removed, changed or finished."));
     }
     notes.extend(childless(ground, rested));
     for program in &ground.programs {
@@ -80,7 +79,10 @@ fn of_definition(ground: &Ground, rested: &Rested, program: &Program) -> Option<
         ));
     };
     if drawn::schema_of(definition, &parent.version).is_none() {
-        return Some(format!("No specs of {kind} were generated: its CustomResourceDefinition has no schema for {}.", parent.version));
+        return Some(format!(
+            "No specs of {kind} were generated: its CustomResourceDefinition has no schema for {}.",
+            parent.version
+        ));
     }
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str)?;
     (strategy != "None").then(|| {
