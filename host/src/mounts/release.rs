@@ -55,7 +55,7 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
                         kube::Error::Api(status) if status.is_forbidden() => {
                             "permit this to the host, or to the service account that the mount used, until it is done; or, if no object has the finalizer, remove the mount from the inventory"
                         }
-                        _ => "trying again",
+                        _ => "retrying",
                     };
                     warn!(mount, error = text, "cannot remove the finalizers of the plugin {}: {remedy}", entry.plugin);
                     told = text;

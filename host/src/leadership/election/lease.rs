@@ -126,7 +126,7 @@ impl Leases {
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         async move {
             if let Ok(Err(error)) = tokio::time::timeout(timeout, api.delete(&name, &parameters)).await {
-                debug!(lease = name, error = %error_chain(&error), "not deleted");
+                debug!(lease = name, error = %error_chain(&error), "cannot delete the Lease");
             }
         }
     }

@@ -260,7 +260,7 @@ fn what_may_not_be_deleted_is_waited_for_and_the_message_says_how_to_go_on() {
     assert_eq!(
         message,
         "an object is no longer wanted and cannot be deleted: ConfigMap.v1 other/a is in a namespace that the mount is not configured for: \
-         add \"other\" to the mount's key namespaces, or mount it for all namespaces; or leave it behind with the annotation \
+         add \"other\" to the mount's key namespaces, or mount it for all namespaces; or leave this child behind by the annotation \
          gyre.dev/release=true on the parent"
     );
 }
