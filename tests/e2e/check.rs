@@ -293,7 +293,7 @@ fn a_child_with_a_field_that_its_kind_does_not_have_is_one_finding_that_names_th
 }
 
 #[test]
-fn what_the_api_server_spells_otherwise_is_not_restless() {
+fn normalization_by_the_api_server_is_not_restless() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
@@ -402,7 +402,7 @@ fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
 }
 
 #[test]
-fn a_reproduction_says_all_that_was_given() {
+fn a_reproduction_repeats_all_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let given = [
@@ -492,7 +492,7 @@ fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
 }
 
 #[test]
-fn files_without_a_parent_are_told() {
+fn files_without_a_parent_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.yaml");
     fs::write(&file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n").unwrap();

@@ -175,7 +175,7 @@ fn an_error_comes_without_a_backtrace() {
 }
 
 #[test]
-fn what_is_wrong_with_a_case_is_said() {
+fn errors_in_a_case_are_reported() {
     for (file, content, expected) in [
         ("echo.yaml", "kind: [", "echo.yaml:1:7: unclosed bracket"),
         (

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_left_as_it_is() {
+    fn malformed_entries_are_left_unchanged() {
         let rubbish = [json!(null), json!("text"), json!({ "manager": 7 }), json!({ "manager": MINE, "operation": "Apply" })];
         check(&rubbish, None);
         let without_fields = json!({ "manager": MINE, "operation": "Update" });

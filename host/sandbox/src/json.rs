@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_invalid() {
+    fn only_json_objects_are_valid() {
         for text in ["", "[]", "1", "{", "{\"a\":\"\u{1}\"}", "{} {}", "null"] {
             assert!(matches!(object(text, 9), Err(Problem::Invalid(_))), "{text}");
         }

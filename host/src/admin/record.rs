@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_says_what_is_recorded_or_what_is_wrong() {
+    fn a_query_is_parsed_or_refused_with_a_reason() {
         let parsed = Query::parse("mount=echo&calls=5&bytes=6&seconds=7&secrets=keep&again=yes").unwrap();
         let expected = Query {
             mount: Some("echo".to_owned()),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_certificate_is_said() {
+    fn errors_about_a_certificate_name_the_cause() {
         let directory = tempfile::tempdir().unwrap();
         let refused = || match read(directory.path()).and_then(|files| parse(directory.path(), &files)) {
             Ok(_) => panic!("it is taken"),

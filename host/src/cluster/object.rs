@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_expected_counts_as_absent() {
+    fn fields_of_an_unexpected_type_count_as_absent() {
         let object = Object::parse(
             r#"{"metadata":{"name":"a","namespace":"","uid":null,"resourceVersion":7,"generation":1e999,"labels":{"a":1,"b":"c","b":"d"},
                 "ownerReferences":[null,7,{"uid":{},"controller":true}],"finalizers":"x","annotations":[]}}"#,

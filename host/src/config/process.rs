@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_or_unknown_leaves_the_arguments_as_they_are() {
+    fn invalid_and_unknown_keys_do_not_change_the_arguments() {
         for file in ["host: {homeNamespace: [1], recordSecrets: maybe, home: x}", "host: 3", "host: [", "mounts: []", ""] {
             let arguments = parse(file, &[]);
             assert_eq!((arguments.home_namespace.as_str(), arguments.record_secrets), ("default", false), "{file}");

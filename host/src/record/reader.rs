@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_line_is_one_short_line_whatever_it_quotes() {
+    fn an_error_about_a_line_is_one_short_line() {
         for line in [
             r#"{"\u001b[31m\n at line 7":1}"#.to_owned(),
             format!("{{\"{}\":1}}", "x".repeat(100_000)),

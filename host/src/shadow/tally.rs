@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_for_children_made_anew_is_counted_and_no_change() {
+    fn differences_of_recreated_children_are_counted_but_are_not_changes() {
         let mut tally = Tally::default();
         for number in 0..2 * MOST_ANEW {
             compared(&mut tally, number, outcome(Verb::Anew, 1));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_started_is_what_is_shown() {
+    fn the_command_has_the_plugins_their_samples_and_the_arguments() {
         let arguments = Arguments { once: true, release: false, arguments: vec!["--log-level".to_owned(), "debug".to_owned()] };
         let command = command(&PathBuf::from("gyre"), &[PathBuf::from("echo.wasm")], &arguments);
         let arguments: Vec<&str> = command.get_args().filter_map(|argument| argument.to_str()).collect();

@@ -112,7 +112,7 @@ fn a_renewal_whose_answer_is_lost_is_looked_for_and_made_again() {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_deadline_is_no_claim() {
+fn an_answer_after_the_renew_deadline_grants_no_claim() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     let renews = replace(2, "me", 0, Term::GoesOn);
@@ -121,7 +121,7 @@ fn an_answer_that_comes_after_the_deadline_is_no_claim() {
 }
 
 #[test]
-fn who_does_not_come_to_renew_loses_the_claim_and_goes_on_as_a_candidate() {
+fn a_leader_that_cannot_renew_loses_the_claim_and_remains_a_candidate() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     told.check(7900, Input::Answer(Answer::Unknown), READ);
@@ -173,7 +173,7 @@ fn who_leaves_gives_the_lease_back() {
 }
 
 #[test]
-fn who_leaves_while_a_renewal_is_under_way_gives_back_what_comes_of_it() {
+fn leaving_during_a_renewal_releases_the_lease_that_the_renewal_acquires() {
     let renewing = || {
         let mut told = Told::holder();
         told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
@@ -242,7 +242,7 @@ fn what_others_have_seen_spares_a_read_unless_it_is_outdated() {
 }
 
 #[test]
-fn a_lease_that_says_no_duration_has_ones_own() {
+fn a_lease_without_a_duration_has_the_configured_duration() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     let mut other = lease(7, "other", i32::MAX);
@@ -253,7 +253,7 @@ fn a_lease_that_says_no_duration_has_ones_own() {
 }
 
 #[test]
-fn an_elector_without_an_identity_would_hold_what_is_free() {
+fn an_elector_needs_an_identity() {
     assert_eq!(Elector::new(String::new(), Timing::default(), Goal::Lead, 0).unwrap_err(), NoIdentity);
 }
 

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_told_by_its_conditions() {
+    fn a_status_is_shown_by_its_conditions() {
         let echo = |generation: u64, status: &str| {
             let conditions = json!([{ "type": "Ready", "status": status, "reason": "It", "message": "is so" }]);
             json!({

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_echoperator_has_it() {
+    fn the_defaults_are_those_of_echoperator() {
         let (scope, options) = options(&["--ha"]).unwrap().unwrap();
         assert_eq!((scope, options.name.as_str(), options.namespace.as_str()), (Scope::Host, "echo", "gyre-system"));
         assert!(options.identity.starts_with("pod-1_"), "{options:?}");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named_with_its_variable() {
+    fn errors_name_the_environment_variable() {
         let refused = |arguments: &[&str]| options(arguments).unwrap_err();
         let error = refused(&["--ha", "--ha-lease-duration=10"]);
         assert!(

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_proc_says_is_read() {
+    fn values_of_proc_are_parsed() {
         let stat = "42 (a) b) R 1 42 42 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 4 0 12345 1000 10 18446744073709551615";
         let status = "Name:\tgyre\nVmSize:\t    2048 kB\nVmRSS:\t     512 kB\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\

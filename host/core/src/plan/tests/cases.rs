@@ -163,7 +163,7 @@ fn a_child_that_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn what_is_owned_and_not_wanted_is_deleted_after_all_else() {
+fn owned_objects_that_are_not_desired_are_deleted_last() {
     let base = world();
     let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
     // A kind that an earlier version of the plugin declared, and a child that the plugin made under another version of its kind.
@@ -322,7 +322,7 @@ fn nothing_is_lost_because_of_a_bad_output() {
 }
 
 #[test]
-fn what_is_outside_the_grants_is_not_deleted_either() {
+fn objects_outside_of_the_grants_are_not_deleted() {
     let base = world();
     let mut seen = base.clone().sees([created(&base, config_map("a", "x")), created(&base, job("j", "x"))]).wants([]);
     let jobs = Kinds::Only([gvk("batch/v1/Job")].into());

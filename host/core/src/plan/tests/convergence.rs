@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_decided_from_a_stale_cache_does_no_harm(world in worlds(), later in desired(), last in desired()) {
+    fn a_plan_from_a_stale_cache_does_no_harm(world in worlds(), later in desired(), last in desired()) {
         let mut cluster = world.clone();
         cluster.desired = later;
         cluster.converge();

@@ -29,7 +29,7 @@ fn elsewhere(mut object: Value) -> Value {
 
 proptest! {
     #[test]
-    fn a_list_is_read_as_it_was_written(children in vec(child(), 0..40), others in vec(child(), 0..40), seed in any::<u64>()) {
+    fn a_list_survives_a_round_trip(children in vec(child(), 0..40), others in vec(child(), 0..40), seed in any::<u64>()) {
         let list = list_of(&children);
         let text = list.to_text();
         prop_assert!(text.len() <= list.size().max(2), "{} bytes of at most {}", text.len(), list.size());
@@ -90,7 +90,7 @@ proptest! {
 
     /// Without a list there is only the labels to go by, so nothing is waited for, and only what is wanted gets on the list.
     #[test]
-    fn a_list_is_made_of_what_is_wanted(mut world in lingering_worlds()) {
+    fn a_list_contains_the_desired_children(mut world in lingering_worlds()) {
         world.parent.children = ChildList::read(None, true);
         let plan = world.plan();
         let before = world.clone();
