@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn what_has_been_turned_need_not_be_turned_again(
+        fn converted_entries_are_not_converted_again(
             mine in field_set(),
             applied in proptest::option::of(field_set()),
             other in field_set(),

@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_an_error() {
+    fn malformed_objects_are_an_error() {
         let without_a_name = [r#"{"metadata":{}}"#, r#"{"metadata":{"name":7}}"#, r#"{"metadata":{"name":""}}"#];
         for json in ["", "[]", "{}", r#"{"metadata":[]}"#].into_iter().chain(without_a_name) {
             assert!(Object::parse(json).is_err(), "{json}");

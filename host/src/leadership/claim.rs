@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_is_alone_may_always_write() {
+    async fn without_an_election_a_host_may_always_write() {
         Claim::always().held().await;
         assert!(Claim::always().check().is_ok());
         assert_eq!(Claim::always().held_for(), None);

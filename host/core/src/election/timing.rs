@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_do_not_go_together_are_refused() {
+    fn inconsistent_times_are_refused() {
         check(15_000, 10_000, 2_000, Ok(()));
         check(2_000, 1_999, 1_665, Ok(()));
         check(10_000, 10_000, 2_000, Err("the lease duration (10s) must be longer than the renew deadline (10s)"));

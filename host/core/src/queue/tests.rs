@@ -224,7 +224,7 @@ fn success_forgets_failures_and_a_change_does_not() {
 }
 
 #[test]
-fn what_was_not_tried_neither_counts_nor_is_forgotten() {
+fn a_postponed_run_neither_adds_a_failure_nor_forgets_failures() {
     let mut queue = queue_with(retries(1));
     queue.add(&"m", 1, Priority::Normal, NOW);
     queue.take(NOW);

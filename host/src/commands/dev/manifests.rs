@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_without_end_when_it_is_read_is_refused() {
+    fn manifests_that_expand_without_limit_are_refused() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x]\n".to_owned();
         for number in 1..12 {
             let before = format!("*a{}", number - 1);

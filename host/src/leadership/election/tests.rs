@@ -149,7 +149,7 @@ async fn a_replica_that_is_cut_off_loses_the_claim_before_another_gets_it_and_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_ready_leaves_the_lease_to_others_and_knows_of_it() {
+async fn a_replica_that_is_not_ready_leaves_the_lease_to_others_and_knows_the_leader() {
     let service = service();
     let unready = Host::start_unready(&service, "unready", sleep(Duration::from_secs(60)));
     sleep(Duration::from_secs(20)).await;
@@ -185,7 +185,7 @@ async fn who_releases_is_followed_within_a_retry_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_still_ends() {
+async fn a_replica_that_is_cut_off_can_stop() {
     let service = service();
     let mut host = Host::start(&service, "first");
     host.claim.held().await;

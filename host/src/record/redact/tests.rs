@@ -162,7 +162,7 @@ fn texts_without_secrets_are_not_changed() {
 }
 
 #[test]
-fn what_was_learned_is_found_in_later_calls() {
+fn secrets_of_earlier_calls_are_found_in_later_calls() {
     let mut redactor = Redactor::new(KEY);
     redactor.learn(&bytes(&secret(&[("password", "correct horse")]))).unwrap();
     let parent = json!({ "spec": { "password": "correct horse" } });
@@ -209,7 +209,7 @@ fn a_read_by_a_name_from_a_secret_is_answered_by_the_value_and_by_the_placeholde
 }
 
 #[test]
-fn more_values_than_can_be_looked_for_end_it() {
+fn too_many_values_of_secrets_end_a_recording() {
     let mut redactor = Redactor::new(KEY);
     let ended = (0..100_000_u32).find_map(|number| {
         let value = format!("{number:0200}");

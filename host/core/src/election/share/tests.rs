@@ -92,7 +92,7 @@ fn with_peer(told: &mut Told) {
 }
 
 #[test]
-fn who_is_alone_leads_all() {
+fn a_single_replica_leads_all_mounts() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
     assert_eq!(told.leads(), ["a", "b"]);
@@ -118,7 +118,7 @@ fn a_mount_of_another_replica_is_released_after_that_replica_has_existed_for_a_l
 }
 
 #[test]
-fn what_another_does_not_take_is_taken_after_a_lease_duration_and_kept_for_a_while() {
+fn a_mount_that_its_replica_does_not_take_is_taken_after_a_lease_duration_and_kept_for_a_while() {
     let mut told = Told::new();
     with_peer(&mut told);
     told.pass(0, 14, with_peer);

@@ -240,7 +240,7 @@ fn what_is_not_ours_is_not_touched_whatever_its_name() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_with_what_to_do() {
+fn refusals_name_the_remedy() {
     use RefusalReason::{InvalidChild, KindNotGranted, NamespaceNotGranted, NotServed, UndeclaredKind};
     let object = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let map = |metadata: &str| object(&format!(r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {metadata}}}"#));

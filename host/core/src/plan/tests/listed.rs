@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_annotation_holds_it_is_read(text in ".{0,200}", has_finalizer in any::<bool>()) {
+    fn any_text_of_the_annotation_can_be_read(text in ".{0,200}", has_finalizer in any::<bool>()) {
         prop_assert!(!ChildList::read(Some(&text), has_finalizer).is_missing());
     }
 

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_was_given_is_given_again() {
+    fn all_arguments_are_repeated() {
         let given = [
             "--seed=7",
             "--cases=3",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn words_that_a_shell_would_split_are_quoted() {
         for plain in ["a/b-1_c.wasm", "--time=2026-01-01T00:00:00Z", "--settings=echo=1"] {
             assert_eq!(quoted(plain), plain);
         }
