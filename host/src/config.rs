@@ -255,7 +255,7 @@ impl Source {
     }
 
     /// Where the deployment keeps what it has mounted, if it lives in that namespace; none: nowhere. Only a name that was given tells it
-    /// from others: two that shared an inventory would let go what the other one has mounted.
+    /// from others: deployments that share an inventory would remove each other's finalizers.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
@@ -271,7 +271,7 @@ impl Source {
         Arc::clone(&self.programs)
     }
 
-    /// Looks at the files every so often. When they have changed, all is read anew, and the programs are sent if it is right. Ends when
+    /// Looks at the files every so often. When they have changed, everything is read again, and the programs are sent if they are valid. Ends when
     /// nobody wants them any more.
     ///
     /// # Guarantees

@@ -36,11 +36,11 @@ pub enum Verb {
     Status,
     /// A parent gets the plugin's finalizer, or loses it.
     Finalizers,
-    /// It is told of.
+    /// An event is published.
     Event,
     /// The plugin does not answer about a parent.
     Fail,
-    /// It is created only once, and stays as it is; made anew, it would be another.
+    /// It is created only once, and is not changed; if it were recreated, it would differ.
     Anew,
 }
 
@@ -170,7 +170,7 @@ impl Counts {
         *self == Self::default()
     }
 
-    /// Whether something would be done now, and not only to what is made anew.
+    /// Whether something would be done now, not only to children that are recreated.
     pub(crate) fn is_change(&self) -> bool {
         self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
     }

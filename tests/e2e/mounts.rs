@@ -198,7 +198,7 @@ mounts:
     data_is(&cluster, namespace, "it-one", "version", "0000000001");
     cluster.settled(&host);
 
-    // Other settings: the parents of that mount are reconciled anew, and no others.
+    // Other settings: the parents of that mount are reconciled again, and no others.
     let calls = host.calls("versioned");
     folder.put(CONFIG, config("two"));
     data_is(&cluster, namespace, "first", "greeting", "two");

@@ -224,7 +224,7 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
     let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
     assert_eq!((code, said), (Some(1), format!("{expected}\n")));
 
-    // With a shadow that does the same it is compared anew.
+    // With a shadow that does the same, it is compared again.
     folder.put(CONFIG, protean(namespace, "", &settings, Some(&settings)));
     let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 0);
     assert_eq!(shadowed["changes"], json!([]));

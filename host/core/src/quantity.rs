@@ -1,6 +1,6 @@
 //! `resource.Quantity`: amounts such as `100m` and `1Gi`, in the form in which the API server renders them.
 //!
-//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others are rendered anew (`1000m` is `1`).
+//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others are rendered again (`1000m` is `1`).
 
 use std::cmp::Ordering;
 

@@ -2,7 +2,7 @@
 //!
 //! Machine code that someone else wrote would run with the host's own rights, outside of every sandbox. So it is only
 //! loaded from a regular file and a directory that belong to our user or to root, which nobody else may write to, and if it
-//! is what was stored, to the byte. Everything else is ignored, said in the log, and compiled anew. There may be directories
+//! is what was stored, to the byte. Everything else is ignored, logged, and compiled again. There may be directories
 //! which are only read beside the one that is written to: an image brings the code of its plugins in one that belongs to root,
 //! and whoever runs it mounts a volume for the code of others.
 //!

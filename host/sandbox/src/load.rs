@@ -7,7 +7,7 @@ use crate::call;
 use crate::state::State;
 use crate::wit::latest::{self, Prepared};
 
-/// How much is told of what is wrong, in bytes: errors quote names in the component, which may be long.
+/// The most bytes of an error message: errors quote names in the component, which may be long.
 const MESSAGE: usize = 4 << 10;
 
 /// Why bytes are no plugin.

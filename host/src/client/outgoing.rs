@@ -111,8 +111,8 @@ impl Outgoing {
             request.headers_mut().insert(ACCEPT, accept);
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
-        // not led yet may read.
+        // A leader reads in order to write: a read without the claim would delay the next leader. A host that has not led yet may
+        // read.
         let is_fenced = !is_read || self.claim.check().is_ok();
         if !is_read {
             request.extensions_mut().insert(self.claim.clone());

@@ -83,7 +83,7 @@ impl WatchEvent {
 /// Called for each notice, in order, by the task that runs the watch: it must be quick.
 type Subscriber = dyn Fn(&WatchEvent) + Send + Sync;
 
-/// Until it is dropped, its subscriber is told of changes.
+/// The subscriber is notified of changes until this is dropped.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
     _subscriber: Arc<Subscriber>,

@@ -1,7 +1,7 @@
 //! What plugins would do to objects: those in files, or copies of those in a live cluster.
 //!
 //! ```text
-//! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
+//! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, with a simulated clock
 //!                                                  └──▶ plan: what the host wrote, in order ──▶ render, test, diff, check
 //! ```
 //!

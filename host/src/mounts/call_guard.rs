@@ -1,6 +1,6 @@
 //! How far a program's plugin is trusted: its quarantine, and the parents that wait for the end of it or for their turn.
 //!
-//! It belongs to one program: a plugin that replaces another begins anew, and what is still in flight of the other says nothing of it.
+//! It belongs to one program: a plugin that replaces another starts without a quarantine, and calls of the other that are still in flight do not affect it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

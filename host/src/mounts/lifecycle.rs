@@ -63,7 +63,7 @@ impl Mount {
     /// Makes a program live.
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.live();
-        // What only its shadow would do otherwise is no reason to begin anew.
+        // A change of the shadow alone is no reason to restart the mount.
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
         }

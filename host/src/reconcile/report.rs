@@ -80,7 +80,7 @@ impl ReconcileReport {
         self.look_again = Some(self.look_again.map_or(delay, |before| before.min(delay)));
     }
 
-    /// The first problem is the one that is told of.
+    /// The first problem is the one that is reported.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.problem.get_or_insert(problem);
     }

@@ -39,7 +39,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
 const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
-/// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
+/// A shadow, and what is known of how it differs from its mount's program. A change of either program discards this.
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,

@@ -96,7 +96,7 @@ fn last_steps(input: &Input<'_>) -> Leaving {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            // To replace is to create anew.
+            // To replace a child is to create it again.
             Next::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));

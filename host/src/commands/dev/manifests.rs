@@ -129,7 +129,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// A text, also from what has no end.
+/// Reads at most [`LARGEST`] bytes of text.
 fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
     let mut text = String::new();
     input.take(LARGEST + 1).read_to_string(&mut text)?;

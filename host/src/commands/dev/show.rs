@@ -61,7 +61,7 @@ impl Show {
             let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // What is there before somebody looks is no news: plugins that are loaded anew may have other kinds.
+            // Objects that existed before are not news: reloaded plugins may have other kinds.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };

@@ -81,7 +81,7 @@ struct Outcome {
 
 enum Verdict {
     AsExpected,
-    /// What was expected has been written anew.
+    /// The expected result has been rewritten.
     Updated,
     /// What is different.
     Differs(String),

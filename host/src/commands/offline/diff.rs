@@ -170,7 +170,7 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
         }
     }
     let done = foretold.done;
-    // Events follow from the others, but for those that tell of what was not even tried.
+    // Events follow from other actions, except those about actions that were not even tried.
     let (events, actions): (Vec<Action>, Vec<Action>) = done.actions.into_iter().partition(|action| action.verb == Verb::Event);
     let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
     for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {

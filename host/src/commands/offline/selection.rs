@@ -9,7 +9,7 @@ use super::plan::Subject;
 use crate::config::problem::list;
 use crate::program::Program;
 
-/// How many objects are told of one by one.
+/// How many objects are named one by one.
 const MOST_TOLD: usize = 10;
 
 /// Whether a program reconciles an object.

@@ -1,4 +1,4 @@
-//! How a host stands to a lease, as others are told of it, and how its election is ended.
+//! The state of a host's lease, as it is reported to writers, logs and metrics, and how its election is stopped.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Read anew each time it is asked. Where there is no `/proc`, there are no such metrics.
+/// Reads the values for each scrape. Where there is no `/proc`, there are no such metrics.
 #[derive(Debug)]
 pub(super) struct Process;
 

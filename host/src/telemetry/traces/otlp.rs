@@ -29,7 +29,7 @@ pub(super) struct Exporter {
     runtime: Runtime,
     client: Connection,
     resource: serde_json::Value,
-    /// Whether the last batch was lost: each streak of failures is told of once.
+    /// Whether the last batch was lost: each streak of failures is logged once.
     is_failing: AtomicBool,
 }
 

@@ -11,7 +11,7 @@ use crate::commands::offline::plan::{Action, Verb};
 use crate::commands::offline::scene::{End, Scene, simulate};
 use crate::writes::apply::schema_violations;
 
-/// A host that writes whenever it starts anew does so for ever.
+/// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
 /// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
 const COOLS: Duration = Duration::from_secs(10);
