@@ -106,7 +106,7 @@ enum Command {
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
-/// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
+/// How often the files of the configuration and the plugins are polled. The kubelet takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
@@ -226,7 +226,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
     }
 }
 
-/// The command line, with what a configuration file says of the host as defaults.
+/// The command line, with the values under `host` in the configuration file as defaults.
 fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse_from(&arguments)?;
     let (name, source) = match &parsed.command {
@@ -248,7 +248,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
-    // Whoever reads has had enough, and knows.
+    // The reader of the output has closed it, which is not an error.
     if error.chain().any(is_broken_pipe) {
         return code;
     }

@@ -1,11 +1,11 @@
-//! What is said of arguments that are missing or refused.
+//! Error messages about arguments that are missing or invalid.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::values::MissingArgument;
 
-/// Says that an argument of one of these commands is missing, as clap does, and ends the process.
+/// Reports that an argument of one of these commands is missing, as clap does, and exits.
 pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, mut all: Command) -> ! {
     let message = format!("the following required arguments were not provided:\n  {argument}");
     all.build();
@@ -15,7 +15,7 @@ pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, m
     }
 }
 
-/// A value that is refused may come from a variable of the environment, of which clap says nothing.
+/// Names the environment variable that an invalid value comes from, because clap does not.
 pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -> clap::Error {
     let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))

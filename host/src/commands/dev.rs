@@ -1,7 +1,7 @@
-//! `gyre dev`: a cluster in memory, plugins mounted into it, and what happens.
+//! `gyre dev`: runs an in-memory cluster with plugins mounted, and shows what happens.
 //!
-//! The cluster is `gyre_devcluster`, over HTTP on loopback, so that kubectl and everything else can look at it. The host that runs here
-//! is the one of `gyre run`.
+//! The cluster is `gyre_devcluster`, served over HTTP on loopback, so that kubectl and other clients can use it. The host is that of
+//! `gyre run`.
 
 mod cluster;
 mod manifests;
@@ -45,11 +45,10 @@ Examples:
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// What is logged unless the arguments say otherwise: what plugins log, what goes wrong, and what takes minutes. The rest is
-/// shown as it happens.
+/// The default log filter: what plugins log, warnings, and compilations, which may take minutes. The rest is shown as it happens.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
-/// How often the files of plugins are looked at: soon enough for a person who has just compiled one.
+/// How often the files of plugins are polled: soon enough for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
 /// The arguments of `gyre dev`.
@@ -103,7 +102,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
-    // A plugin's call, or a client that does not let go, does not hold up the end.
+    // A plugin call, or a client that does not disconnect, does not delay the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }

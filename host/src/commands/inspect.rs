@@ -1,4 +1,4 @@
-//! `gyre inspect`: what a plugin is.
+//! `gyre inspect`: describes a plugin.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -88,7 +88,7 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
         "manifest": plugin.manifest(),
-        // What a mount grants unless its configuration says otherwise.
+        // The defaults of a mount.
         "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }

@@ -1,4 +1,4 @@
-//! What shells and `man` want to know of the command line.
+//! Completion scripts and manual pages.
 
 use std::fs;
 use std::io::Write as _;
@@ -33,7 +33,7 @@ pub(crate) struct ManArguments {
     directory: Option<PathBuf>,
 }
 
-/// Prints what a shell needs to complete the command's arguments.
+/// Prints a completion script for a shell.
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "gyre", &mut script);

@@ -1,4 +1,4 @@
-//! `gyre record`: asks a running host for a recording, and keeps it.
+//! `gyre record`: gets a recording from a running host, and writes it to a file.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -72,16 +72,16 @@ fn time(text: &str) -> Result<Duration, String> {
     time.filter(|time| !time.is_zero() && *time <= record::LONGEST).ok_or_else(expected)
 }
 
-/// Records until it is enough, or told to stop.
+/// Records until a limit is reached, or until stopped by a signal.
 ///
 /// # Errors
 ///
-/// When the host does not answer, or not with a recording, and when the file cannot be written.
+/// When the host does not answer with a recording, or the file cannot be written.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     threads()?.block_on(async {
         let stop = told_to_stop()?;
         let mut body = ask(arguments).await?;
-        // Not before there is something to write.
+        // The file is created only once there is something to write.
         let mut file = Sink::open(arguments)?;
         tokio::select! {
             biased;
@@ -114,12 +114,12 @@ async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the recording goes, and what is said of it.
+/// The output of a recording, with its size for messages.
 struct Sink {
     output: Box<dyn Write>,
     bytes: u64,
     lines: u64,
-    /// What came since the last line break: in the end, the last line.
+    /// The text since the last line break; at the end, the last line.
     last: Vec<u8>,
     progress: Progress,
 }
@@ -132,7 +132,7 @@ impl Sink {
         let output: Box<dyn Write> = match &arguments.output {
             None => Box::new(std::io::stdout()),
             Some(path) => {
-                // What plugins see is nobody else's business.
+                // Other users must not read what plugins see.
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }

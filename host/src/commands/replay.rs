@@ -52,7 +52,7 @@ pub(crate) struct ReplayArguments {
     code: CodeArguments,
 }
 
-/// Makes the calls again, and says how their answers compare.
+/// Repeats the calls, and reports how the answers differ.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ fn file(path: &Path) -> anyhow::Result<File> {
     })
 }
 
-/// Makes the calls of a recording again.
+/// Repeats the calls of a recording.
 fn replay_all(
     arguments: &ReplayArguments,
     input: impl BufRead,
@@ -90,7 +90,7 @@ fn replay_all(
 }
 
 fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
-    // A mount may have had any limit.
+    // The recorded mount may have had any memory limit.
     let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
     let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
     let sandbox = Sandbox::new(options).context("cannot set up the sandbox")?;
@@ -139,7 +139,7 @@ fn compare<R: BufRead>(
     Ok(())
 }
 
-/// What came of the calls.
+/// The results of the calls.
 struct Report<'a> {
     arguments: &'a ReplayArguments,
     head: Head,
@@ -147,9 +147,9 @@ struct Report<'a> {
     identical: u64,
     differ: u64,
     not_asked: u64,
-    /// Those that asked what the recording has no answer to,
+    /// Calls that read what the recording does not contain.
     unanswered: u64,
-    /// and answered otherwise.
+    /// Those of them whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
     /// The program of the last call that was compared.
@@ -262,7 +262,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// What one has to know to judge the numbers.
+    /// What the reader needs to know to judge the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

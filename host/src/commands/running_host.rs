@@ -1,4 +1,4 @@
-//! Asking a running host for what it shows to its own machine.
+//! Requests to the debug endpoints of a running host.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -44,24 +44,24 @@ fn from(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
 }
 
-/// A host gives its reasons in a sentence.
+/// The most bytes of a refusal: a host gives its reason in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
-/// In this form.
+/// The media type of a refusal.
 const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
-    /// What the host answers to GET, in a form that has this media type.
+    /// Sends GET, and returns the body of an answer with this media type.
     ///
     /// # Errors
     ///
-    /// When no host answers, or something else does, and what the host says against it.
+    /// When no host answers, when another program answers, and when the host refuses, with its reason.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
         let mut configuration = Config::new(from.clone());
-        // The host answers its own machine only, so whoever answers here could as well read what it sends.
+        // The host serves this only to its own machine, and a program that can answer here can read its traffic, too.
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
@@ -90,7 +90,7 @@ impl HostArguments {
     }
 }
 
-/// As much of a body as that.
+/// Reads at most this much of a body.
 ///
 /// # Errors
 ///

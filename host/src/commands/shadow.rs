@@ -1,4 +1,4 @@
-//! `gyre shadow`: asks a running host how a shadow differs from its mount's plugin.
+//! `gyre shadow`: gets the report about a shadow from a running host.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::commands::running_host::{self, HostArguments};
 use crate::difference::Format;
 use crate::shadow::report::Report;
 
-/// A report holds no more than this, with all that is kept of it.
+/// The size limit of a report: a host keeps less than this for one.
 const LARGEST_REPORT: usize = 256 << 20;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -52,7 +52,7 @@ pub(crate) struct ShadowArguments {
 ///
 /// # Errors
 ///
-/// When the host does not answer, or not with a report.
+/// When the host does not answer with a report.
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();

@@ -1,7 +1,7 @@
-//! What is the process's own, and no mount's: its arguments, and the keys under `host` in the file that stand for them.
+//! The settings of the process, as opposed to those of mounts: its arguments, and the keys under `host` in the file that set them.
 //!
-//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file gives flags their defaults, so what a
-//! flag or its environment variable says goes before it. It is read once: a process does not change these while it runs.
+//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file sets the defaults of flags, so a flag
+//! or its environment variable overrides it. It is read once: these settings do not change while the process runs.
 
 use std::cell::RefCell;
 use std::error::Error as _;

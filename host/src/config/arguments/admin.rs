@@ -10,7 +10,7 @@ use crate::config::values::whole;
 
 use crate::admin::{Options, RESERVED_PATHS, Security};
 
-/// Where the host is looked at.
+/// Where the host serves probes, metrics and debug endpoints.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminArguments {
     /// Address on which to serve /healthz, /readyz, /metrics, /debug/state and, only to clients on this machine, /debug/record and
@@ -34,7 +34,7 @@ pub(crate) struct AdminArguments {
     metrics_cert_path: Option<PathBuf>,
 }
 
-/// Whether who looks must be permitted to.
+/// Whether clients need permissions.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SecureArguments {
     /// Serve the endpoints of the host over TLS. Clients of the metrics and of /debug/state then need a bearer token that the API server

@@ -14,7 +14,7 @@ use crate::config::problem::list;
 use crate::config::values::{WrongArguments, period};
 use crate::leadership::election::{Leaders, Options, Scope, identity};
 
-/// Whether several replicas of this host run, and how they agree on who writes.
+/// Whether several replicas of this host run, and how they elect leaders.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
     /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to date and write nothing.
@@ -49,7 +49,7 @@ pub(crate) struct TimeFlag {
     /// Without its hyphens.
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// What it is unless somebody says otherwise.
+    /// The default value.
     pub(crate) default: &'static str,
 }
 
@@ -57,15 +57,15 @@ const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable:
 const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
 const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
 
-/// Times that cannot be.
+/// Invalid times.
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
-    /// One that is wrong by itself, or those that do not go together, each with what it was set to.
+    /// The time that is invalid by itself, or the times that contradict each other, each with its value.
     pub(crate) times: Vec<(TimeFlag, Duration)>,
     pub(crate) error: election::Error,
 }
 
-/// As somebody sees it who gave them as flags or variables.
+/// Names the times by their flags and variables.
 impl fmt::Display for WrongTimes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = list(self.times.iter().map(|(time, _)| time));
@@ -82,11 +82,11 @@ impl fmt::Display for TimeFlag {
 }
 
 impl ElectionArguments {
-    /// What to elect, in that namespace, for the deployment of that name, by the host of that name; none: it is alone.
+    /// What to elect, in this namespace, for the deployment and the host of these names; none: there is no election.
     ///
     /// # Errors
     ///
-    /// When times do not go together.
+    /// When the times contradict each other.
     pub(crate) fn options(&self, namespace: &str, deployment: &str, host: &str) -> anyhow::Result<Option<(Scope, Options)>> {
         if !self.ha {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! The flags that say what is mounted: each command has those that act there.
+//! The flags that define mounts. Each command has those that have an effect there.
 //!
 //! | flags | run | dev | rbac | render, diff | test, check |
 //! |---|---|---|---|---|---|
 //! | [`NamedArguments`]: plugins, their settings and namespaces | yes | yes | yes | yes | yes |
 //! | [`SourceArguments`]: a file instead | yes | yes | yes | yes | |
 //! | [`PolicyArguments`]: what mounts may do and take | yes | yes | | yes | yes |
-//! | how many workers: nothing is waited for offline | yes | yes | | | |
-//! | a name: what was mounted before is not known by it offline | yes | | yes | | |
+//! | how many workers: offline, nothing waits | yes | yes | | | |
+//! | a name: offline, there is no inventory | yes | | yes | | |
 //! | [`CodeArguments`]: where compiled code is kept | yes | yes | yes | yes | yes |
 
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
 use crate::config::values::{label, whole};
 use crate::program::bounds;
 
-/// All that flags can say of what is mounted. What a command has no flags for is not said.
+/// All flags that define mounts. Those that a command does not have are not set.
 ///
-/// What a flag or its environment variable says holds for each mount, and replaces what `defaults` in the configuration file say; what
-/// a mount in the file says of itself goes before both.
+/// A flag or its environment variable applies to each mount, and overrides `defaults` in the configuration file; the entry of a mount in
+/// the file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(crate) struct MountArguments {
     pub(crate) code: CodeArguments,
 }
 
-/// What is mounted: a file says it, or flags do.
+/// The mounts, from a file or from flags.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
     /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir, --settings or --namespace.
@@ -50,7 +50,7 @@ pub(crate) struct SourceArguments {
     named: NamedArguments,
 }
 
-/// What is mounted, by flags.
+/// The mounts, from flags.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NamedArguments {
     /// Path to a plugin to mount, a WebAssembly component. Can be repeated.
@@ -67,7 +67,7 @@ pub(crate) struct NamedArguments {
     namespaces: Vec<String>,
 }
 
-/// What mounts may do and take. Beside a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot say themselves.
+/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
     /// Let plugins adopt existing objects that have the name of a child and no owner.
@@ -90,7 +90,7 @@ pub(crate) struct PolicyArguments {
     call_memory: Option<u16>,
 }
 
-/// Of a host that is to be known again.
+/// The name of a deployment, for hosts that keep an inventory.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
     /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
@@ -99,7 +99,7 @@ struct NameArgument {
     name: Option<String>,
 }
 
-/// Of a host in whose time something else happens meanwhile.
+/// The number of workers, for hosts that run in real time.
 #[derive(Clone, Debug, Args)]
 struct WorkersArgument {
     /// Number of objects that each mount reconciles concurrently [default: 4].
@@ -160,7 +160,7 @@ pub(crate) struct RbacMounts {
     code: CodeArguments,
 }
 
-/// Of commands that foretell what a host does, in time that stands still while it works.
+/// Of commands that preview what a host does, with a simulated clock.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
 pub(crate) struct ForetoldMounts {
@@ -214,8 +214,8 @@ impl From<PluginMounts> for MountArguments {
 }
 
 impl PluginMounts {
-    /// As they can be given again, each option a word with its value. What is absent: where code is kept, which changes nothing of what
-    /// plugins do.
+    /// The arguments, each option as one word with its value, so that a command can be repeated. What is absent: the code cache, which does
+    /// not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
         let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
@@ -242,7 +242,7 @@ impl PluginMounts {
 struct Settings {
     plugin: String,
     json: String,
-    /// What they are called in messages.
+    /// Their name in messages.
     place: String,
 }
 
@@ -293,13 +293,13 @@ impl MountArguments {
         self.name.as_deref()
     }
 
-    /// Gives a plugin these settings, instead of others; messages call them as the place says.
+    /// Replaces the settings of a plugin; messages name them by `place`.
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.named.settings.retain(|settings| settings.plugin != plugin);
         self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
     }
 
-    /// What the flags say of each mount goes before the policy's own.
+    /// Overrides a policy with the flags that apply to each mount.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
@@ -327,7 +327,7 @@ impl MountArguments {
         }
     }
 
-    /// The configuration that the flags are, without a file.
+    /// The configuration that the flags define, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let flag = |flag: &str, path: &Path| Place::whole(&format!("{flag} {}", path.display()).into());
         let mut configuration = Configuration::empty(Place::whole(&"--name".into()));
@@ -352,12 +352,12 @@ impl MountArguments {
 }
 
 impl CodeArguments {
-    /// A sandbox for asking plugins what they are.
+    /// A sandbox for reading the manifests of plugins.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
         Sandbox::new(self.options()).context("cannot set up the sandbox")
     }
 
-    /// Of a sandbox, as far as they say.
+    /// The options of a sandbox that these arguments set.
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
         let compiled_dirs = self.compiled.iter().cloned().collect();
         gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }

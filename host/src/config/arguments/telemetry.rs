@@ -16,7 +16,7 @@ pub(crate) struct LogArguments {
     /// Log format [default: text, or JSON if the environment variable ENV is set to another value than "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_enum)]
     format: Option<LogFormat>,
-    /// Where this runs, as echoperator has it: "local", "production" or the like.
+    /// Environment in which the host runs, as for echoperator: "local", "production" or the like.
     #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
     environment: Option<String>,
 }
@@ -27,7 +27,7 @@ fn level(text: &str) -> Result<String, String> {
 }
 
 impl LogArguments {
-    /// Logs from now on what the arguments or else `default` let through; and traces, if there is something that sends them.
+    /// Starts logging with the filter of the arguments, or else with `default`; and tracing, if traces are sent.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 impl TraceArguments {
-    /// What sends traces, if the arguments say so, of the host with that name.
+    /// The sender of traces of the host with this name, if the arguments enable it.
     ///
     /// # Errors
     ///
