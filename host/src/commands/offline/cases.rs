@@ -1,7 +1,7 @@
-//! `gyre test`: golden cases in folders.
+//! `gyre test`: golden cases in directories.
 //!
-//! A folder with objects is a case; `expected.yaml` says what is to come of them. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
-//! `time.txt` the time of day.
+//! A directory with objects is a case; its `expected.yaml` contains the expected result. Its other YAML and JSON files contain objects,
+//! `settings.yaml` the settings of the plugin, and `time.txt` the simulated time.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -37,9 +37,9 @@ the simulated time (2026-01-01T00:00:00Z if there is no such file).
 The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
 Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
-/// The time of day of a case that does not say.
+/// The simulated time of a case without its own.
 const START: &str = "2026-01-01T00:00:00Z";
-/// The file that says what is expected of a case.
+/// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
 const SETTINGS: &str = "settings.yaml";
 const TIME: &str = "time.txt";
@@ -108,7 +108,7 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
-    // A file that cannot be written is known before all has run.
+    // If the file cannot be written, fail before the cases run.
     let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
         arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
@@ -121,11 +121,11 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The cases in a folder and in those within it, by name: folders with objects, be it said or not what is expected of them.
+/// The cases in a directory and in its subdirectories, by name: directories with objects, with or without an expected result.
 ///
 /// # Errors
 ///
-/// When a folder cannot be listed.
+/// When a directory cannot be listed.
 pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     find(root, root, &mut cases)?;
@@ -204,7 +204,7 @@ impl Given {
     ///
     /// # Errors
     ///
-    /// When a file of it cannot be read, or is not what it should be.
+    /// When one of its files cannot be read, or is invalid.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
         let time = time
@@ -227,7 +227,7 @@ fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// The same programs with other settings, which are checked as those of a mount are.
+/// The same programs with other settings, which are validated like those of a mount.
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
@@ -240,7 +240,7 @@ fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value)
     }
 }
 
-/// Says what became of the cases; how many failed.
+/// Prints the results of the cases, and returns how many failed.
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     let mut output = std::io::stdout().lock();
     let mut failed = 0;
@@ -286,7 +286,7 @@ fn junit(outcomes: &[Outcome]) -> String {
     text + "</testsuite>\n</testsuites>\n"
 }
 
-/// For XML, which has no place for most control characters.
+/// Escapes a text for XML, which does not allow most control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

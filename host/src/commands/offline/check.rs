@@ -1,20 +1,21 @@
-//! `gyre check`: tries to break a plugin, in worlds of its own.
+//! `gyre check`: tries to break a plugin in simulated clusters.
 //!
 //! ```text
-//!   files ──▶ ground ──▶ undisturbed: rests? rests after a restart? ──▶ children, parents
+//!   files ──▶ ground ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
 //!                                                                          │
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
 //!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
-//!   changed, finished                      stored otherwise                │
+//!   changed, finished                      stored as other versions        │
 //!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
 //!                                     ▼
-//!                      findings; every call made again
+//!                      findings; every call repeated
 //! ```
 //!
-//! Each experiment has a cluster and a host of its own, so one does not disturb another, and each can be done again alone. Parents that it is not
-//! about are not there, unless somebody reads their kind.
-//! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
+//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
+//! an experiment is not about are left out, unless somebody reads their kind.
+//! What is absent: an opinion on the purpose of a plugin. Whatever it does, it has to converge, to restore its children, and to finish its
+//! teardown.
 
 mod arguments;
 mod calls;
@@ -66,18 +67,18 @@ children; changes the specs of parents and changes them back; deletes parents; s
 conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped); and generates further parents from
 the schema of the CRD.";
 
-/// What the help of `gyre check` ends with.
+/// The end of the help of `gyre check`.
 pub(crate) fn check_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
     let codes = "Exit codes: 0 no findings, 1 findings, 2 the arguments are wrong.";
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 
-/// A call that fails is tried again so often: enough to see whether it always does.
+/// How often a failing call is retried: enough to see whether it always fails.
 const RETRIES: u32 = 3;
-/// Specs that a parent is changed to and back from.
+/// How many other specs each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
-/// Of one flaw so many are told; the others are counted.
+/// How many findings of one flaw are printed; the others are counted.
 const MOST_TOLD: usize = 3;
 
 /// Runs `gyre check`.
@@ -98,7 +99,7 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     if rested.parents.is_empty() {
         bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
     }
-    // Other experiments begin with a world at rest.
+    // The other experiments start once the host has converged.
     let goes_on =
         !found.findings.iter().any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::Restless | Flaw::HotLoop));
     if goes_on {
@@ -155,12 +156,12 @@ fn experiments(
     Ok(experiments)
 }
 
-/// Leaves some of each flaw; how many others there were.
+/// Keeps some findings of each flaw, and returns the number of the others.
 fn thin_out(findings: &mut Vec<Finding>) -> usize {
     let mut kept: Vec<Finding> = Vec::new();
     let mut others = BTreeSet::new();
     for finding in findings.drain(..) {
-        // Calls that are tried again say the same again.
+        // Retried calls cause the same finding again.
         if kept.iter().any(|other| other.gist() == finding.gist()) {
             continue;
         }

@@ -39,10 +39,10 @@ output of `gyre crds` first, as you would for the upgrade itself. There is no re
 or has none of the namespaces of the mount.
 Exit codes: 0 no changes, 1 changes, 2 no result.";
 
-/// The exit code of what cannot be said.
+/// The exit code when there is no result.
 const NOT_KNOWN: u8 = 2;
 
-/// Why children are refused before anything is sent,
+/// Why the host refuses children before it sends a request,
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
     RefusalReason::KindNotGranted,
@@ -52,7 +52,7 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
 ];
-/// and why by the API server, which may be asked without effect first.
+/// and why the API server rejects them, perhaps in a dry run.
 const APPLIED: &[RefusalReason] = &[
     RefusalReason::Conflict,
     RefusalReason::ImmutableField,
@@ -157,7 +157,7 @@ fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> an
     paths.iter().map(open).collect()
 }
 
-/// What a host would do, by the parents that it is done for.
+/// What a host would do, by parent.
 fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     let mut parents = BTreeMap::new();
     let mut selected = BTreeSet::new();
@@ -176,13 +176,13 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
         let is_same =
             |other: &Change| (other.verb, &other.subject, &other.refusal) == (change.verb, &change.subject, &change.refusal);
-        // A call that fails is tried again.
+        // A call that fails is retried.
         if !changes.iter().any(is_same) {
             changes.push(change);
         }
     }
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
-    // One that is not selected any more may change, too: it is let go.
+    // A parent that is no longer selected may change, too: it is released.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
     let restless = (done.end == End::Restless).then(|| "the host never stops writing".to_owned());
@@ -195,7 +195,7 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     }
 }
 
-/// What the host tells of in a Warning: a child that it refused, or a call that failed. None of what a request shows that was refused.
+/// The change that a Warning is about: a refused child, or a failed call. None if a rejected request shows it already.
 fn told(event: &Action, changes: &[Change]) -> Option<Change> {
     let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (reason, note) = (text("reason"), text("note"));
@@ -216,7 +216,7 @@ fn told(event: &Action, changes: &[Change]) -> Option<Change> {
     Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
-/// `parents` are those that there are, by UID.
+/// `parents` are the existing parents, by UID.
 fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     let parent = parent(&action, parents).map(Subject::to_string);
     let Action { verb, subject, states, refusal, .. } = action;
@@ -224,7 +224,7 @@ fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     Change { verb, subject, refusal, message: None, parent, before, after }
 }
 
-/// The parent that something is done for.
+/// The parent that an action is for.
 fn parent<'a>(action: &Action, parents: &'a BTreeMap<String, Subject>) -> Option<&'a Subject> {
     let [before, after] = &action.states;
     [before, after, &action.object].into_iter().find_map(|object| {

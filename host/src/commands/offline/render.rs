@@ -78,7 +78,7 @@ enum Format {
     Json,
 }
 
-/// Of objects in files that do not say theirs, where there is no kubeconfig to say it.
+/// The namespace of objects in files that do not name theirs, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Runs `gyre render`.
@@ -130,14 +130,14 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(verdict)
 }
 
-/// What is said of parents that no mount reconciles.
+/// The parents that no mount reconciles, and why.
 struct Selection {
     /// Each a sentence.
     why: Vec<String>,
     is_given: Given,
 }
 
-/// What the files have of parents.
+/// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
     /// No parents.
@@ -171,11 +171,11 @@ impl Selection {
     }
 }
 
-/// Puts the objects into a cluster of their own, and has a host do what the programs want.
+/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
 ///
 /// # Errors
 ///
-/// What is wrong with an object, after the name of its file.
+/// An error about an object, after the name of its file.
 pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
     check_parents(programs, &objects)?;
     simulate(async {
@@ -187,11 +187,11 @@ pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time
     })?
 }
 
-/// Whether there is something to reconcile.
+/// Checks that the objects contain a parent.
 ///
 /// # Errors
 ///
-/// What there is instead.
+/// When they contain none.
 pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
     let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     if objects.iter().any(|(_, object)| is_parent(object)) {

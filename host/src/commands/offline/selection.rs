@@ -1,4 +1,4 @@
-//! Which objects programs reconcile, and why not the others.
+//! Which objects programs reconcile, and why they do not reconcile the others.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ fn is_selected(program: &Program, object: &Value) -> bool {
     program.selector.matches(label)
 }
 
-/// Those of some objects that no program reconciles, though there is one for their kind.
+/// The objects that no program reconciles, although one reconciles their kind.
 pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
     let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
@@ -44,7 +44,7 @@ pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<
     unselected
 }
 
-/// A sentence about each of them, and about the rest.
+/// A sentence about each of the first objects, and one about the rest.
 pub(super) fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
     let told = unselected.iter().take(MOST_TOLD);
     let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();

@@ -26,16 +26,16 @@ const UNOWNED: &str = "\
 /// What is shown of a rendering.
 pub(super) struct Shown {
     rendered: Rendered,
-    /// UIDs that no object has but here.
+    /// Generated UIDs.
     invented: BTreeSet<String>,
-    /// The children that are shown without values of Secrets that they hold.
+    /// The children that contain hidden values of Secrets.
     withheld: BTreeSet<Subject>,
-    /// What else there is to say, each a sentence.
+    /// Further remarks, each a sentence.
     remarks: Vec<String>,
 }
 
 impl Shown {
-    /// All of what came of these objects.
+    /// The complete result for these objects.
     pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
         let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
@@ -43,11 +43,11 @@ impl Shown {
         Self { rendered, invented, withheld: BTreeSet::new(), remarks }
     }
 
-    /// Without values of Secrets: of those that were seen, as JSON, and of those that are wanted.
+    /// Hides the values of Secrets: of those that were read, as JSON, and of those that the plugin returns.
     ///
     /// # Errors
     ///
-    /// When there are more than can be looked for.
+    /// When there are too many values to search for.
     pub(super) fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { rendered, invented, remarks, .. } = self;
         let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
@@ -74,7 +74,7 @@ impl Shown {
         Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld, remarks })
     }
 
-    /// Whether nothing is warned of or refused.
+    /// Whether there are no warnings and refusals.
     pub(super) fn is_fine(&self) -> bool {
         self.rendered.is_fine()
     }
@@ -141,7 +141,7 @@ fn uid(object: &Value) -> Option<&str> {
     object.pointer("/metadata/uid").and_then(Value::as_str)
 }
 
-/// A child without the owners that have these UIDs, and without the labels that say the same: as nobody's, a mount may adopt it.
+/// A child without the owner references to these UIDs, and without the corresponding labels, so that a mount may adopt it.
 fn without_owners(child: &Value, uids: &BTreeSet<String>) -> Value {
     let mut child = child.clone();
     let Some(metadata) = child.get_mut("metadata").and_then(Value::as_object_mut) else { return child };

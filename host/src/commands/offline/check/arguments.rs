@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::config::arguments::mounts::PluginMounts;
 use crate::config::values::{time, whole};
 
-/// The time of day at which worlds begin, so that each run is like the others.
+/// The simulated time at which experiments start, so that all runs are equal.
 pub(super) const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {

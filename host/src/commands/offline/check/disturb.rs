@@ -1,4 +1,4 @@
-//! What somebody else does to a world: to children, specs and parents.
+//! Changes by another client: to children, specs and parents.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::commands::offline::scene::{End, Scene};
 
 /// Of each child: they are much alike.
 const MOST_CHANGES: usize = 3;
-/// So many objects are disturbed one by one; a plugin treats more of them alike.
+/// How many objects are changed one by one; a plugin treats further ones alike.
 pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A child of the world at rest that is taken away, or changed.
+/// A child that is deleted or changed after the host has converged.
 pub(super) struct Disturbed {
     pub(super) parent: Subject,
     pub(super) child: Subject,
     pub(super) disturbance: Disturbance,
 }
 
-/// What somebody does to a child.
+/// What another client does to a child.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
@@ -58,13 +58,13 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// What can be done to the children of a world at rest.
+/// The changes to children that can be tried after the host has converged.
 pub(super) fn disturbances(rested: &Rested) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
     for child in rested.children.iter().take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
-        // What is made once is not touched again, whoever changes it.
+        // A child that is created only once is not restored.
         if child.strategy != Strategy::CreateOnly {
             all.extend(changes(child));
         }
@@ -118,7 +118,7 @@ fn ends(child: &Made) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// Why a child is not as it should be in the end; none: it is, or nobody can say.
+/// Why a child is not restored; none: it is, or this cannot be decided.
 enum Verdict {
     Fine,
     Unsure,
@@ -229,7 +229,7 @@ impl Ground {
             found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
         }
         found.judge(self, &listener, &case);
-        // A fault comes of that spec alone.
+        // A fault depends on this spec alone.
         for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
@@ -332,7 +332,7 @@ impl Ground {
         Ok(found)
     }
 
-    /// Takes from a parent and its children the finalizers that the files give them: nobody else is there to do what those wait for. What was taken.
+    /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
     async fn without_others(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
@@ -360,7 +360,7 @@ impl Ground {
         Ok(notes)
     }
 
-    /// What there still is of a parent that was deleted.
+    /// The remaining objects of a parent that was deleted.
     async fn left(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in scene.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {

@@ -1,4 +1,4 @@
-//! What a check found, and how it is told.
+//! Findings of a check, and how they are printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -109,25 +109,25 @@ impl Flaw {
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) flaw: Flaw,
-    /// What was done when it showed.
+    /// What had been done when it occurred.
     pub(super) case: String,
     /// In sentences; lines of details.
     pub(super) what: String,
-    /// What was there from the start, to see it again.
+    /// The initial objects, to reproduce it.
     pub(super) objects: Vec<Value>,
 }
 
 impl Finding {
-    /// What it says: findings that say the same are one.
+    /// What identifies it: findings with the same gist are one.
     pub(super) fn gist(&self) -> (Flaw, &str) {
         match self.flaw {
-            // The lines that differ are others each time.
+            // The differing lines vary.
             Flaw::Nondeterministic => (self.flaw, self.what.lines().next().unwrap_or_default()),
             _ => (self.flaw, &self.what),
         }
     }
 
-    /// For programs, with what shows it again.
+    /// For programs, with the command that reproduces it.
     pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
@@ -135,7 +135,7 @@ impl Finding {
         })
     }
 
-    /// For people, with what shows it again.
+    /// For people, with the command that reproduces it.
     pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
@@ -144,7 +144,7 @@ impl Finding {
     }
 }
 
-/// How much was tried, by what was checked: in the order in which they are told.
+/// How often each check was made, in the order in which they are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Tried, usize>);
 
