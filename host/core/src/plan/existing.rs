@@ -75,7 +75,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(
                 RefusalReason::ForeignObject,
                 format!(
-                    "{child} exists, and a child that is created only once is not adopted: {hand_over}, or hand it over by the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
+                    "{child} exists, and a child that is created only once is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
                     input.plugin, input.parent.uid
                 ),
             ),

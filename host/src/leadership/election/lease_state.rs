@@ -15,7 +15,7 @@ use crate::telemetry::metrics::Metrics;
 
 /// How an election is ended.
 #[derive(Debug)]
-#[must_use = "when it is dropped, the lease is given back"]
+#[must_use = "when it is dropped, the lease is released"]
 pub struct Release {
     ask: oneshot::Sender<()>,
     done: oneshot::Receiver<()>,
