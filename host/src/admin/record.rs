@@ -1,7 +1,7 @@
 //! `/debug/record`: a recording, as it is made.
 //!
-//! It is served to whoever is on the host's own machine and nobody else: in a cluster, those who may forward a port of its pod or run
-//! commands in it, which the API server decides and audits. Objects are worth more care than what else the server shows.
+//! It is served only to clients on the host's own machine: in a cluster, to users who may forward a port of its pod or run commands in it,
+//! which the API server authorizes and audits. Objects need more protection than the other data of this server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,11 +36,11 @@ pub(crate) const BYTES: u64 = 64 << 20;
 /// A recording is no log.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What of a host it takes to serve recordings.
+/// The parts of a host that are needed to serve recordings.
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) recordings: Recordings,
-    /// Whether values of Secrets may be asked for.
+    /// Whether clients may request values of Secrets.
     pub(crate) most: Secrets,
 }
 
@@ -54,7 +54,7 @@ struct Query {
     again: Again,
 }
 
-/// Whether the plugin is to be called about objects that have not changed.
+/// Whether the plugin is also called for objects that have not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Yes,
@@ -98,7 +98,7 @@ pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,
     pub(crate) metrics: &'a Arc<Metrics>,
-    /// Whom the Leases name; none: there is no election.
+    /// The holders of the Leases; none: there is no election.
     pub(crate) leaders: Option<&'a Leaders>,
     pub(crate) services: Option<&'a Arc<HostServices>>,
 }

@@ -36,7 +36,7 @@ pub(crate) async fn answer(
                     kubectl exec and gyre shadow\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
-    // A report may be of some MiB, and whoever waits for the next one waits here.
+    // A report may have some MiB, so only one is made at a time; others wait here.
     let _turn = TURN.acquire().await;
     let text = move || report(&query, &mounts, leaders.as_deref()).map(|report| format!("{:#}\n", report.json()));
     match tokio::task::spawn_blocking(text).await {
