@@ -51,38 +51,38 @@ struct Gyre {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Mounts plugins and reconciles their objects until it is told to stop.
+    /// Mount plugins and reconcile their objects until stopped by a signal.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArguments>),
-    /// Compiles plugins into the code cache, so that a host that mounts them starts at once.
+    /// Compile plugins into the code cache, so that the host does not compile them when it starts.
     #[command(after_help = COMPILE_EXAMPLES)]
     Compile(PluginArguments),
-    /// Prints the Roles and ClusterRoles that mounts need, and no more.
+    /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(RbacArguments),
-    /// Prints the CustomResourceDefinitions that plugins bring.
+    /// Print the CustomResourceDefinitions that plugins contain.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
-    /// Prints the JSON Schema of the configuration file, for editors.
+    /// Print the JSON Schema of the configuration file, for editors.
     #[command(after_help = CONFIG_SCHEMA_EXAMPLES)]
     ConfigSchema,
-    /// Says what a plugin is: what it reconciles, makes and reads, what it may touch, and what it weighs.
+    /// Describe a plugin: the kinds that it reconciles, creates and reads, what it may access, and its size.
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(InspectArguments),
     #[cfg(feature = "tools")]
     #[command(flatten)]
     Tool(tools::Tool),
-    /// Records the calls of a plugin in a running host, for `gyre replay`.
+    /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
-    /// Says what the shadow of a mount would do otherwise than the mount's plugin, in a running host.
+    /// Show what the shadow of a mount would do differently from the mount's plugin, in a running host.
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
 }
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 
-/// How often the configuration and the plugins are looked at. The kubelet takes a minute to bring a new ConfigMap.
+/// How often the files of the configuration and the plugins are polled. The kubelet takes a minute to update a ConfigMap.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 const RUN_EXAMPLES: &str = "\
@@ -94,14 +94,14 @@ Examples:
   gyre run --plugin echo.wasm --plugin scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run --plugin echo.wasm --settings 'echo={\"restricted\":true}' --log-level gyre=debug,plugin=trace
 
-What a flag or its environment variable says goes before `host` and `defaults` in the file; what a mount in the file says of itself goes
-before both. Changed files are taken in while it runs. For the file, see `gyre config-schema` and the README.";
+Flags and environment variables override `host` and `defaults` in the configuration file; the entry of a mount in the file overrides both.
+Changed files are reloaded without a restart. For the format of the file, see `gyre config-schema` and docs/operating.md.";
 
 const CONFIG_SCHEMA_EXAMPLES: &str = "\
 Examples:
   gyre config-schema > gyre.schema.json
 
-In the configuration file, this comment lets editors find it:
+This comment in the configuration file lets editors find the schema:
   # yaml-language-server: $schema=gyre.schema.json";
 
 const CRDS_EXAMPLES: &str = "\
@@ -122,13 +122,13 @@ Examples:
 struct RunArguments {
     #[command(flatten)]
     mount: RunMounts,
-    /// Do not take in a configuration or a plugin that changes: a restart does.
+    /// Do not reload the configuration and the plugins when they change.
     #[arg(long)]
     no_reload: bool,
-    /// Say whether the configuration and the plugins are right, print what would be mounted, and end. Needs no cluster.
+    /// Validate the configuration and the plugins, print what would be mounted, and exit. Needs no cluster.
     #[arg(long)]
     check: bool,
-    /// The kubeconfig to connect with [default: $KUBECONFIG, else the service account that the pod runs as, else ~/.kube/config].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     #[command(flatten)]
@@ -139,31 +139,31 @@ struct RunArguments {
 struct RbacArguments {
     #[command(flatten)]
     mount: RbacMounts,
-    /// The service account that the host runs as: prints the bindings, too.
+    /// Service account that the host runs as; prints its bindings, too.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<ServiceAccount>,
-    /// Roles alone, no ClusterRole: it is an error if they are not enough.
+    /// Print only Roles, no ClusterRole; fail if Roles are not sufficient.
     #[arg(long)]
     namespaced: bool,
     #[command(flatten)]
     election: ElectionArguments,
     #[command(flatten)]
     secure: SecureArguments,
-    /// The namespace that the host itself lives in.
+    /// Namespace that the host runs in.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     home_namespace: String,
-    /// Parents own children in other namespaces from before, which `grants.writeNamespaces` does not grant any more: permit what it takes to
-    /// delete them.
+    /// Also permit the host to delete children in other namespaces that `grants.writeNamespaces` no longer grants. Needed while parents own
+    /// such children.
     #[arg(long)]
     cross_namespace: bool,
-    /// CustomResourceDefinitions, as YAML files, of kinds that no plugin brings.
+    /// YAML file with CustomResourceDefinitions of kinds that no plugin contains. Can be repeated.
     #[arg(long = "crd", value_name = "FILE")]
     crds: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct PluginArguments {
-    /// The plugins.
+    /// Paths to plugins: WebAssembly components.
     #[arg(value_name = "PLUGIN", required = true)]
     plugins: Vec<PathBuf>,
     #[command(flatten)]
@@ -203,7 +203,7 @@ fn ended(result: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// The command line, with what a configuration file says of the host as defaults.
+/// The command line, with the values under `host` in the configuration file as defaults.
 fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     let parsed = Gyre::try_parse_from(&arguments)?;
     let (name, source) = match &parsed.command {
@@ -225,7 +225,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     let is_broken_pipe = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref().is_some_and(|error: &std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
-    // Whoever reads has had enough, and knows.
+    // The reader of the output has closed it, which is not an error.
     if error.chain().any(is_broken_pipe) {
         return code;
     }
@@ -257,7 +257,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
         let client = transport::client(configuration, arrives_within).context("cannot set up the client")?;
         let inventory = source.inventory_place(&host.home_namespace);
         if inventory.is_none() {
-            info!("the deployment has no name: what is mounted now is not kept for a later start; see --name");
+            info!("the deployment has no name, and so no inventory: a later start cannot clean up after mounts that are removed; see --name");
         }
         let most_calls = source.concurrent_calls() as usize;
         let patience = source.patience();
@@ -271,7 +271,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                     Reload::Refused(_) => metrics.configuration_refused(),
                 }
                 for problem in reload.problems() {
-                    error!("the changed configuration is refused, and the one before it goes on: {problem}");
+                    error!("the changed configuration is invalid, so the previous one stays in effect: {problem}");
                 }
             }));
         }
@@ -301,7 +301,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
     let mut definitions = Vec::new();
     for (file, object) in manifests::read(&arguments.crds)? {
         if object.get("kind").and_then(serde_json::Value::as_str) != Some("CustomResourceDefinition") {
-            bail!("{file} holds another object than CustomResourceDefinitions: leave it out of --crd");
+            bail!("{file} contains an object that is not a CustomResourceDefinition: leave it out of --crd");
         }
         definitions.push(object);
     }
@@ -339,13 +339,13 @@ fn print_documents(objects: &[serde_json::Value]) -> anyhow::Result<()> {
 fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let Some(cache) = arguments.code.cache() else {
-        bail!(WrongArguments("there is no code cache to compile into: name a folder with --code-cache".to_owned()));
+        bail!(WrongArguments("there is no code cache to compile into: name a directory with --code-cache".to_owned()));
     };
     for path in &arguments.plugins {
         let plugin = open(&sandbox, path)?;
         if plugin.compile().source == CodeSource::Compiled && !sandbox.is_compiled(&read(path)?) {
             bail!(
-                "cannot keep the code of {} in {}: name a folder with --code-cache that only you, or root, may write to",
+                "cannot keep the code of {} in {}: name a directory with --code-cache that only you, or root, may write to",
                 path.display(),
                 cache.display()
             );

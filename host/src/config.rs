@@ -161,10 +161,10 @@ impl Process {
         let Said { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
             (Some(before), Some(name)) if before != name => {
-                Some(format!("the deployment is called {before} while it runs, not {name}"))
+                Some(format!("the deployment cannot be renamed from {before} to {name} while it runs"))
             }
-            (Some(before), None) => Some(format!("the deployment is called {before} while it runs, and cannot lose its name")),
-            (None, Some(name)) => Some(format!("the deployment runs without a name, and cannot come to be called {name}")),
+            (Some(before), None) => Some(format!("the deployment is named {before}, and cannot lose its name while it runs")),
+            (None, Some(name)) => Some(format!("the deployment has no name, and cannot get the name {name} while it runs")),
             _ => None,
         };
         if let Some(what) = renamed {
@@ -173,16 +173,19 @@ impl Process {
         for mount in &configuration.mounts {
             if mount.policy.limits.memory_bytes > self.max_memory_bytes {
                 let most = quantity::Bytes(self.max_memory_bytes as u64);
-                let what = format!("the memory limit is more than the {most} that this process was started for");
+                let what = format!("the memory limit exceeds {most}, for which this process was started");
                 problems.add(mount.place.clone(), what, "restart gyre to raise it");
             }
         }
         let settings = |host: &[Said<Setting>]| host.iter().map(|setting| setting.value.clone()).collect::<Vec<_>>();
         if settings(&configuration.host) != settings(&self.host) {
-            warn!("the file says something else under host now, which takes effect when gyre is restarted");
+            warn!("the settings under `host` have changed; they take effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
-            warn!(calls = self.concurrent_calls, "there are more workers than calls at once; restart gyre for more");
+            warn!(
+                calls = self.concurrent_calls,
+                "there are more workers than concurrent calls that this process allows; restart gyre to allow more"
+            );
         }
     }
 }
@@ -255,7 +258,7 @@ impl Source {
     }
 
     /// Where the deployment keeps what it has mounted, if it lives in that namespace; none: nowhere. Only a name that was given tells it
-    /// from others: two that shared an inventory would let go what the other one has mounted.
+    /// from others: deployments that share an inventory would remove each other's finalizers.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
@@ -271,7 +274,7 @@ impl Source {
         Arc::clone(&self.programs)
     }
 
-    /// Looks at the files every so often. When they have changed, all is read anew, and the programs are sent if it is right. Ends when
+    /// Looks at the files every so often. When they have changed, everything is read again, and the programs are sent if they are valid. Ends when
     /// nobody wants them any more.
     ///
     /// # Guarantees
@@ -305,7 +308,7 @@ impl Source {
                     let is_same = programs.len() == self.programs.len()
                         && programs.iter().zip(self.programs.iter()).all(|(new, old)| new.is_same(old));
                     if is_same && !is_refused {
-                        debug!("files have changed, and mean the same");
+                        debug!("files have changed, but the configuration is the same");
                         continue;
                     }
                     is_refused = false;
@@ -364,7 +367,7 @@ impl Shared {
             Some(path) => path.display().to_string(),
             None => "--plugin and --plugin-dir".to_owned(),
         };
-        problems.add(Place::whole(&place.into()), what, "write each file once, or put a finished one in its place");
+        problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
         // The look does not count: the next one reports what it finds.
         Loaded { files: loaded.files, directory: directory.clone(), looked: Looked::default(), result: Err(problems) }
     }
@@ -392,11 +395,11 @@ fn tell(looked: &Looked, grace: Duration) {
     for path in &looked.vanished {
         warn!(
             plugin = %path.display(), grace = ?grace,
-            "vanished from the plugin directory: it stays mounted for the grace period (--plugin-dir-grace), then it is unmounted"
+            "the file disappeared from the plugin directory: the plugin stays mounted for the grace period (--plugin-dir-grace)"
         );
     }
     for path in &looked.given_up {
-        warn!(plugin = %path.display(), "has been missing from the plugin directory for the grace period: it is unmounted");
+        warn!(plugin = %path.display(), "the file has been missing from the plugin directory for the grace period: unmounting the plugin");
     }
 }
 

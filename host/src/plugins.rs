@@ -45,7 +45,7 @@ fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Pa
 }
 
 /// What to do about a file that is no plugin.
-pub(crate) const GIVE_A_COMPONENT: &str = "give the file of a WebAssembly component";
+pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
 /// Reads a plugin and loads it. Says so first if it has to compile a large one.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {

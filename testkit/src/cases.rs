@@ -25,7 +25,7 @@ pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
     };
     if cases.is_empty() {
         panic!(
-            "there is no case in {}: make a folder with objects in it, and have GYRE_BLESS=1 write its {EXPECTED}",
+            "there is no case in {}: create a directory with objects in it, and use GYRE_BLESS=1 to write its {EXPECTED}",
             folder.display()
         );
     }

@@ -288,7 +288,7 @@ impl World {
             Err(ended) => {
                 self.host = None;
                 ended?;
-                Err(Error::new("the host ended by itself"))
+                Err(Error::new("the host stopped unexpectedly"))
             }
         }
     }

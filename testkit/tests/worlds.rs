@@ -224,7 +224,10 @@ fn native_code_reads_what_its_manifest_names_and_no_more() -> Result {
 #[test]
 fn what_goes_on_for_ever_is_named() {
     let error = error("flap");
-    assert!(error.starts_with("The host goes on writing although nothing changes.\nToy default/bear: status.at: "), "{error}");
+    assert!(
+        error.starts_with("The host keeps writing although nothing else changes.\nToy default/bear: status.at: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -386,7 +389,7 @@ fn a_mount_is_limited_as_the_test_says() -> Result {
     };
     mounted(2)?.settle()?;
     let error = mounted(1)?.settle().unwrap_err().to_string();
-    assert_eq!(error, "about Toy default/bear: the plugin wants 2 children, more than 1");
+    assert_eq!(error, "about Toy default/bear: the plugin returned 2 children, more than 1");
     Ok(())
 }
 

@@ -79,7 +79,7 @@ fn nothing_is_found_in_the_shipped_plugins() {
             let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
             let (code, said) = check(plugin, &files, &["--cases", drawn]);
             assert_eq!(code, Some(0), "{name}, {files:?}: {said}");
-            assert!(said.ends_with("Nothing was found.\n"), "{said}");
+            assert!(said.ends_with("No findings.\n"), "{said}");
         }
     }
 }
@@ -198,7 +198,7 @@ fn finalizers_of_others_are_not_the_plugins_fault() {
     assert_eq!(
         notes(probes::FINALIZING, &[&file], &["--cases", "0", "--adopt"]),
         ["Finalizing default/it", "ConfigMap default/it-a"]
-            .map(|object| format!("Finalizing default/it was deleted after {object} had lost finalizers that nobody here sees to: backup.example.com/keep."))
+            .map(|object| format!("Finalizing default/it was deleted after these finalizers of {object} had been removed, which no controller here handles: backup.example.com/keep."))
     );
     // The plugin's own is.
     fs::write(&file, with("{finalize: never}")).unwrap();
@@ -293,7 +293,7 @@ fn a_child_with_a_field_that_its_kind_does_not_have_is_one_finding_that_names_th
 }
 
 #[test]
-fn what_the_api_server_spells_otherwise_is_not_restless() {
+fn normalization_by_the_api_server_is_not_restless() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parent.yaml");
     fs::write(&file, parent("Verbatim", &deployment(""))).unwrap();
@@ -362,7 +362,7 @@ fn a_finding_is_kept_as_files_that_render_shows_it_with() {
     let more = ["--cases", "50", "--keep", kept.to_str().unwrap()];
     let (code, said) = check(probes::BRITTLE, &[&file], &more);
     assert_eq!(code, Some(1), "{said}");
-    let line = said.lines().find_map(|line| line.trim().strip_prefix("To see it: ")).expect("a command");
+    let line = said.lines().find_map(|line| line.trim().strip_prefix("To reproduce it: ")).expect("a command");
     assert!(line.starts_with("gyre render ") && kept.join("1-trap.yaml").exists(), "{line}");
     assert!(paste(line).contains("Warning Trapped"), "{line}");
     // The same seed finds the same.
@@ -381,7 +381,7 @@ fn what_came_from_standard_input_has_to_be_given_again() {
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     let said = given(&[]);
-    let line = format!("To see it, with the same objects on standard input again: gyre check {} -f - ", guests::TRAP);
+    let line = format!("To reproduce it with the same objects on standard input: gyre check {} -f - ", guests::TRAP);
     assert!(said.contains(&line), "{said}");
     let report = |said: &str| serde_json::from_str::<Value>(said).unwrap()["findings"][0]["reproduce"].clone();
     assert_eq!(report(&given(&["--json"])), Value::Null);
@@ -398,11 +398,11 @@ fn a_folder_that_cannot_be_made_is_told_before_anything_is_tried() {
     // Nothing is found in it, so nothing would have to be kept.
     let (code, said) = check(probes::VERBATIM, &[&file], &["--cases", "0", "--keep", file.to_str().unwrap()]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot make the folder") && said.contains("name another with --keep"), "{said}");
+    assert!(said.contains("cannot create the directory") && said.contains("name another with --keep"), "{said}");
 }
 
 #[test]
-fn a_reproduction_says_all_that_was_given() {
+fn a_reproduction_repeats_all_arguments() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("kept");
     let given = [
@@ -451,21 +451,21 @@ fn what_is_not_tried_is_told_with_the_reason() {
     assert_eq!(
         notes(probes::FINALIZING, &[&file], &["--cases", "0"]),
         [
-            "3 of 13 parents were not disturbed: none of these was deleted, or had its spec changed.",
-            "6 of 26 children were not disturbed: none of these was removed, changed or finished.",
+            "3 of 13 parents were left out: they were not deleted, and their specs were not changed.",
+            "6 of 26 children were left out: they were not removed, changed or finished.",
         ]
     );
     let site = "apiVersion: web.gyre.dev/v1alpha1\nkind: Website\nmetadata: {name: hello}\nspec: {template: none, title: a, host: a.example.com}\n";
     fs::write(&file, site).unwrap();
     assert_eq!(
         notes(gyre_artifacts::WEBSITE, &[&file], &["--cases", "5"]),
-        ["Website default/hello is not Ready: TemplateMissing; it has no child to disturb."]
+        ["Website default/hello is not Ready: TemplateMissing; it has no child that could be changed."]
     );
     assert_eq!(
         notes(gyre_artifacts::POD_LOG, &[&plugins().join("pod-log/samples")], &[]),
         [
-            "No specs of Pod were drawn: neither the plugin nor the files bring the CustomResourceDefinition of Pod.v1.",
-            "The specs of 1 of 1 parents were not changed: no other is known that they could have.",
+            "No specs of Pod were generated: neither the plugin nor the files contain the CustomResourceDefinition of Pod.v1.",
+            "The specs of 1 of 1 parents were not changed: no other valid spec is known for them.",
         ]
     );
     // Whoever gives enough is told nothing.
@@ -492,11 +492,11 @@ fn a_parent_costs_no_more_calls_where_the_experiment_is_about_another() {
 }
 
 #[test]
-fn files_without_a_parent_are_told() {
+fn files_without_a_parent_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.yaml");
     fs::write(&file, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: it}\n").unwrap();
     let (code, said) = check(probes::BRITTLE, &[&file], &[]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("the files hold no Brittle.v1.guests.gyre.dev"), "{said}");
+    assert!(said.contains("the files contain no Brittle.v1.guests.gyre.dev"), "{said}");
 }

@@ -61,7 +61,7 @@ fn wrong_arguments_are_named() {
         (run(&["--workers", "0"]), 2, "expected a whole number from 1 to 256"),
         (run(&["--listen", "here"]), 2, "expected an address and port"),
         (run(&["--settings", "echo"]), 2, "expected the plugin's name, =, and a JSON object"),
-        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin are a JSON object, such as"),
+        (run(&["--settings", "echo=[]"]), 2, "the settings of a plugin must be a JSON object, such as"),
         (run(&["--settings", "ecko={}"]), 1, "--settings ecko: the plugin ecko is not mounted; mounted are echo"),
         (run(&["--settings", r#"echo={"restrikted":true}"#]), 1, "restrikted"),
         (run(&["--plugin", gyre_artifacts::ECHO]), 1, "a mount is called echo already"),
@@ -101,7 +101,7 @@ fn a_flag_goes_before_its_variable_which_goes_before_the_file() {
 }
 
 #[test]
-fn what_is_compiled_beforehand_is_not_compiled_again() {
+fn precompiled_plugins_are_not_compiled_again() {
     let cache = tempfile::tempdir().unwrap();
     let cache = cache.path().display().to_string();
     assert!(gyre(&["compile", "--code-cache", &cache, gyre_artifacts::ECHO]).status.success());
@@ -123,7 +123,7 @@ fn crds_are_printed_as_yaml_that_names_them() {
 
 /// What reads a command may have had enough before it ends, as `head` has.
 #[test]
-fn nothing_is_said_when_nobody_reads_any_more() {
+fn a_closed_output_causes_no_error_message() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");
     let check = |arguments: &[&str], is_success: bool| {
         let (reads, writes) = std::io::pipe().expect("a pipe");

@@ -255,7 +255,7 @@ fn a_misspelt_field_is_refused_by_name() {
     let message = cluster.eventually("the other field to be refused", || {
         Some(ready_message(&cluster.get("misspelt", "verbatim", "it")?)).filter(|message| message.contains("replicas"))
     });
-    assert!(message.contains("does not fit the schema of its kind"), "{message}");
+    assert!(message.contains("does not match the schema of its kind"), "{message}");
     parent(deployment("it", json!({ "spec": { "replicas": 0 } })));
     cluster.ready("misspelt", "verbatim", "it");
 }

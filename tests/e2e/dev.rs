@@ -1,4 +1,4 @@
-//! What `gyre dev` tells of what happens in its cluster.
+//! What `gyre dev` prints about its cluster.
 
 use std::fs;
 use std::path::Path;

@@ -175,7 +175,7 @@ fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
     let unserved = folder.put("unserved.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Unserviced"));
-    let remark = "Unserviced guests.gyre.dev/v1 is not served there: apply what `gyre crds` prints first";
+    let remark = "the cluster does not serve Unserviced guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = diff_in(namespace, &cluster, &unserved, &[]);
     assert_eq!((code, said), (Some(2), format!("0 of 0 parents change; {remark}\n")));
     let (code, said) = diff_in(namespace, &cluster, &unserved, &["-o", "json"]);
@@ -183,7 +183,7 @@ fn a_diff_that_cannot_look_does_not_say_that_nothing_changes() {
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["remarks"], json!([remark]));
 
     let echo = gyre_artifacts::ECHO;
-    let remark = "there is no namespace diff-blind-nowhere there";
+    let remark = "the cluster has no namespace diff-blind-nowhere";
     let nowhere = format!("0 of 0 parents change; {remark}\n");
     assert_eq!(diff_in("diff-blind-nowhere", &cluster, echo, &[]), (Some(2), nowhere.clone()));
     let beside = diff_in("diff-blind-nowhere", &cluster, echo, &["--namespace", namespace]);
@@ -216,7 +216,7 @@ fn a_server_that_knows_no_page_is_not_a_cluster_without_objects() {
     for command in [&["diff"][..], &["render", "--from-cluster"]] {
         let (code, said) = answer(Command::new(GYRE).args(command).args([gyre_artifacts::ECHO, "--kubeconfig", &kubeconfig]));
         assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("this is no Kubernetes API server") && said.contains(&port.to_string()), "{said}");
+        assert!(said.contains("this is not a Kubernetes API server") && said.contains(&port.to_string()), "{said}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_diff_is_by_the_definitions_that_the_cluster_has() {
     // A host waits for a status, and then does without.
     let (done, remarks) = verbs();
     assert_eq!(done, ["create", "create", "finalizers", "update"]);
-    let remark = "the plugin antiquated brings another definition of antiquateds.guests.gyre.dev than the cluster has";
+    let remark = "the plugin antiquated contains another CustomResourceDefinition antiquateds.guests.gyre.dev than the cluster";
     assert!(remarks.contains(remark) && remarks.contains("spec.versions"), "{remarks}");
     cluster.install_crds(&[&plugin]);
     let (done, remarks) = verbs();

@@ -55,7 +55,10 @@ const COMMANDS: [(&[&str], Shown); 27] = [
     (&["cargo test"], AUTHOR),
     (&["cd greeter"], AUTHOR),
     (&["gyre new greeter --kind"], AUTHOR),
-    (&["cargo xtask dev"], Shown::By("tests/xtask/src/dev.rs", "what_is_started_is_what_is_shown", "samples")),
+    (
+        &["cargo xtask dev"],
+        Shown::By("tests/xtask/src/dev.rs", "the_command_has_the_plugins_their_samples_and_the_arguments", "samples"),
+    ),
     (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
     (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),
     (&["kubectl exec", "/gyre record"], RECORD),

@@ -208,7 +208,7 @@ fn a_kind_that_is_not_served_yet_is_waited_for() {
 }
 
 #[test]
-fn an_echo_that_is_made_anew_gets_a_job_of_its_own() {
+fn a_recreated_echo_gets_a_new_job() {
     let Some(cluster) = Cluster::for_test("anew", &["anew"]) else { return };
     let _host = cluster.host(&[gyre_artifacts::ECHO], &["anew"]);
     cluster.apply(&echo("anew", "hello", "first"));

@@ -271,7 +271,7 @@ fn what_a_plugin_returned_before_a_pause_is_not_written_after_it() {
     // All that it lacked to create them is there now, but for the lease.
     leader.host.process.signal(Signal::Continue).unwrap();
     cluster.eventually("the leader to see that it is none", || {
-        leader.host.log().contains("not sent: this host does not hold the claim to write").then_some(())
+        leader.host.log().contains("not sent: this host does not hold the lease, so it may not write").then_some(())
     });
     cluster.apply_all(&parents(namespace, "it", "another text"));
     await_children(&cluster, namespace, "another text");
@@ -308,7 +308,7 @@ fn what_is_on_its_way_when_the_lease_is_lost_does_not_arrive_later() {
     leader.link.set(Way::OPEN);
     // It is back once it knows who leads.
     cluster.eventually("the leader to see the other", || {
-        leader.host.log().lines().any(|line| line.contains("another leads") && line.contains(&other.user)).then_some(())
+        leader.host.log().lines().any(|line| line.contains("another replica leads") && line.contains(&other.user)).then_some(())
     });
     cluster.apply_all(&parents(namespace, "it", "third"));
     await_children(&cluster, namespace, "third");
@@ -359,8 +359,9 @@ fn a_leader_that_is_told_to_end_ends_its_work_and_gives_the_lease_back() {
     // Who is told twice does not end what it does.
     await_call(&other);
     other.host.process.signal(Signal::Terminate).unwrap();
-    cluster
-        .eventually("the host to stop", || other.host.log().contains("stopping: reconciles in flight may end").then_some(()));
+    cluster.eventually("the host to stop", || {
+        other.host.log().contains("stopping: waiting for reconciles in flight").then_some(())
+    });
     other.host.process.signal(Signal::Terminate).unwrap();
     let status = other.host.process.wait(PATIENCE).unwrap().expect("it ends");
     assert_eq!(status.code(), Some(1), "{}", other.host.log());

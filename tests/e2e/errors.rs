@@ -105,9 +105,9 @@ fn took(line: &str) -> Option<&str> {
 fn masked(text: &str) -> String {
     let places = Regex::new(r"section range \d+\.\.\d+ is out of bounds \(bound = \d+\)").unwrap();
     let text = &places.replace_all(text, "section range FROM..TO is out of bounds (bound = SIZE)");
-    let line = |line: &str| match (took(line), line.split_once(" cases are as expected, in ")) {
+    let line = |line: &str| match (took(line), line.split_once(" cases passed in ")) {
         (Some(before), _) => format!("{before} (TIME)"),
-        (_, Some((before, _))) => format!("{before} cases are as expected, in TIME"),
+        (_, Some((before, _))) => format!("{before} cases passed in TIME"),
         _ => line.to_owned(),
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")

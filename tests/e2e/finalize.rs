@@ -125,7 +125,7 @@ fn a_host_that_starts_without_a_plugin_lets_its_parents_go() {
     });
 }
 
-/// An inventory that two hosts shared would have each let go what the other one has mounted.
+/// Hosts that share an inventory would remove each other's finalizers.
 #[test]
 fn deployments_without_a_name_do_not_let_go_each_others_parents() {
     let Some(cluster) = Cluster::for_test("unnamed", &["unnamed"]) else { return };

@@ -290,7 +290,7 @@ impl Cluster {
         self.eventually_after(what, || (), probe)
     }
 
-    /// As [`Cluster::eventually`], where the wait begins anew whenever `progress` has changed.
+    /// As [`Cluster::eventually`], where the wait restarts whenever `progress` has changed.
     pub(crate) fn eventually_after<P: PartialEq, T>(
         &self,
         what: &str,

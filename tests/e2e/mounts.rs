@@ -198,7 +198,7 @@ mounts:
     data_is(&cluster, namespace, "it-one", "version", "0000000001");
     cluster.settled(&host);
 
-    // Other settings: the parents of that mount are reconciled anew, and no others.
+    // Other settings: the parents of that mount are reconciled again, and no others.
     let calls = host.calls("versioned");
     folder.put(CONFIG, config("two"));
     data_is(&cluster, namespace, "first", "greeting", "two");
@@ -306,7 +306,7 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     let says = |host: &Host, what: &str| {
         cluster.eventually(what, || host.log().contains(what).then_some(()));
     };
-    says(&running, "vanished from the plugin directory");
+    says(&running, "disappeared from the plugin directory");
     let calls = running.calls("finalizing");
     cluster.delete(namespace, "finalizing", "a");
     cluster.gone(namespace, "finalizing", &["a"]);
@@ -316,7 +316,7 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     // So it is with a host that starts meanwhile, which does not have the plugin, and once it is back.
     drop(running);
     let running = host(&cluster, &folder, namespace, &config);
-    says(&running, "it is left alone for now");
+    says(&running, "left unchanged for now");
     held(&["b", "c"]);
     mount_config_map(&plugins, "..3", &[("it.wasm", &component)]);
     cluster.eventually("the mount", || running.http("/debug/state").1.contains("finalizing").then_some(()));
@@ -330,7 +330,7 @@ fn a_plugin_directory_that_is_empty_for_a_while_takes_no_finalizers() {
     let running = host(&cluster, &folder, namespace, &format!("host: {{pluginDirGrace: 1s}}\n{config}"));
     cluster.eventually("the mount", || running.http("/debug/state").1.contains("finalizing").then_some(()));
     empty_config_map(&plugins, "..4", &["it.wasm"]);
-    says(&running, "it is unmounted");
+    says(&running, "unmounting the plugin");
     cluster.eventually("c to be let go", || {
         cluster.get(namespace, "finalizing", "c").filter(|parent| finalizers(parent).is_empty())
     });

@@ -54,7 +54,7 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
     let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--junit", text(&results)]);
     assert_eq!(code, Some(1), "{said}");
     let count = fs::read_dir(folder("echo").join("cases")).unwrap().count();
-    let summary = format!("{} of {count} cases are as expected", count - 1);
+    let summary = format!("{} of {count} cases passed", count - 1);
     for line in ["FAILED   new", "-          - Hello, <you>!", "+          - Hello, world!", &summary] {
         assert!(said.contains(line), "{line:?} in:\n{said}");
     }
@@ -75,7 +75,7 @@ fn a_file_for_results_that_cannot_be_written_is_told_before_anything_is_run() {
     let results = cases.path().join("no such folder/results.xml");
     let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path()), "--update", "--junit", text(&results)]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("cannot write") && said.contains("name a file in a folder that exists"), "{said}");
+    assert!(said.contains("cannot write") && said.contains("name a file in a directory that exists"), "{said}");
     assert_eq!(fs::read_to_string(expected).unwrap(), "to be updated");
 }
 
@@ -175,7 +175,7 @@ fn an_error_comes_without_a_backtrace() {
 }
 
 #[test]
-fn what_is_wrong_with_a_case_is_said() {
+fn errors_in_a_case_are_reported() {
     for (file, content, expected) in [
         ("echo.yaml", "kind: [", "echo.yaml:1:7: unclosed bracket"),
         (
@@ -217,7 +217,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     assert_eq!(child["kind"], "Job");
     // Of an owner whose UID nobody knows nothing is said: the garbage collector would delete the child.
     assert_eq!((&child["metadata"]["ownerReferences"], &child["metadata"]["labels"]), (&Value::Null, &Value::Null));
-    assert!(comments.contains("# The children come without owners"), "{comments}");
+    assert!(comments.contains("# Owner references are left out"), "{comments}");
     let uid = "00000000-1111-4222-8333-444444444444";
     let there = fs::read_to_string(&sample).unwrap().replace("metadata:\n", &format!("metadata:\n  uid: {uid}\n"));
     let folder = tempfile::tempdir().unwrap();
@@ -246,7 +246,7 @@ fn render_prints_children_that_kubectl_applies_and_the_rest_as_comments() {
     fs::write(&all, json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string()).unwrap();
     let (code, said) = gyre(&["render", gyre_artifacts::ECHO, "-f", text(&all)]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("nothing: all is as it should be"), "{said}");
+    assert!(said.contains("nothing: everything is up to date"), "{said}");
 }
 
 #[test]
@@ -265,7 +265,10 @@ fn a_plugin_is_inspected() {
         let (code, said) = gyre(&["inspect", plugin]);
         assert_eq!(code, Some(0), "{said}");
         assert!(said.starts_with(&format!("plugin       {name} ")), "{said}");
-        assert!(!said.contains("what the sandbox offers under that name"), "an import that is not explained: {said}");
+        assert!(
+            !said.contains("functions that the sandbox provides under this name"),
+            "an import that is not explained: {said}"
+        );
     }
     for (plugin, expected) in [
         (
@@ -274,7 +277,7 @@ fn a_plugin_is_inspected() {
         ),
         (
             gyre_artifacts::probes::WORLDWIDE,
-            "all namespaces, since its parents have none; grants.writeNamespaces of the mount restricts it",
+            "all namespaces, because its parents are cluster-scoped; grants.writeNamespaces of the mount restricts them",
         ),
     ] {
         let (_, said) = gyre(&["inspect", plugin]);

@@ -524,7 +524,7 @@ fn a_change_of_an_immutable_field_is_reported_and_not_looped_on() {
     assert_eq!(attempts(start), 1, "the API server said no once");
     assert_eq!(uid(&cluster.get("immutable", "configmap", "it").unwrap()), uid(&before));
 
-    // Whoever deletes it has it made anew.
+    // If somebody deletes it, it is recreated.
     cluster.kubectl(&["delete", "-n", "immutable", "configmap", "it"]);
     cluster.ready("immutable", "immutable", "it");
     let after = cluster.get("immutable", "configmap", "it").unwrap();

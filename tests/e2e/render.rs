@@ -93,7 +93,7 @@ fn a_live_cluster_is_copied_with_files_over_it_and_only_read() {
     let (code, said) = render(&cluster, &[]);
     assert_eq!(code, Some(1), "{said}");
     assert_eq!(plan(&said), of_first[1..], "{said}");
-    assert!(said.contains("Job.v1.batch render/first exists, and nobody says that it is a child"), "{said}");
+    assert!(said.contains("Job.v1.batch render/first exists, and nothing marks it as a child of this parent"), "{said}");
     assert!(!said.contains("\"refusal\""), "{said}");
     assert_eq!(writes(mark), 0);
 }
@@ -170,11 +170,14 @@ fn what_no_mount_selects_is_not_said_to_be_as_it_should_be() {
         (output.status.code(), String::from_utf8_lossy(&said).into_owned())
     };
     let by_namespace = [gyre_artifacts::ECHO, "--namespace", "here"];
-    let because = "Echo there/far is not reconciled: the mount is for the namespace here";
+    let because = "Echo there/far is not reconciled: the mount watches only the namespace here";
     let unlabelled = "Echo there/far is not reconciled: the mount's selector does not select it";
     for (mount, because) in [(&by_namespace[..], because), (&["--config", &config], unlabelled)] {
         let (code, said) = render(&[mount, &["-f", &far]].concat());
-        assert_eq!((code, said), (Some(2), format!("gyre: the files hold nothing for the plugin to reconcile: {because}\n")));
+        assert_eq!(
+            (code, said),
+            (Some(2), format!("gyre: the files contain nothing for the plugin to reconcile: {because}\n"))
+        );
         let (code, said) = render(&[mount, &["-f", &far, "-f", &near]].concat());
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains(&format!("\n# {because}\n")) && said.contains("create     Job here/near\n"), "{said}");
@@ -203,13 +206,16 @@ fn of_a_cluster_it_is_said_what_is_not_there() {
     assert!(said.contains("create     Job render-absent-nowhere/it\n"), "{said}");
     let (code, said) = of_echo(namespace, &["-f", &file, "-f", &brought]);
     assert_eq!(code, Some(2), "{said}");
-    let because = "Echo render-absent-nowhere/it is not reconciled: the mount is for the namespace render-absent";
+    let because = "Echo render-absent-nowhere/it is not reconciled: the mount watches only the namespace render-absent";
     assert!(said.contains(&format!("#   nothing\n# {because}\n")), "{said}");
 
     let (code, said) = of_echo("render-absent-nowhere", &[]);
-    assert_eq!((code, said.as_str()), (Some(1), "# plan:\n#   nothing\n# there is no namespace render-absent-nowhere there\n"));
+    assert_eq!(
+        (code, said.as_str()),
+        (Some(1), "# plan:\n#   nothing\n# the cluster has no namespace render-absent-nowhere\n")
+    );
     let unserved = folder.put("unserved.wasm", with_kind(gyre_artifacts::probes::FINALIZING, "Finalizing", "Unrendered"));
-    let remark = "Unrendered guests.gyre.dev/v1 is not served there: apply what `gyre crds` prints first";
+    let remark = "the cluster does not serve Unrendered guests.gyre.dev/v1: apply the output of `gyre crds` first";
     let (code, said) = render_of(&unserved, namespace, &cluster, &[]);
     assert_eq!((code, said), (Some(1), format!("# plan:\n#   nothing\n# {remark}\n")));
     // As the plugin defines it.

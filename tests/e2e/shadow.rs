@@ -151,7 +151,10 @@ fn a_shadow_of_a_thousand_echos_reports_what_a_diff_does_and_writes_nothing() {
     cluster.eventually("the shadow to go", || host.state_of("echo")["shadow"].is_null().then_some(()));
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}"), "{said}");
+    assert!(
+        said.contains("no mount has a shadow; give a mount one in the configuration file: shadow: {plugin: FILE}"),
+        "{said}"
+    );
     assert_eq!(host.metric("gyre_shadow_parents", &[]), 0.0);
 }
 
@@ -167,10 +170,7 @@ fn what_is_created_once_is_compared_as_it_would_be_made_anew() {
     cluster.apply_all(&echos(namespace, 0..ECHOS));
     cluster.all_ready(namespace, "echo", ECHOS);
     let shadowed = compared(&cluster, &host, ECHOS, |report| report["changing"] == 0);
-    assert_eq!(
-        shadowed["summary"],
-        format!("0 of {ECHOS} parents change: {ECHOS} children would be others if they were made anew")
-    );
+    assert_eq!(shadowed["summary"], format!("0 of {ECHOS} parents change: {ECHOS} children would differ if recreated"));
     let (code, said) = gyre(&["shadow", "--from", &host.url()]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("anew       Job shadow-anew/echo-0, of Echo shadow-anew/echo-0\n"), "{said}");
@@ -224,7 +224,7 @@ fn children_that_would_come_change_and_go_are_told_without_values_of_secrets() {
     let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
     assert_eq!((code, said), (Some(1), format!("{expected}\n")));
 
-    // With a shadow that does the same it is compared anew.
+    // With a shadow that does the same, it is compared again.
     folder.put(CONFIG, protean(namespace, "", &settings, Some(&settings)));
     let shadowed = compared(&cluster, &host, PARENTS, |report| report["changing"] == 0);
     assert_eq!(shadowed["changes"], json!([]));
@@ -299,7 +299,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
         assert!(shadowed["changing"].as_u64() >= Some(5), "{shadowed}");
         let (code, said) = gyre(&["shadow", "--from", &host.url(), "--summary"]);
         assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(&format!("the shadow is quarantined, since its calls keep ending in {reason}")), "{said}");
+        assert!(said.contains(&format!("the shadow is quarantined, because its calls keep ending in {reason}")), "{said}");
         // The mount works on.
         let name = format!("during-{end}");
         cluster.apply(&guest("Protean", namespace, &name, json!({})).to_string());

@@ -28,7 +28,8 @@ fn what_is_in_flight_may_end_after_the_first_signal_and_may_not_after_the_second
             (host.metric("controller_runtime_active_workers", &["\"endless-loop\""]) == 1.0).then_some(())
         });
         host.process.signal(Signal::Terminate).unwrap();
-        cluster.eventually("the host to stop", || host.log().contains("stopping: reconciles in flight may end").then_some(()));
+        cluster
+            .eventually("the host to stop", || host.log().contains("stopping: waiting for reconciles in flight").then_some(()));
         host
     };
     cluster.apply(&guest("EndlessLoop", "signals", "it", json!({})).to_string());

@@ -108,7 +108,7 @@ fn a_child_that_does_not_fit_its_schema_is_rejected_by_the_field_and_the_others_
             let ready = condition(&parent, "Ready").filter(|ready| ready["reason"] == "Rejected")?;
             let message = ready["message"].as_str()?;
             let (_, violations) =
-                message.split_once("Deployment.v1.apps mistyped/it, as it does not fit the schema of its kind: ")?;
+                message.split_once("Deployment.v1.apps mistyped/it, because it does not match the schema of its kind: ")?;
             let without_value = |violation: &str| violation.split(", got ").next().map(str::to_owned);
             let mut violations: Vec<String> = violations.split("; ").filter_map(without_value).collect();
             violations.sort_unstable();

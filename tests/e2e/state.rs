@@ -48,5 +48,5 @@ fn a_host_that_is_alone_has_its_claims_for_ever() {
     let Some(cluster) = Cluster::for_test("state-alone", &["state-alone"]) else { return };
     let host = cluster.host(&[gyre_artifacts::ECHO], &["state-alone"]);
     let claim = cluster.eventually("a claim", || Some(host.state_of("echo")["claim"].clone()).filter(|claim| !claim.is_null()));
-    assert_eq!(claim, json!({ "isOf": "a host that is alone", "isHeld": true, "heldForMilliseconds": null }));
+    assert_eq!(claim, json!({ "isOf": "a host without leader election", "isHeld": true, "heldForMilliseconds": null }));
 }

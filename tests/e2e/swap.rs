@@ -38,7 +38,7 @@ impl Versions {
 
 /// When each version took over, as the log has it.
 fn takeovers(log: &str, versions: &Versions) -> Vec<(SystemTime, u64)> {
-    let lines = log.lines().filter(|line| line.contains("the new program has taken over"));
+    let lines = log.lines().filter(|line| line.contains("the new plugin and configuration are active"));
     let takeover = |line: &str| {
         let time: jiff::Timestamp = line.split_once(' ')?.0.parse().ok()?;
         let digest = line.split_once("digest=")?.1.split_once(' ')?.0;

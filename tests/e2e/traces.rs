@@ -121,7 +121,7 @@ fn a_collector_that_is_gone_holds_nobody_up() {
         r#"{"apiVersion":"mmontes.io/v1alpha1","kind":"Echo","metadata":{"name":"it","namespace":"no-collector"},"spec":{"message":"hello"}}"#,
     );
     cluster.ready("no-collector", "echo", "it");
-    cluster.eventually("that it is told of", || host.log().contains("traces cannot be sent, and are dropped").then_some(()));
+    cluster.eventually("that it is told of", || host.log().contains("cannot send traces; they are dropped").then_some(()));
     host.process.signal(Signal::Terminate).unwrap();
     assert_eq!(host.process.wait(PATIENCE).unwrap().expect("it ends").code(), Some(0));
 }

@@ -18,7 +18,7 @@ fn an_xca_becomes_active_once_and_stays_so() {
     cluster.settled(&host);
     let Some(quiet) = cluster.audit_mark() else { return };
 
-    // Neither a touch nor a restart makes it active anew.
+    // Neither a touch nor a restart activates it again.
     cluster.touch("xca", "xca", "hello", "yes");
     cluster.settled(&host);
     drop(host);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_edits_again_and_again_is_no_person() {
+    fn a_manager_that_edits_repeatedly_is_not_a_person() {
         let edit = conflicts(&[Hold::Updated]);
         let mut taken_back = TakenBack::default();
         let at = |seconds| Time::from_duration(Duration::from_secs(seconds));

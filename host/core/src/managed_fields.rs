@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_left_as_it_is() {
+    fn malformed_entries_are_left_unchanged() {
         let rubbish = [json!(null), json!("text"), json!({ "manager": 7 }), json!({ "manager": MINE, "operation": "Apply" })];
         check(&rubbish, None);
         let without_fields = json!({ "manager": MINE, "operation": "Update" });
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn what_has_been_turned_need_not_be_turned_again(
+        fn converted_entries_are_not_converted_again(
             mine in field_set(),
             applied in proptest::option::of(field_set()),
             other in field_set(),

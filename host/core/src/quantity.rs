@@ -1,6 +1,6 @@
 //! `resource.Quantity`: amounts such as `100m` and `1Gi`, in the form in which the API server renders them.
 //!
-//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others are rendered anew (`1000m` is `1`).
+//! As in apimachinery, a text that is canonical enough is kept as it is (`1e3`, `+1`), and others are rendered again (`1000m` is `1`).
 
 use std::cmp::Ordering;
 
@@ -347,7 +347,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_rendered_amounts_to_the_same((text, _) in amounts()) {
+        fn a_rendered_quantity_has_the_same_value((text, _) in amounts()) {
             let quantity = Quantity::parse(&text).unwrap();
             prop_assert_eq!(Quantity::parse(&quantity.canonical()).unwrap(), quantity, "{}", text);
         }
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_said_as_a_real_server_says_it() {
+    fn errors_about_quantities_are_those_of_a_real_server() {
         for (text, error) in
             [("", FORMAT), ("x", FORMAT), ("1x", FORMAT), ("1 2", FORMAT), ("1e", SUFFIX), ("1K", SUFFIX), ("1mm", SUFFIX)]
         {

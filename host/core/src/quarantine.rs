@@ -41,7 +41,7 @@
 //! - Nobody knows that several scopes are one tenant's. Before the first answer, and among scopes that are new, a tenant with a hundred
 //!   namespaces has a hundred turns where another has one, and so has one with a hundred cluster-scoped objects.
 //!
-//! There is one state for each mount and digest of its plugin: another digest starts anew, and so does another host. Until the plugin has answered for
+//! There is one state for each mount and digest of its plugin: another digest starts with a new state, and so does another host. Until the plugin has answered for
 //! the first time all calls are made in the suspects' lane, in which scopes take turns.
 
 mod lane;

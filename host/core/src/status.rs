@@ -153,7 +153,7 @@ fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
     };
     match verdict {
         Verdict::Ready | Verdict::Refused([]) => {
-            vec![condition(READY, Truth::Yes, "Reconciled", "All that is desired is in place.")]
+            vec![condition(READY, Truth::Yes, "Reconciled", "All desired children are in place.")]
         }
         Verdict::Refused(refusals @ [first, ..]) => {
             let (reason, message) = (first.reason.as_str(), refusal_message(refusals));

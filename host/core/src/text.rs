@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters_and_says_so() {
+    fn a_text_is_cut_between_characters_and_marked_as_cut() {
         for (text, limit, expected) in [
             ("", 0, ""),
             ("Grüße", 7, "Grüße"),

@@ -53,16 +53,16 @@ use tls::{Certificate, Secure};
 pub struct Options {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Where on it the metrics are; none: nowhere.
+    /// The path of the metrics; none: they are not served.
     pub metrics_path: Option<String>,
     /// Who may look.
     pub security: Security,
 }
 
-/// Whether who looks must be permitted to.
+/// Whether clients need permissions.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Everybody may look, and everything is sent in the open.
+    /// No permissions are needed, and nothing is encrypted.
     None,
     /// TLS with a certificate that the host signs itself; metrics and state are for those who are permitted.
     OwnCertificate,
@@ -84,9 +84,9 @@ pub(crate) struct Shown {
     pub(crate) mounts: Arc<Mounts>,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) recorded: Recorded,
-    /// What the election is not permitted; none: there is none.
+    /// Denied requests of the election; none: there is no election.
     pub(crate) denials: Option<Arc<Denials>>,
-    /// Whom the Leases of the election name; none: there is none.
+    /// The holders of the Leases; none: there is no election.
     pub(crate) leaders: Option<Arc<Leaders>>,
     /// Set once the API server has answered.
     pub(crate) services: Arc<OnceLock<Arc<HostServices>>>,
@@ -103,10 +103,10 @@ impl Shown {
 /// Paths that the metrics cannot have.
 pub const RESERVED_PATHS: [&str; 5] = ["/healthz", "/readyz", "/debug/state", record::PATH, shadow::PATH];
 
-/// How long an answer is waited for before the API server is asked again, perhaps over another connection.
+/// How long to wait for an answer before the API server is asked again, perhaps over another connection.
 const ASKED_FOR: Duration = Duration::from_secs(15);
 
-/// One thing that a probe looks at: its name, and what is wrong.
+/// One check of a probe: its name, and what is wrong.
 type Check = (&'static str, Result<(), String>);
 
 /// What the probes cost nobody, whoever asks; the rest says more of the cluster than everybody may know. Recordings and what a shadow
@@ -191,7 +191,7 @@ fn stopped_in_time(mounts: &Mounts) -> Result<(), String> {
     let mounts = mounts.all();
     let stuck = mounts.iter().filter(|(mount, _)| mount.running.overdue() >= STUCK_AFTER);
     let names: Vec<&str> = stuck.map(|(mount, _)| &*mount.name).collect();
-    if names.is_empty() { Ok(()) } else { Err(format!("calls go on past their deadline: {}", names.join(", "))) }
+    if names.is_empty() { Ok(()) } else { Err(format!("plugin calls run past their deadline: {}", names.join(", "))) }
 }
 
 fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
@@ -205,7 +205,7 @@ fn going_on(vital: &Vital, informers: &[Arc<Informer>]) -> Result<(), String> {
 /// others up.
 async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Response {
     let denied = shown.denials.as_ref().and_then(|denials| denials.current());
-    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over: {error}")));
+    let election = denied.map_or(Ok(()), |error| Err(format!("this host can neither lead nor take over the Lease: {error}")));
     let checks = vec![
         ("api-server", answering(&shown)),
         ("election", election),
@@ -216,7 +216,7 @@ async fn ready(State(shown): State<Shown>, RawQuery(query): RawQuery) -> Respons
     answer(checks, query.as_deref().unwrap_or_default())
 }
 
-/// Whether the API server is there. Nobody waits for its answer here: the kubelet waits for a second, and looks again.
+/// Whether the API server answers. This does not wait for its answer: the kubelet waits only for a second, and probes again.
 fn answering(shown: &Shown) -> Result<(), String> {
     let Some(services) = shown.services.get() else { return Err("it has not answered yet".to_owned()) };
     let (ask, result) = shown.reach.look();
@@ -270,7 +270,7 @@ fn started(mounts: &Mounts) -> Result<(), String> {
 }
 
 fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
-    // What keeps a mount from starting is told at once.
+    // What keeps a mount from starting is reported at once.
     let never_began =
         |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
     let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));
@@ -284,7 +284,7 @@ fn describe(informer: &Informer) -> String {
     let place = target.namespace.as_ref().map(|namespace| format!(" in {namespace}")).unwrap_or_default();
     match informer.health().down() {
         Some(down) => {
-            let error = down.error.unwrap_or_else(|| "the API server has not taken it yet".to_owned());
+            let error = down.error.unwrap_or_else(|| "not connected yet".to_owned());
             format!("the watch of {}{place} has been down for {} s: {error}", target.kind, down.since.elapsed().as_secs())
         }
         None => format!("the watch of {}{place} is back", target.kind),

@@ -1,4 +1,4 @@
-//! Calls into plugins: on which threads they run, how long they have been running, and the one place that makes them.
+//! Plugin calls: the threads that they run on, how long they have been running, and the only function that makes them.
 
 pub(crate) mod running;
 pub(crate) mod threads;
@@ -16,11 +16,11 @@ use crate::clock::Clock;
 pub enum Ask {
     /// What should exist while the parent lives.
     Reconcile,
-    /// What should still exist while it goes.
+    /// What should still exist during its teardown.
     Finalize,
 }
 
-/// Calls a plugin, wherever the call comes from: the one place that does. A reconcile's response is that of a teardown which is not done.
+/// Calls a plugin: all calls are made here. The response of a reconcile is that of a teardown that is not done.
 pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
     match ask {
         Ask::Reconcile => {
@@ -32,7 +32,7 @@ pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits
     }
 }
 
-/// Where plugins are called, and at what time of day.
+/// Where plugins are called, and with which clock.
 pub(crate) struct Caller {
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
@@ -60,9 +60,9 @@ impl Caller {
 /// Where plugins are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
-    /// On threads that may block, so that a slow plugin holds up no other work.
+    /// On blocking threads, so that a slow plugin does not delay other work.
     #[default]
     OnThreads,
-    /// Where the reconcile runs: simulations have but one thread, whose order of events a seed decides.
+    /// On the thread of the reconcile: simulations have only one thread, whose order of events depends on a seed.
     Inline,
 }

@@ -4,7 +4,7 @@
 //!   Api of kube ──▶ Outgoing (claim, User-Agent, Accept) ──▶ Counted (metrics, time limits) ──▶ the host's client ──▶ API server
 //! ```
 //!
-//! Here is the last moment before a request is sent, so here writes are fenced.
+//! Writes are fenced here, because this is the last moment before a request is sent.
 
 mod counted;
 mod incoming;

@@ -1,4 +1,4 @@
-//! The time of day, and the order of moments. What decides takes the time of day as an argument; this is where the host asks for it.
+//! The time of day, and the order of moments. Code that decides takes the time of day as an argument; the host reads it here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -28,11 +28,11 @@ pub enum Verb {
     Status,
     /// A parent gets the plugin's finalizer, or loses it.
     Finalizers,
-    /// It is told of.
+    /// An event is published.
     Event,
     /// The plugin does not answer about a parent.
     Fail,
-    /// It is created only once, and stays as it is; made anew, it would be another.
+    /// It is created only once, and is not changed; if it were recreated, it would differ.
     Anew,
 }
 
@@ -166,7 +166,7 @@ impl Counts {
         *self == Self::default()
     }
 
-    /// Whether something would be done now, and not only to what is made anew.
+    /// Whether something would be done now, not only to children that are recreated.
     pub fn is_change(&self) -> bool {
         self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
     }
@@ -214,9 +214,9 @@ impl Difference {
             (Verb::Update, ["child changed", "children changed"]),
             (Verb::Delete, ["child deleted", "children deleted"]),
             (Verb::Status, ["status written", "statuses written"]),
-            (Verb::Finalizers, ["finalizer put or taken away", "finalizers put or taken away"]),
+            (Verb::Finalizers, ["finalizer added or removed", "finalizers added or removed"]),
             (Verb::Fail, ["call fails", "calls fail"]),
-            (Verb::Anew, ["child would be another if it were made anew", "children would be others if they were made anew"]),
+            (Verb::Anew, ["child would differ if recreated", "children would differ if recreated"]),
         ];
         let counted: Vec<String> = counts
             .into_iter()
@@ -280,7 +280,7 @@ pub fn without_bookkeeping(mut object: Value) -> Value {
 }
 
 /// What is said where [`redacted`] shows no objects.
-pub const NOT_SHOWN: &str = "objects are not shown, since there are more values of Secrets than can be looked for";
+pub const NOT_SHOWN: &str = "objects are not shown, because there are too many values of Secrets to hide all of them";
 
 /// Without values of the Secrets that were seen, and of those that are wanted; without objects, if these cannot all be looked for. The second
 /// says whether they could.

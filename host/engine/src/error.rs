@@ -2,9 +2,9 @@
 
 use kube::core::Status;
 
-/// What the API server says of a request that it refuses; of one that nobody has permitted, also what to do.
+/// The message of the API server about a rejected request; for one without permission, also the remedy.
 pub(crate) fn said(status: &Status) -> String {
-    // As its authorizer says it, and no admission plugin: those forbid what has been permitted.
+    // The wording of its authorizer, not of admission plugins, which reject requests that are permitted.
     let lacks_a_rule = status.is_forbidden() && status.message.contains("User \"") && status.message.contains(" cannot ");
     let remedy = if lacks_a_rule { "; `gyre rbac` prints the rules that the mounts need" } else { "" };
     format!("{}{remedy}", status.message)
@@ -30,7 +30,7 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// What an error says before it repeats its source.
+/// The text of an error before it repeats its source.
 fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>) -> String {
     let source = source.map(ToString::to_string).unwrap_or_default();
     match text.split_once(&source) {
@@ -39,7 +39,7 @@ fn without_source(text: &str, source: Option<&(dyn std::error::Error + 'static)>
     }
 }
 
-/// Without the number of the system's error, which its text says in words.
+/// Removes the number of a system error, which the text describes already.
 fn without_code(text: &str, error: &(dyn std::error::Error + 'static)) -> String {
     let code = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
     code.map_or_else(|| text.to_owned(), |code| text.replace(&format!(" (os error {code})"), ""))

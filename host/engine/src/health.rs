@@ -1,4 +1,4 @@
-//! How the watch of an informer fares, whether the API server is there, and whether the host itself is alive.
+//! The health of watches, of the API server, and of the host itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Health(Mutex<State>);
 
 #[derive(Clone, Debug)]
 struct State {
-    /// When it was last heard of: connected, or an event.
+    /// When it was last connected or received an event.
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -39,7 +39,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// The API server has taken the watch.
+    /// The API server has accepted the watch.
     pub(crate) fn connected(&self) {
         *self.state() = State { heard_at: Instant::now(), down: None };
     }
@@ -49,12 +49,12 @@ impl Health {
         self.state().heard_at = Instant::now();
     }
 
-    /// It has failed, and is tried again.
+    /// It has failed, and is retried.
     pub(crate) fn failed(&self, error: String) {
         self.is_down(Some(error));
     }
 
-    /// It has come to its end, as each does after a few minutes, and is taken up again.
+    /// It has ended, as every watch does after a few minutes, and is restarted.
     pub(crate) fn ended(&self) {
         self.is_down(None);
     }
@@ -75,7 +75,7 @@ impl Health {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
 
-    /// How long nothing has been heard of it.
+    /// How long it has received nothing.
     pub fn silent_for(&self) -> Duration {
         self.state().heard_at.elapsed()
     }
@@ -95,7 +95,7 @@ pub(crate) struct Reach(Mutex<Reached>);
 struct Reached {
     /// When it last answered.
     heard_at: Option<Instant>,
-    /// When it was asked, and has not answered yet.
+    /// When the pending request was sent.
     asked_at: Option<Instant>,
     /// Whether a request has had no answer since.
     is_doubted: bool,
@@ -103,16 +103,16 @@ struct Reached {
     error: Option<String>,
 }
 
-/// Whether the API server has to be asked.
+/// Whether the API server has to be probed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Now,
     NotNow,
 }
 
-/// An answer is good for so long. The kubelet looks every ten seconds.
+/// How long an answer is valid. The kubelet probes every ten seconds.
 const GOOD_FOR: Duration = Duration::from_secs(8);
-/// An API server that is asked for next to nothing and does not answer within this time is gone.
+/// An API server that does not answer a trivial request within this time is gone.
 const GONE_AFTER: Duration = Duration::from_secs(5);
 
 impl Reach {
@@ -121,7 +121,7 @@ impl Reach {
         *self.reached() = Reached { heard_at: Some(Instant::now()), ..Reached::default() };
     }
 
-    /// A request had no answer. That may have been the connection's fault.
+    /// A request got no answer, perhaps because of the connection.
     pub(crate) fn doubt(&self) {
         self.reached().is_doubted = true;
     }
@@ -157,12 +157,12 @@ impl Reach {
     }
 }
 
-/// The tasks without which a host is no use, and cannot be brought back but by a restart.
+/// The tasks without which a host does not work, and which only a restart brings back.
 #[derive(Debug, Default)]
 pub(crate) struct Vital(Mutex<Vec<(&'static str, AbortHandle)>>);
 
 impl Vital {
-    /// From now on this task must go on.
+    /// From now on, this task must keep running.
     pub(crate) fn add(&self, name: &'static str, task: AbortHandle) {
         self.tasks().push((name, task));
     }

@@ -1,4 +1,4 @@
-//! A running host: mounts that come, change and go, the work on their objects, and how it all ends.
+//! A running host: its mounts, which are added, changed and removed; the reconciles of their objects; and its shutdown.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,31 +40,31 @@ use crate::work::WorkQueue;
 use crate::writes::events::Recorder;
 use crate::{admin, client, shadow};
 
-/// How long reconciles may go on after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
+/// How long reconciles may continue after the host was told to stop, as controller-runtime's `GracefulShutdownTimeout`.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(30);
-/// How long a recording may take to come to its end when the host stops.
+/// How long a recording may take to end when the host stops.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// How soon an API server that does not answer at the start is asked again.
+/// After what time an API server that does not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// How a host runs.
 #[derive(Clone)]
 pub struct Options {
-    /// What is counted. Whoever loads the programs counts there, too.
+    /// The metrics, in which the loader of programs counts, too.
     pub metrics: Arc<Metrics>,
     /// How `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: they are not.
     pub admin: Option<admin::Options>,
-    /// Where the API server is, host and port, as the metrics call it.
+    /// Host and port of the API server, as a label of metrics.
     pub api_server: String,
-    /// Who reports events: the pod's name, where there is one.
+    /// The reporting instance of events: the name of the pod, if there is one.
     pub instance: String,
-    /// Where it is kept what is mounted; none: nowhere, so what a later start does not mount any more is not seen to.
+    /// Where the inventory is kept; none: nowhere, so that a later start cannot clean up after removed mounts.
     pub inventory: Option<Place>,
-    /// How long after the start a mount is left alone that the inventory shows and nobody wants: its plugin may be about to come.
+    /// How long after the start a mount that is only in the inventory is left unchanged: its plugin may be about to appear.
     pub patience: Duration,
-    /// Whether this host may write, if it does not stand for election.
+    /// Whether this host may write, if there is no election.
     pub claim: Claim,
-    /// What it stands for election for; none: it does not.
+    /// The election that it takes part in; none: there is no election.
     pub election: Option<(Scope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
@@ -74,14 +74,14 @@ pub struct Options {
     pub most_calls: usize,
     /// How failing objects are retried.
     pub retries: queue::Options,
-    /// Who listens to the calls of plugins.
+    /// The recordings that listen to plugin calls.
     pub recordings: Recordings,
-    /// Whether recordings that are asked for over HTTP may hold values of Secrets.
+    /// Whether recordings that are requested over HTTP may contain values of Secrets.
     pub recorded_secrets: Secrets,
 }
 
 impl Default for Options {
-    /// Alone, without an inventory and a server, with the system's clock.
+    /// Without an election, an inventory and a server, with the system's clock.
     fn default() -> Self {
         Self {
             metrics: Arc::default(),
@@ -190,7 +190,7 @@ pub async fn run(
         () = &mut shutdown => {}
         () = work(&context, &mounts, &mut reconciles) => {}
     }
-    info!("stopping: reconciles in flight may end");
+    info!("stopping: waiting for reconciles in flight");
     vital.clear();
     stop.send_replace(true);
     following.abort();
@@ -225,7 +225,7 @@ async fn connect(client: &Client, inventory: &Inventory) -> kube::runtime::watch
                 inventory.load().await;
                 return strategy;
             }
-            Err(error) => warn!(error = %error_chain(&error), "cannot reach the API server; trying again"),
+            Err(error) => warn!(error = %error_chain(&error), "cannot reach the API server; retrying"),
         }
         tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
     }
@@ -236,7 +236,7 @@ async fn stops(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// How a mount is drained that another replica is to have.
+/// Drains a mount that another replica takes over.
 fn drains(mounts: &Arc<Mounts>, queue: &Arc<WorkQueue>) -> Drains {
     let (mounts, queue) = (Arc::clone(mounts), Arc::clone(queue));
     Box::new(move |name| {
@@ -257,7 +257,7 @@ fn seed_of(instance: &str) -> u64 {
     hasher.finish()
 }
 
-/// Takes keys and has them reconciled, each in a task of its own: how many there are at once is the queue's to say. Ends never.
+/// Takes keys from the queue and reconciles each in its own task; the queue limits how many run concurrently. Never ends.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
         let taken = context.queue.take().await;
@@ -287,7 +287,7 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     let _entered = span.enter();
     report(&context.metrics, &name, &outcome, failures, started.elapsed());
     if let Next::Parked { failures } = context.queue.done(&name, &key, outcome.retry()) {
-        warn!(failures, "failed too often: not tried again until the object changes");
+        warn!(failures, "failed too often: not retried until the object changes");
     }
 }
 
@@ -320,7 +320,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
                     | ProblemKind::InventoryNotWritten
             ) =>
         {
-            debug!(reason = problem.reason(), "not done: {problem}");
+            debug!(reason = problem.reason(), "not reconciled now: {problem}");
         }
         Outcome::Failed(problem) => {
             let said = problem.to_string();
@@ -332,7 +332,9 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::Held { after } => debug!(?after, "held: it keeps being written for while nothing but time passes"),
+        Outcome::Held { after } => {
+            debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed")
+        }
         Outcome::Gone => debug!("the object is gone"),
     }
 }

@@ -89,10 +89,11 @@ pub(crate) struct Leadership {
 }
 
 impl Leadership {
-    /// Stands for election, if there is one; else the host has the claim that it is given.
+    /// Takes part in the election, if there is one; otherwise the host has the claim that it is given.
     ///
-    /// A host with one lease for all stands once the mounts of the names in `wanted` could be led, so that it does not take what another
-    /// could go on with at once. It waits for a lease duration at most: a cache that cannot be filled may keep one mount, not all.
+    /// A host with one lease for all mounts becomes a candidate once the caches of the mounts in `wanted` have synced, so that it does not
+    /// take over from a replica that could continue at once. It waits for a lease duration at most: a cache that cannot sync may hold up
+    /// its own mount, but not all mounts.
     ///
     /// # Errors
     ///

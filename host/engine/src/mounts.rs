@@ -142,11 +142,11 @@ impl Mounts {
                 let is_taken = wanted.iter().any(|program| *program.name == *name);
                 let patience = patient_until.saturating_duration_since(Instant::now());
                 if !is_taken && !patience.is_zero() {
-                    info!(mount = name, ?patience, "not in the plugin directory, and mounted before: it is left alone for now");
+                    info!(mount = name, ?patience, "mounted before, but not in the plugin directory: left unchanged for now");
                     left = Left::Waits;
                     continue;
                 }
-                info!(mount = name, "no longer mounted, as the inventory shows");
+                info!(mount = name, "no longer mounted, according to the inventory");
                 self.let_go(name, entry, None, services);
             }
         }

@@ -309,8 +309,8 @@ impl Run<'_> {
         match writer.look(parent).await {
             Ok(Found::Same) => Ok(()),
             // Its status may say that the missing child has done its work.
-            Ok(Found::Changed) => Err(stale("has changed, which the cache did not show yet")),
-            Ok(Found::Gone) => Err(stale("is gone or going, which the cache does not show yet")),
+            Ok(Found::Changed) => Err(stale("has changed, but the cache was not up to date")),
+            Ok(Found::Gone) => Err(stale("is deleted or being deleted, but the cache was not up to date")),
             Err(error) => Err(crate::writes::apply::problem(&error, &writer.subject(parent))),
         }
     }
@@ -318,8 +318,9 @@ impl Run<'_> {
     /// The parent has a deletionTimestamp, and our finalizer.
     async fn reconcile_deleting(mut self) -> Outcome {
         if plan::is_released(self.observed.parent.annotation(RELEASE_ANNOTATION).as_deref()) {
-            info!("let go without its plugin, as the annotation {RELEASE_ANNOTATION} says");
-            self.progress.warn("Released", &format!("let go without its plugin, as its annotation {RELEASE_ANNOTATION} says"));
+            info!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}");
+            self.progress
+                .warn("Released", &format!("released without its plugin, because of the annotation {RELEASE_ANNOTATION}"));
             self.remove_finalizer(List::Keep).await;
             return self.finish(Response::default()).await;
         }
@@ -338,7 +339,7 @@ impl Run<'_> {
                 Ok(answered) => Some(answered),
                 Err(mut problem) => {
                     problem.message.push_str(&format!(
-                        " (the annotation {RELEASE_ANNOTATION}: \"true\" lets the object go without its plugin)"
+                        " (the annotation {RELEASE_ANNOTATION}: \"true\" releases the object without its plugin)"
                     ));
                     self.progress.fail(problem);
                     return self.finish(Response::default()).await;
@@ -373,7 +374,7 @@ impl Run<'_> {
             // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
             self.progress.warn(
                 "TeardownCutShort",
-                "the plugin wants children on the way down, and in a namespace that is being deleted nothing can be created",
+                "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
             );
             let cut_short = Teardown { response: Response::default(), done: true };
             let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
@@ -412,7 +413,7 @@ impl Run<'_> {
         let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
         let decide = move || plan_inputs.leaving(&live, &parent, teardown.as_ref());
         let decided = self.context.caller.run(Priority::Usual, decide).await;
-        decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan what becomes of the children: {error}")))
+        decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
     /// The parent lives, and as far as the caches show it has no children any more that the garbage collector does not reach. One that was
@@ -493,7 +494,7 @@ impl Run<'_> {
             inventory.tried(&self.mount.name, inventory_claim).await;
             if let Err(why) = inventory.knows(&self.mount.name) {
                 let message =
-                    format!("{} needs a finalizer, and gets none: {why}", self.writer().subject(&self.observed.parent));
+                    format!("{} needs a finalizer, but does not get it: {why}", self.writer().subject(&self.observed.parent));
                 return Err(Problem::new(ProblemKind::InventoryNotWritten, message));
             }
         }
@@ -629,7 +630,7 @@ impl Run<'_> {
             && mount.retries(&context.retries).parks(problem.retry(), progress.failures)
         {
             let message =
-                format!("failed {} times, and is not tried again until the object changes: {problem}", progress.failures + 1);
+                format!("failed {} times, and is not retried until the object changes: {problem}", progress.failures + 1);
             events.push(warning("RetriesExhausted", &message));
         }
         let wrote = progress.changed == Changed::Yes || !to_publish(&events, last, progress.changed).is_empty();

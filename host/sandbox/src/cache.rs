@@ -2,7 +2,7 @@
 //!
 //! Machine code that someone else wrote would run with the host's own rights, outside of every sandbox. So it is only
 //! loaded from a regular file and a directory that belong to our user or to root, which nobody else may write to, and if it
-//! is what was stored, to the byte. Everything else is ignored, said in the log, and compiled anew. There may be directories
+//! is what was stored, to the byte. Everything else is ignored, logged, and compiled again. There may be directories
 //! which are only read beside the one that is written to: an image brings the code of its plugins in one that belongs to root,
 //! and whoever runs it mounts a volume for the code of others.
 //!
@@ -127,10 +127,10 @@ impl Cache {
     fn make_directory(&self) -> Result<OwnedFd, Error> {
         let path = self.path.join(DIRECTORY);
         let created = std::fs::create_dir_all(&self.path);
-        created.map_err(|source| Error::Io { what: "the directory cannot be made", source })?;
+        created.map_err(|source| Error::Io { what: "the directory cannot be created", source })?;
         match rustix::fs::mkdirat(CWD, &path, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(io("the directory cannot be made")(errno)),
+            Err(errno) => return Err(io("the directory cannot be created")(errno)),
         }
         self.open_directory()?.ok_or_else(|| io("the directory cannot be opened")(Errno::NOENT))
     }
@@ -161,7 +161,7 @@ fn open(directory: &OwnedFd, name: &str, what: &'static str) -> Result<Option<Fi
 
 /// Ours or root's, and nobody else may write to it. Gives the mode.
 fn check_ours(file: &impl AsFd, what: &'static str) -> Result<RawMode, Error> {
-    let stat = rustix::fs::fstat(file).map_err(io("a file cannot be looked at"))?;
+    let stat = rustix::fs::fstat(file).map_err(io("a file cannot be examined"))?;
     let ours = rustix::process::geteuid().as_raw();
     // Root could change this process itself.
     if stat.st_uid != ours && stat.st_uid != 0 {
@@ -181,7 +181,7 @@ fn write(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Error> {
     let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, &temporary, flags, Mode::RUSR | Mode::WUSR);
-    let mut file = File::from(file.map_err(io("a file cannot be made"))?);
+    let mut file = File::from(file.map_err(io("a file cannot be created"))?);
     let written = file.write_all(bytes).and_then(|()| file.sync_data());
     let renamed = written
         .map_err(|source| Error::Io { what: "a file cannot be written", source })

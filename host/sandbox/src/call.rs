@@ -102,7 +102,7 @@ pub enum Error {
         deadline: Duration,
     },
     /// It wanted more memory than it may have, and failed for it.
-    #[error("the plugin needs more than its {limit} bytes of memory")]
+    #[error("the plugin exceeded its memory limit of {limit} bytes")]
     OutOfMemory {
         /// [`crate::Limits::memory_bytes`].
         limit: usize,
@@ -125,7 +125,7 @@ pub enum Error {
         limit: usize,
     },
     /// Its answer names too many children.
-    #[error("the plugin wants {count} children, more than {limit}")]
+    #[error("the plugin returned {count} children, more than {limit}")]
     TooManyChildren {
         /// How many it wants.
         count: usize,
@@ -133,7 +133,7 @@ pub enum Error {
         limit: usize,
     },
     /// Its answer sets too many conditions.
-    #[error("the plugin sets {count} conditions, more than {limit}")]
+    #[error("the plugin returned {count} conditions, more than {limit}")]
     TooManyConditions {
         /// How many it sets.
         count: usize,
@@ -141,7 +141,7 @@ pub enum Error {
         limit: usize,
     },
     /// Its answer emits too many events.
-    #[error("the plugin emits {count} events, more than {limit}")]
+    #[error("the plugin returned {count} events, more than {limit}")]
     TooManyEvents {
         /// How many it emits.
         count: usize,

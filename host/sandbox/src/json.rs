@@ -3,7 +3,7 @@
 use gyre_core::text::displayed;
 use serde::de::DeserializeOwned;
 
-/// How much is told of what is wrong with a text, in bytes: serde quotes a string that stands where an object should, however long it is.
+/// The most bytes of an error message about a text: serde quotes a string that stands where an object should, however long it is.
 const PROBLEM: usize = 1_024;
 
 /// What is wrong with a text.
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_invalid() {
+    fn only_json_objects_are_valid() {
         for text in ["", "[]", "1", "{", "{\"a\":\"\u{1}\"}", "{} {}", "null"] {
             assert!(matches!(object(text, 9), Err(Problem::Invalid(_))), "{text}");
         }

@@ -12,7 +12,7 @@ pub enum Reuse {
     UpTo(u32),
 }
 
-/// What one call may use. All are armed anew for each call, also on a reused instance.
+/// What one call may use. All limits are reset for each call, also on a reused instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The sum of an instance's linear memories and tables, in bytes. Never more than [`crate::Options::max_memory_bytes`].

@@ -7,7 +7,7 @@ use crate::call;
 use crate::state::State;
 use crate::wit::latest::{self, Prepared};
 
-/// How much is told of what is wrong, in bytes: errors quote names in the component, which may be long.
+/// The most bytes of an error message: errors quote names in the component, which may be long.
 const MESSAGE: usize = 4 << 10;
 
 /// Why bytes are no plugin.
@@ -32,7 +32,7 @@ pub enum Error {
         message: String,
     },
     /// It wants something that the sandbox does not offer.
-    #[error("the plugin imports {import}, which gyre does not offer: {message}")]
+    #[error("the plugin imports {import}, which gyre does not provide: {message}")]
     UnknownImport {
         /// The import.
         import: String,
@@ -40,7 +40,7 @@ pub enum Error {
         message: String,
     },
     /// It is a component for something else.
-    #[error("the component is not a gyre plugin: it does not export {export} as the contract has it: {message}")]
+    #[error("the component is not a gyre plugin: it does not export {export} as the contract defines it: {message}")]
     NotAPlugin {
         /// What it should export.
         export: &'static str,
@@ -54,7 +54,7 @@ pub enum Error {
         message: String,
     },
     /// `describe` gave no answer.
-    #[error("the plugin does not describe itself")]
+    #[error("the plugin's function `describe` failed")]
     Describe(#[source] call::Error),
     /// What it says of itself contradicts the contract.
     #[error("the plugin's manifest is not valid")]
@@ -89,10 +89,10 @@ impl Error {
             Self::Empty | Self::Corrupt { .. } => "build it again, and copy it as a whole",
             Self::NotWasm { .. } => "give the .wasm file that a build for wasm32-wasip2 writes",
             Self::CoreModule => "build it for wasm32-wasip2, or use wasm-tools component new",
-            Self::UnknownImport { .. } => "build it for wasm32-wasip2, with nothing but what the contract and WASI offer",
-            Self::NotAPlugin { .. } => "give a component of the world gyre:plugin/plugin, as gyre_sdk::export! makes it",
+            Self::UnknownImport { .. } => "build it for wasm32-wasip2, with no imports but those of the contract and WASI",
+            Self::NotAPlugin { .. } => "give a component of the world gyre:plugin/plugin, such as gyre_sdk::export! defines",
             Self::TooLarge { .. } => "make it smaller, or allow its mount more memory",
-            Self::Describe(_) => "correct what its `describe` does",
+            Self::Describe(_) => "correct its function `describe`",
             Self::Manifest(_) => "correct it, and build the plugin again",
             Self::Internal(_) => "start gyre again; if that does not help, it is a defect of gyre",
         }

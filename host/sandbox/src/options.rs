@@ -31,7 +31,7 @@ pub enum Error {
     #[error("the WebAssembly engine does not start: {0}")]
     Engine(String),
     /// The thread that keeps deadlines does not start.
-    #[error("the thread that keeps deadlines does not start")]
+    #[error("the thread that enforces deadlines does not start")]
     Ticker(#[source] std::io::Error),
 }
 

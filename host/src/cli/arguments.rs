@@ -1,11 +1,11 @@
-//! What is said of arguments that are missing or refused.
+//! Error messages about arguments that are missing or invalid.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::values::MissingArgument;
 
-/// Says that an argument of one of these commands is missing, as clap does, and ends the process.
+/// Reports that an argument of one of these commands is missing, as clap does, and exits.
 pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, mut all: Command) -> ! {
     let message = format!("the following required arguments were not provided:\n  {argument}");
     all.build();
@@ -15,7 +15,7 @@ pub(super) fn missing(MissingArgument { command, argument }: &MissingArgument, m
     }
 }
 
-/// A value that is refused may come from a variable of the environment, of which clap says nothing.
+/// Names the environment variable that an invalid value comes from, because clap does not.
 pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -> clap::Error {
     let (Some(ContextValue::String(argument)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
@@ -29,7 +29,7 @@ pub(super) fn named_by_variable(mut error: clap::Error, mut commands: Command) -
         .filter_map(clap::Arg::get_env)
         .find(|variable| std::env::var_os(variable).is_some_and(|set| set == value.as_str()));
     if let Some(variable) = variable {
-        let told = format!("it is what the environment variable {} says", variable.display());
+        let told = format!("the value comes from the environment variable {}", variable.display());
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![told.into()]));
     }
     error

@@ -13,31 +13,31 @@ use crate::commands::replay::{self, ReplayArguments};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Tool {
-    /// Prints what a plugin makes of objects in files, or in a cluster that is only read: its children, their plan, events and status.
+    /// Preview what a plugin does with objects from files or a live cluster: plan, children, events and status. Changes nothing.
     #[command(after_help = offline::RENDER_EXAMPLES)]
     Render(Box<RenderArguments>),
-    /// Compares what a plugin does with what is expected, case by case. Needs no cluster.
+    /// Run golden test cases: compare what a plugin does with what each case expects. Needs no cluster.
     #[command(after_help = offline::TEST_EXAMPLES)]
     Test(Box<TestArguments>),
-    /// Runs a plugin's world forward and tries to break it: every finding says what is wrong, and how to see it again. Needs no cluster.
+    /// Test a plugin with changes and failures in a simulated cluster; report what goes wrong and how to reproduce it. Needs no cluster.
     #[command(after_help = offline::check_examples())]
     Check(Box<CheckArguments>),
-    /// Says what a plugin would change in a cluster, and only reads that.
+    /// Show what a plugin would change in a live cluster. Changes nothing.
     #[command(after_help = offline::DIFF_EXAMPLES)]
     Diff(Box<DiffArguments>),
-    /// Makes a folder with a plugin to begin with, whose tests pass.
+    /// Create a new plugin project, whose tests pass.
     #[command(after_help = new::EXAMPLES)]
     New(NewArguments),
-    /// Prints completions for a shell.
+    /// Print a completion script for a shell.
     #[command(after_help = manual::COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
-    /// Prints the manual page, or writes one for each command.
+    /// Print the manual page, or write one page per command.
     #[command(after_help = manual::MAN_EXAMPLES)]
     Man(ManArguments),
-    /// Runs an in-memory cluster with plugins mounted, and shows what happens: for development and tests.
+    /// Run an in-memory cluster with plugins mounted, and show what happens, for development and tests.
     #[command(after_help = dev::EXAMPLES)]
     Dev(DevArguments),
-    /// Makes recorded calls of a plugin again, and shows what is answered otherwise.
+    /// Repeat recorded calls with a plugin, and show which answers differ.
     #[command(after_help = replay::EXAMPLES)]
     Replay(ReplayArguments),
 }

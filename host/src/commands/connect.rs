@@ -40,7 +40,7 @@ async fn from(read: Result<Kubeconfig, KubeconfigError>, context: Option<&str>) 
     Config::from_custom_kubeconfig(read?, &options).await
 }
 
-/// What is wrong with a kubeconfig, in words of ours where kube's are those of a programmer.
+/// Describes an error in a kubeconfig, more plainly than kube where that helps.
 fn wrong(error: &KubeconfigError, name: &str) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => error_chain(error),
@@ -53,9 +53,9 @@ fn wrong(error: &KubeconfigError, name: &str) -> String {
     }
 }
 
-/// Why there is no cluster where one is looked for.
+/// Why no cluster was found.
 fn nowhere(error: &InferConfigError) -> String {
-    // In a pod it is its service account that is wrong, of which there is nothing but a part of the text.
+    // In a pod, the error is about its service account, which only a part of the text shows.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         let text = error.to_string();
         let of_pod = text.split_once("in-cluster: (").and_then(|(_, rest)| rest.split_once("), kubeconfig:"));

@@ -1,7 +1,7 @@
-//! `gyre dev`: a cluster in memory, plugins mounted into it, and what happens.
+//! `gyre dev`: runs an in-memory cluster with plugins mounted, and shows what happens.
 //!
-//! The cluster is `gyre_devcluster`, over HTTP on loopback, so that kubectl and everything else can look at it. The host that runs here
-//! is the one of `gyre run`.
+//! The cluster is `gyre_devcluster`, served over HTTP on loopback, so that kubectl and other clients can use it. The host is that of
+//! `gyre run`.
 
 mod apply;
 mod cluster;
@@ -42,13 +42,12 @@ Examples:
   gyre dev --plugin echo.wasm -f samples/ --once
   gyre dev --cluster-only --address 127.0.0.1:8001
 
-It is for development and tests: everybody on this machine may do everything, and nothing is kept.";
+For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// What is logged unless the arguments say otherwise: what plugins log, what goes wrong, and what takes minutes. The rest is
-/// shown as it happens.
+/// The default log filter: what plugins log, warnings, and compilations, which may take minutes. The rest is shown as it happens.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
-/// How often the files of plugins are looked at: soon enough for a person who has just compiled one.
+/// How often the files of plugins are polled: soon enough for a person who has just compiled one.
 const RELOAD_EVERY: Duration = Duration::from_millis(300);
 
 /// The arguments of `gyre dev`.
@@ -56,21 +55,21 @@ const RELOAD_EVERY: Duration = Duration::from_millis(300);
 pub(crate) struct DevArguments {
     #[command(flatten)]
     mount: DevMounts,
-    /// Manifests to apply: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    /// Manifests to apply: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     manifests: Vec<PathBuf>,
-    /// Only the API server and its controllers: no plugins.
+    /// Run only the API server and its controllers, without plugins.
     #[arg(long, conflicts_with_all = ["plugins", "once"])]
     cluster_only: bool,
-    /// End once every object of a plugin's kind among the manifests is Ready; with an error if that takes too long.
+    /// Exit once every object in the manifests that a plugin reconciles is Ready; fail if that takes longer than --timeout.
     #[arg(long)]
     once: bool,
-    /// How long that may take.
+    /// Timeout of --once, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u64..=86_400))]
     timeout: u64,
     #[command(flatten)]
     cluster: ClusterArguments,
-    /// Where the host serves /healthz, /readyz and /metrics.
+    /// Address on which the host serves /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "off")]
     listen: Listen,
     #[command(flatten)]
@@ -102,7 +101,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
-    // A plugin's call, or a client that does not let go, does not hold up the end.
+    // A plugin call, or a client that does not disconnect, does not delay the end.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
@@ -182,8 +181,8 @@ impl Session<'_> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
         let _following = tokio::spawn(source.follow(RELOAD_EVERY, changed, move |reload| match reload {
-            Reload::Taken => say.say("the plugins have changed: they are loaded anew"),
-            Reload::Refused(problems) => say.say(&format!("not reloaded, what was there goes on: {problems}")),
+            Reload::Taken => say.say("the plugins have changed: reloading them"),
+            Reload::Refused(problems) => say.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
         }));
         loop {
             if programs.changed().await.is_err() {

@@ -1,4 +1,4 @@
-//! `gyre inspect`: what a plugin is.
+//! `gyre inspect`: describes a plugin.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -23,10 +23,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// The plugin.
+    /// Path to the plugin.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Print JSON, with the settings' schema and the CustomResourceDefinitions.
+    /// Print JSON, which includes the schema of the settings and the CustomResourceDefinitions.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -50,22 +50,24 @@ pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
 fn allows(import: &str) -> &'static str {
     let interface = import.split('@').next().unwrap_or(import);
     match interface {
-        "gyre:plugin/types" => "nothing: names of types",
-        "gyre:plugin/cluster" => "to read its children, and what it declares and is granted, from the host's caches",
-        "gyre:plugin/log" => "to write log lines",
-        "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => "to ask for the time of the call, which stands still",
-        "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => {
-            "random numbers that follow from the parent's UID"
+        "gyre:plugin/types" => "nothing: it only defines types",
+        "gyre:plugin/cluster" => {
+            "to read its children, and other objects that it declares and is granted, from the host's caches"
         }
-        "wasi:cli/stdout" | "wasi:cli/stderr" => "to print, which becomes log lines",
-        "wasi:cli/environment" => "to ask for the environment and arguments, which are empty",
+        "gyre:plugin/log" => "to write log lines",
+        "wasi:clocks/wall-clock" | "wasi:clocks/monotonic-clock" => "to read the time of the call, which does not advance",
+        "wasi:random/random" | "wasi:random/insecure" | "wasi:random/insecure-seed" => {
+            "to get random numbers, which are derived from the parent's UID"
+        }
+        "wasi:cli/stdout" | "wasi:cli/stderr" => "to print text, which becomes log lines",
+        "wasi:cli/environment" => "to read environment variables and arguments, which are empty",
         "wasi:cli/exit" => "to end its call",
-        "wasi:cli/stdin" => "to read standard input, which is at its end",
-        _ if interface.starts_with("wasi:cli/terminal") => "to ask for a terminal, of which there is none",
-        _ if interface.starts_with("wasi:filesystem/") => "to ask for files, of which there are none",
-        _ if interface.starts_with("wasi:sockets/") => "to ask for sockets, which are refused",
-        _ if interface.starts_with("wasi:io/") => "to wait for time, and to write to the standard streams",
-        _ => "what the sandbox offers under that name",
+        "wasi:cli/stdin" => "to read standard input, which is empty",
+        _ if interface.starts_with("wasi:cli/terminal") => "to look for a terminal; there is none",
+        _ if interface.starts_with("wasi:filesystem/") => "to look for files; there are none",
+        _ if interface.starts_with("wasi:sockets/") => "to request sockets, which is always refused",
+        _ if interface.starts_with("wasi:io/") => "to wait for timers, and to write to the standard streams",
+        _ => "functions that the sandbox provides under this name",
     }
 }
 
@@ -86,7 +88,7 @@ fn as_json(plugin: &Plugin, bytes: u64) -> Value {
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
         "manifest": plugin.manifest(),
-        // What a mount grants unless its configuration says otherwise.
+        // The defaults of a mount.
         "defaultGrants": { "readNamespaces": "parent", "writeNamespaces": "parent" },
     })
 }
@@ -109,7 +111,7 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         let how = serde_json::to_value(child.strategy).unwrap_or_default();
         let deleted = serde_json::to_value(child.propagation).unwrap_or_default();
         let (how, deleted) = (how.as_str().unwrap_or_default(), deleted.as_str().unwrap_or_default());
-        line("makes", &format!("{}, with {how}; what it owns goes with {deleted} deletion", kind(&child.kind)));
+        line("creates", &format!("{}, with strategy {how} and {deleted} deletion", kind(&child.kind)));
     }
     if !manifest.children.is_empty() {
         let known = Known::new(manifest.crds.iter());
@@ -117,7 +119,7 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
             "writes to",
             match known.scope(&manifest.parent) {
                 Some(Scope::Cluster) => {
-                    "all namespaces, since its parents have none; grants.writeNamespaces of the mount restricts it"
+                    "all namespaces, because its parents are cluster-scoped; grants.writeNamespaces of the mount restricts them"
                 }
                 _ => "the namespace of each parent; others only if grants.writeNamespaces of the mount includes them",
             },
@@ -136,10 +138,10 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
         }
         line("reads", &what);
     }
-    line("finalizes", if manifest.finalizes { "yes: its parents wait for it when they are deleted" } else { "no" });
+    line("finalizes", if manifest.finalizes { "yes: parents that are deleted wait for its teardown" } else { "no" });
     line("settings", if manifest.settings_schema.is_some() { "yes: --json prints their schema" } else { "none" });
     for crd in &manifest.crds {
-        line("brings", crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default());
+        line("contains", crd.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default());
     }
     for import in plugin.imports() {
         line("imports", &format!("{import}: {}", allows(import)));

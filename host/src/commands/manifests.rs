@@ -45,7 +45,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     let files = manifests_in(path)?;
     if files.is_empty() {
-        bail!("there are no .yaml, .yml or .json files in {}: name a file, or a folder with some", path.display());
+        bail!("there are no .yaml, .yml or .json files in {}: name a file, or a directory that contains some", path.display());
     }
     Ok(files)
 }
@@ -78,12 +78,16 @@ fn text(path: &Path) -> anyhow::Result<String> {
         return bounded(std::io::stdin()).context("cannot read standard input");
     }
     std::fs::File::open(path).and_then(bounded).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => anyhow!("{} is not text in UTF-8: name files of YAML or JSON", path.display()),
-        _ => anyhow!("cannot read {}: {}; name files or folders of YAML or JSON", path.display(), error_chain(&error)),
+        std::io::ErrorKind::InvalidData => anyhow!("{} is not UTF-8 text: name YAML or JSON files", path.display()),
+        _ => anyhow!(
+            "cannot read {}: {}; name YAML or JSON files, or directories that contain them",
+            path.display(),
+            error_chain(&error)
+        ),
     })
 }
 
-/// A text, also from what has no end.
+/// Reads at most [`LARGEST`] bytes of text.
 fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
     let mut text = String::new();
     input.take(LARGEST + 1).read_to_string(&mut text)?;
@@ -102,7 +106,7 @@ fn check(object: &Value) -> Result<(), String> {
         match object.pointer(pointer) {
             Some(Value::String(text)) if !text.is_empty() => {}
             None | Some(Value::Null | Value::String(_)) => return Err(format!("has no {field}")),
-            Some(other) => return Err(format!("has {other:.40} for its {field}, which is no text")),
+            Some(other) => return Err(format!("has {other:.40} as its {field}, which is not a string")),
         }
     }
     Ok(())
@@ -150,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_without_end_when_it_is_read_is_refused() {
+    fn manifests_that_expand_without_limit_are_refused() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x]\n".to_owned();
         for number in 1..12 {
             let before = format!("*a{}", number - 1);

@@ -1,4 +1,4 @@
-//! What shells and `man` want to know of the command line.
+//! Completion scripts and manual pages.
 
 use std::fs;
 use std::io::Write as _;
@@ -21,19 +21,19 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArguments {
-    /// For which shell.
+    /// Shell to print the script for.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ManArguments {
-    /// Write a page for each command into this directory, instead of one for all to standard output.
+    /// Directory to write one page per command to [default: one page for all commands, to standard output].
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
 }
 
-/// Prints what a shell needs to complete the command's arguments.
+/// Prints a completion script for a shell.
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "gyre", &mut script);
@@ -46,7 +46,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<
         Some(directory) => {
             let cannot = || {
                 format!(
-                    "cannot write manual pages into {}; name a folder, which is made if it is not there",
+                    "cannot write manual pages into {}; name a directory, which is created if it does not exist",
                     directory.display()
                 )
             };
@@ -55,7 +55,7 @@ pub(crate) fn man(arguments: &ManArguments, command: Command) -> anyhow::Result<
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(command).render(&mut page).context("cannot make the page")?;
+            clap_mangen::Man::new(command).render(&mut page).context("cannot render the manual page")?;
             std::io::stdout().write_all(&page).context("cannot write to standard output")
         }
     }

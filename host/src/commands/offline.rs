@@ -1,13 +1,13 @@
-//! What plugins would do to objects: those in files, or copies of those in a live cluster.
+//! Previews of what plugins would do with objects from files, or with copies of objects of a live cluster.
 //!
 //! ```text
-//! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, in time that does not pass by itself
+//! files, live ──▶ scene: embedded API server ◀── journal ◀── host::run, with a simulated clock
 //!                                                  └──▶ plan: what the host wrote, in order ──▶ render, test, diff, check
 //! ```
 //!
-//! There is no second implementation of what the host does: it is the host that runs here, until it rests. Nobody else acts: there are no
-//! controllers, so a Job does not start and nothing is collected. What a plugin does next is asked with files that say how far things are.
-//! `check` alone has more than that happen: it is somebody else who disturbs the world, and has garbage collected when a parent goes.
+//! Previews run the real host until it stops writing. There is no second implementation of it. No other client acts: there are no
+//! controllers, so a Job does not start, and no garbage is collected. Files with a later state show what a plugin does next.
+//! Only `check` does more: it changes objects like another client, and collects garbage when a parent is deleted.
 
 pub(crate) mod cases;
 pub(crate) mod check;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The threads of a host, but for those that plugins are called on.
+/// The threads of a host, except those of plugin calls.
 pub(crate) fn threads() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -30,7 +30,7 @@ pub(crate) fn told_to_stop() -> anyhow::Result<impl Future<Output = ()>> {
                 _ = interrupt.recv() => {}
             }
             match stop.take() {
-                // Nobody waits any more if the host has ended by itself.
+                // The receiver is gone if the host has ended by itself.
                 Some(stop) => drop(stop.send(())),
                 None => std::process::exit(1),
             }

@@ -1,14 +1,14 @@
-//! What a deployment has to be permitted: the rules of the Roles and ClusterRoles that its programs need, and no more.
+//! The minimal rules of the Roles and ClusterRoles that a deployment needs for its programs.
 //!
 //! | for | verbs |
 //! |---|---|
-//! | parents | `list`, `watch`; `get` (the look before a child is made anew); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
+//! | parents | `list`, `watch`; `get` (before a child is created again); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
 //! | children | `list`, `watch`; of kinds that are granted also `create`, `get` (of an object that has the name of a child, and of `managedFields` before the first apply), `patch` (server-side apply), `delete` |
 //! | what is read | `list`, `watch` |
 //! | events | `create` |
 //! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
 //!
-//! Of a shadow nothing is written: it needs what it looks at, and no more.
+//! A shadow writes nothing: it needs only the permissions to read.
 //!
 //! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
 //! must be permitted to impersonate it. With the same rules the finalizers of its parents are removed once the mount is gone.
@@ -46,19 +46,19 @@ pub(crate) struct Known {
     custom: BTreeMap<(String, String), Served>,
 }
 
-/// Why rules cannot be told.
+/// Why the rules cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// A kind that is neither Kubernetes' own nor brought by a plugin.
-    #[error("the mount {mount} needs {kind}, of which the resource is not known: give its CustomResourceDefinition with --crd")]
+    #[error("the mount {mount} needs {kind}, whose resource name is unknown: give its CustomResourceDefinition with --crd")]
     UnknownKind {
         /// The mount.
         mount: String,
         /// The kind.
         kind: GroupVersionKind,
     },
-    /// Roles alone cannot give it.
-    #[error("{what} cannot be had with Roles alone (--namespaced): {remedy}")]
+    /// Roles alone cannot grant it.
+    #[error("{what} needs a ClusterRole, which --namespaced excludes: {remedy}")]
     NotNamespaced {
         /// What it is.
         what: String,
@@ -68,7 +68,7 @@ pub(crate) enum Error {
 }
 
 impl Known {
-    /// Kubernetes' own kinds, and those of these CustomResourceDefinitions. What is no such definition is passed over.
+    /// The built-in kinds, and those of these CustomResourceDefinitions. Other objects are ignored.
     pub(crate) fn new<'a>(definitions: impl Iterator<Item = &'a Value>) -> Self {
         Self { custom: definitions.filter_map(custom).collect() }
     }
@@ -77,7 +77,7 @@ impl Known {
         self.served(kind).ok_or_else(|| Error::UnknownKind { mount: mount.to_owned(), kind: kind.clone() })
     }
 
-    /// Whether objects of a kind live in namespaces; none: the kind is not known.
+    /// Whether a kind is namespaced; none: the kind is not known.
     pub(crate) fn scope(&self, kind: &GroupVersionKind) -> Option<KindScope> {
         self.served(kind).map(|served| served.scope)
     }
@@ -117,7 +117,7 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
     Some(((text("/spec/group")?, text("/spec/names/kind")?), served))
 }
 
-/// Who is permitted something. The host comes first.
+/// The account that gets permissions. The host comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     /// The service account that the host runs as.
@@ -140,12 +140,12 @@ type Resource = (String, String, Vec<String>);
 #[derive(Default)]
 pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
 
-/// The leases that replicas stand for.
+/// The leases of an election.
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
     /// Where they are.
     pub(crate) namespace: String,
-    /// What the one is called, or what the names of all begin with.
+    /// The name of the Lease, or the prefix of the names of all Leases.
     pub(crate) name: String,
     /// Whether there is one.
     pub(crate) scope: Scope,
@@ -178,15 +178,15 @@ pub(crate) enum Far {
 pub(crate) struct Deployment {
     /// Where its inventory is kept; none: nowhere.
     pub(crate) inventory: Option<Place>,
-    /// Its leases; none: it is alone.
+    /// Its leases; none: there is no election.
     pub(crate) leases: Option<Leases>,
-    /// Whether it asks who may look at its metrics.
+    /// Whether it authenticates and authorizes clients of its metrics.
     pub(crate) reviews: Reviews,
     /// Where children are that it owns already.
     pub(crate) far: Far,
 }
 
-/// Whether a host has the API server say who a token is, and what they may do.
+/// Whether a host has the API server authenticate tokens and authorize requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reviews {
     Asked,
@@ -239,7 +239,7 @@ impl Permissions {
             .iter()
             .map(|child| Ok((&child.kind, known.find(&program.name, &child.kind)?)))
             .collect::<Result<_, _>>()?;
-        // What is in no namespace is none of a mount's that is confined to some.
+        // A mount that is restricted to namespaces has no cluster-scoped objects.
         let is_written = |(kind, served): &&(&GroupVersionKind, Served)| {
             let is_within = served.scope == KindScope::Namespaced || program.namespaces == Namespaces::All;
             program.grants.child(kind).is_some() && is_within
@@ -342,10 +342,10 @@ impl Permissions {
         let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
         let Some((_, rules)) = everywhere else { return Ok(()) };
         let resources: Vec<&str> = rules.keys().map(|(_, plural, _)| plural.as_str()).collect();
-        let what = format!("access to {} in all namespaces, or outside of them,", resources.join(", "));
+        let what = format!("access to {} in all namespaces, or at cluster scope,", resources.join(", "));
         Err(Error::NotNamespaced {
             what,
-            remedy: "give each mount its namespaces, and leave out kinds that are cluster-scoped, and --metrics-secure",
+            remedy: "restrict each mount to namespaces, and do not use cluster-scoped kinds or --metrics-secure",
         })
     }
 

@@ -1,4 +1,4 @@
-//! `gyre record`: asks a running host for a recording, and keeps it.
+//! `gyre record`: gets a recording from a running host, and writes it to a file.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -19,48 +19,48 @@ use crate::config::values::whole;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre record echo -o calls.jsonl                           # of a host on this machine: 1000 calls, a minute, or 64 MiB, whatever comes first
+  gyre record echo -o calls.jsonl            # from a host on this machine, until 1000 calls, 1 minute or 64 MiB are reached
   gyre record echo --again --for 10m --calls 100000 > calls.jsonl
-  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # of several replicas, the one that leads: see below
+  kubectl exec -n gyre-system deploy/gyre -- /gyre record echo > calls.jsonl    # with several replicas, from the leader: see below
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre record echo -o calls.jsonl
   gyre replay calls.jsonl echo.wasm
 
-A host tells of calls to its own machine only: in a cluster, to those who may run commands in its pod or forward a port of it.
-Of several replicas, only the one that leads the mount calls its plugin. The others answer which Pod that is; its Lease says so, too:
+A host serves recordings only to clients on its own machine: in a cluster, to users who may run commands in its Pod or forward a port of it.
+With several replicas, only the leader of a mount calls the plugin. Other replicas answer with the name of its Pod, which its Lease holds, too:
   kubectl get lease -n gyre-system gyre -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1
 
-In place of values of Secrets there are others, which stay the same in one recording; a call that saw any is recorded as the plugin answers
-to those. --secrets keeps the values, if the host was started with --record-secrets. Other objects are recorded as they are.";
+Values of Secrets are replaced by placeholders, which are the same throughout a recording; for a call that reads any, the answer to the
+placeholders is recorded. --secrets keeps the values, if the host runs with --record-secrets. Other objects are recorded unchanged.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArguments {
-    /// The mount whose calls are recorded; not needed if there is only one.
+    /// Mount whose calls are recorded; optional if the host has only one.
     #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
-    /// The file to write, which must not exist [default: standard output].
+    /// File to write, which must not exist yet [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// End after so many calls.
+    /// Stop after this number of calls.
     #[arg(long, value_name = "N", default_value_t = record::CALLS, value_parser = whole(1_u64..))]
     calls: u64,
-    /// End after that time, e.g. 30s, 10m or 1h.
+    /// Stop after this duration, e.g. 30s, 10m or 1h.
     #[arg(long = "for", value_name = "TIME", default_value = "60s", value_parser = time)]
     time: Duration,
-    /// End after so many MiB.
+    /// Stop after this size, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = record::BYTES >> 20, value_parser = whole(1_u64..=1 << 20))]
     most_mib: u64,
-    /// Have the plugin called about every object once, also where nothing has changed.
+    /// Call the plugin for every object once, even if nothing has changed.
     #[arg(long)]
     again: bool,
-    /// Keep values of Secrets as they are.
+    /// Record the values of Secrets; the host must run with --record-secrets.
     #[arg(long)]
     secrets: bool,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a time such as 30s, 10m or 1h, of {} hours at most", record::LONGEST.as_secs() / 3600);
+    let expected = || format!("expected a duration such as 30s, 10m or 1h, at most {} hours", record::LONGEST.as_secs() / 3600);
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(expected)?;
     let seconds = match unit {
         "s" => 1,
@@ -72,16 +72,16 @@ fn time(text: &str) -> Result<Duration, String> {
     time.filter(|time| !time.is_zero() && *time <= record::LONGEST).ok_or_else(expected)
 }
 
-/// Records until it is enough, or told to stop.
+/// Records until a limit is reached, or until stopped by a signal.
 ///
 /// # Errors
 ///
-/// When the host does not answer, or not with a recording, and when the file cannot be written.
+/// When the host does not answer with a recording, or the file cannot be written.
 pub(crate) fn run(arguments: &RecordArguments) -> anyhow::Result<()> {
     threads()?.block_on(async {
         let stop = told_to_stop()?;
         let mut body = ask(arguments).await?;
-        // Not before there is something to write.
+        // The file is created only once there is something to write.
         let mut file = Sink::open(arguments)?;
         tokio::select! {
             biased;
@@ -114,12 +114,12 @@ async fn copy(body: &mut Body, sink: &mut Sink) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the recording goes, and what is said of it.
+/// The output of a recording, with its size for messages.
 struct Sink {
     output: Box<dyn Write>,
     bytes: u64,
     lines: u64,
-    /// What came since the last line break: in the end, the last line.
+    /// The text since the last line break; at the end, the last line.
     last: Vec<u8>,
     progress: Progress,
 }
@@ -132,7 +132,7 @@ impl Sink {
         let output: Box<dyn Write> = match &arguments.output {
             None => Box::new(std::io::stdout()),
             Some(path) => {
-                // What plugins see is nobody else's business.
+                // Other users must not read what plugins see.
                 let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
                 Box::new(file.with_context(|| format!("cannot write {}; name a file that does not exist yet", path.display()))?)
             }
@@ -159,24 +159,24 @@ impl Sink {
         self.progress.clear();
         let size = format!("{:.1} MiB", mebibytes(self.bytes));
         let Ok(Line::End(End { calls, dropped, because })) = serde_json::from_slice(&self.last) else {
-            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; what there is can be replayed.");
+            let _ = writeln!(std::io::stderr(), "The recording was stopped after {size}; it can be replayed.");
             return Ok(());
         };
         let because = match because {
-            Because::Calls => "as many as were wanted, see --calls",
-            Because::Bytes => "as large as was wanted, see --most-mib",
-            Because::Time => "as long as was wanted, see --for",
-            Because::Stopped => "the host ended",
-            Because::Secrets => "there are more values of Secrets than can be looked for",
+            Because::Calls => "the maximum number of calls, see --calls",
+            Because::Bytes => "the maximum size, see --most-mib",
+            Because::Time => "the maximum duration, see --for",
+            Because::Stopped => "the host stopped",
+            Because::Secrets => "there are too many values of Secrets to hide all of them",
         };
         let _ = writeln!(std::io::stderr(), "{calls} calls, {size}: {because}.");
         if dropped > 0 {
-            let _ = writeln!(std::io::stderr(), "{dropped} more came too fast to be recorded.");
+            let _ = writeln!(std::io::stderr(), "{dropped} more calls came too fast to be recorded.");
         }
         if calls == 0 && !arguments.again {
             let _ = writeln!(
                 std::io::stderr(),
-                "The plugin was not called: nothing changed. With --again it is called about every object."
+                "The plugin was not called, because nothing changed. With --again, it is called for every object."
             );
         }
         Ok(())

@@ -23,26 +23,26 @@ use crate::replay::{Replayed, Verdict, replay, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre replay calls.jsonl echo.wasm                 # the plugin that was recorded: all answers are the same, or it is not a pure function
-  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would do otherwise
-  gyre replay calls.jsonl echo.wasm --call 17       # one call, with all that it answers
+  gyre replay calls.jsonl echo.wasm                 # the recorded plugin: if an answer differs, it is not a pure function
+  gyre replay calls.jsonl target/new/echo.wasm      # another version: what it would answer differently
+  gyre replay calls.jsonl echo.wasm --call 17       # one call, with the whole answer
   gyre replay calls.jsonl echo.wasm --json | jq '.differences[].call'
   kubectl exec -n gyre-system deploy/gyre -- /gyre record echo | gyre replay - echo.wasm
 
-Calls are recorded by `gyre record`. Exit codes: 0 all answers are the same, 1 some differ, 2 there is nothing to compare.";
+`gyre record` writes recordings. Exit codes: 0 all answers are identical, 1 some differ, 2 there is nothing to compare.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// The recording; - for standard input.
+    /// Path to the recording, or - for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The plugin to call.
+    /// Path to the plugin to call.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// Make only this call again, and show its whole answer.
+    /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
-    /// Show so many differences line by line; the others are named.
+    /// Maximum number of differences to show line by line; of further ones, only the call is named.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "json", value_parser = whole(0_usize..))]
     most_shown: usize,
     /// Print JSON, with every difference in full.
@@ -52,7 +52,7 @@ pub(crate) struct ReplayArguments {
     code: CodeArguments,
 }
 
-/// Makes the calls again, and says how their answers compare.
+/// Repeats the calls, and reports how the answers differ.
 ///
 /// # Errors
 ///
@@ -68,14 +68,14 @@ pub(crate) fn run(arguments: &ReplayArguments) -> anyhow::Result<ExitCode> {
 fn file(path: &Path) -> anyhow::Result<File> {
     let name = path.display();
     if path.is_dir() {
-        bail!("{name} is a folder: name a file that `gyre record` wrote");
+        bail!("{name} is a directory: name a file that `gyre record` wrote");
     }
     File::open(path).map_err(|error| {
         anyhow!("cannot read the recording {name}: {}; name a file that `gyre record` wrote", error_chain(&error))
     })
 }
 
-/// Makes the calls of a recording again.
+/// Repeats the calls of a recording.
 fn replay_all(
     arguments: &ReplayArguments,
     input: impl BufRead,
@@ -90,7 +90,7 @@ fn replay_all(
 }
 
 fn plugin(arguments: &ReplayArguments) -> anyhow::Result<Plugin> {
-    // A mount may have had any limit.
+    // The recorded mount may have had any memory limit.
     let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
     let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
     let sandbox = Sandbox::new(options).context("cannot set up the sandbox")?;
@@ -126,20 +126,20 @@ fn compare<R: BufRead>(
     report.ending = reader.ending().cloned();
     if report.calls() == 0 {
         match (others.first(), report.arguments.call) {
-            (Some(other), _) => bail!("it holds calls of the plugin {other}, and this is {name}; name a version of {other}"),
-            (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; there are those from 1 to {last}"),
+            (Some(other), _) => bail!("it contains calls of the plugin {other}, but this is {name}; name a version of {other}"),
+            (None, Some(wanted)) if last > 0 => bail!("it has no call {wanted}; its calls are 1 to {last}"),
             _ if matches!(report.ending, Some(Ending::CutOff { .. })) => {
                 bail!("it was cut off before its first call: record again")
             }
             _ => bail!(
-                "it holds no calls; while it was recorded the plugin was not called: change its objects meanwhile, or record longer"
+                "it contains no calls, because the plugin was not called during the recording: change its objects meanwhile, or record longer"
             ),
         }
     }
     Ok(())
 }
 
-/// What came of the calls.
+/// The results of the calls.
 struct Report<'a> {
     arguments: &'a ReplayArguments,
     head: Head,
@@ -147,9 +147,9 @@ struct Report<'a> {
     identical: u64,
     differ: u64,
     not_asked: u64,
-    /// Those that asked what the recording has no answer to,
+    /// Calls that read what the recording does not contain.
     unanswered: u64,
-    /// and answered otherwise.
+    /// Those of them whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
     /// The program of the last call that was compared.
@@ -218,7 +218,7 @@ impl<'a> Report<'a> {
             for question in &replayed.unanswered {
                 writeln!(
                     output,
-                    "It asked what the recording has no answer to, and was told that there is no such kind: {question}"
+                    "It read what the recording does not contain, and was told that the kind does not exist: {question}"
                 )?;
             }
             if self.differ <= self.arguments.most_shown as u64 {
@@ -262,12 +262,12 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// What one has to know to judge the numbers.
+    /// What the reader needs to know to judge the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;
         if self.same_plugin == 0 {
-            notes.push(format!("This is another plugin than the recorded one: {version}, {}.", short(&self.digest)));
+            notes.push(format!("This is not the version that was recorded: {version}, {}.", short(&self.digest)));
         } else if self.same_plugin < self.calls() {
             notes.push(format!(
                 "Of these, {} recorded of another version of the plugin.",
@@ -277,26 +277,29 @@ impl<'a> Report<'a> {
             notes.push(self.impure());
         }
         if self.unanswered > 0 {
-            notes.push(format!("{} asked what the recording has no answer to.", calls(self.unanswered)));
+            notes.push(format!("{} read what the recording does not contain.", calls(self.unanswered)));
         }
         if self.not_asked > 0 {
-            notes.push(format!("{} recorded without an answer, as the host had no room then.", were(self.not_asked)));
+            notes.push(format!(
+                "{} recorded without an answer, because the host could not make the call then.",
+                were(self.not_asked)
+            ));
         }
         if self.redacted > 0 && self.head.secrets == Secrets::Redacted {
             notes.push(format!(
-                "{} saw values of Secrets: what was recorded is what the plugin answers to what stands for them.",
+                "{} read values of Secrets: the recording contains placeholders, and the answers of the plugin to these.",
                 calls(self.redacted)
             ));
         }
         match &self.ending {
             Some(Ending::CutOff { within: Some(line) }) => {
-                notes.push(format!("The recording is cut off within line {line}, which was left out."));
+                notes.push(format!("The recording is cut off within line {line}, which was ignored."));
             }
             Some(Ending::CutOff { within: None }) => {
                 notes.push("The recording has no last line: it was cut off, and there may have been more calls.".to_owned());
             }
             Some(Ending::Whole(End { dropped, .. })) if *dropped > 0 => {
-                notes.push(format!("{} not recorded, as they came too fast.", were(*dropped)));
+                notes.push(format!("{} not recorded, because they came too fast.", were(*dropped)));
             }
             _ => {}
         }
@@ -305,22 +308,21 @@ impl<'a> Report<'a> {
 
     fn impure(&self) -> String {
         if self.differ == self.differ_unanswered {
-            return "It is the plugin that was recorded, which asked for other things then: the recording was changed."
-                .to_owned();
+            return "Same plugin, different reads: the recording was modified.".to_owned();
         }
         let own = env!("CARGO_PKG_VERSION");
         if self.head.gyre != own {
             return format!(
-                "It is the plugin that was recorded, but by gyre {}, and this is {own}: a sandbox may answer otherwise than another.",
+                "Same plugin, but recorded by gyre {}, and this is {own}: their sandboxes may behave differently.",
                 self.head.gyre
             );
         }
         let reuse = self.program.as_ref().and_then(|program| program.limits.reuse);
         let cause = match reuse {
-            Some(_) => "its instances served several calls (limits.reuse), and kept something from one to the next",
-            None => "what it answers depends on more than what it is given",
+            Some(_) => "its instances served several calls (limits.reuse), and kept state between them",
+            None => "its answers depend on more than its inputs",
         };
-        format!("It is the very plugin that was recorded, so it is not a pure function: {cause}.")
+        format!("Same plugin, so it is not a pure function: {cause}.")
     }
 }
 

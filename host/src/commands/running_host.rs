@@ -1,4 +1,4 @@
-//! Asking a running host for what it shows to its own machine.
+//! Requests to the debug endpoints of a running host.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use crate::config::values::whole as whole_number;
 /// Which host is asked.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HostArguments {
-    /// Where the host listens [default: this machine, and the port of --metrics-port].
+    /// URL of the host [default: this machine, with the port of --metrics-port].
     #[arg(long, value_name = "URL", value_parser = from)]
     from: Option<Uri>,
-    /// The port on this machine, where --from does not say; in the host's own container it is known.
+    /// Port of the host on this machine, if --from is not given. In the host's container, the environment variable is set already.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole_number(1..=u16::MAX))]
     metrics_port: u16,
-    /// Whether the host serves over TLS, where --from does not say.
+    /// Connect to this machine over TLS, if --from is not given.
     #[arg(long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set)]
     metrics_secure: bool,
@@ -44,31 +44,31 @@ fn from(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
 }
 
-/// A host gives its reasons in a sentence.
+/// The most bytes of a refusal: a host gives its reason in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
-/// In this form.
+/// The media type of a refusal.
 const REFUSAL: &str = "text/plain";
 
 impl HostArguments {
-    /// What the host answers to GET, in a form that has this media type.
+    /// Sends GET, and returns the body of an answer with this media type.
     ///
     /// # Errors
     ///
-    /// When no host answers, or something else does, and what the host says against it.
+    /// When no host answers, when another program answers, and when the host refuses, with its reason.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
         let mut configuration = Config::new(from.clone());
-        // The host answers its own machine only, so whoever answers here could as well read what it sends.
+        // The host serves this only to its own machine, and a program that can answer here can read its traffic, too.
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
-        let request = Request::get(path_and_query).body(Body::empty()).context("cannot ask for it")?;
+        let request = Request::get(path_and_query).body(Body::empty()).context("cannot build the request")?;
         let response = client.send(request).await.map_err(|error| {
             anyhow!(
-                "no host answers at {from}; say with --from where it listens, and in a cluster forward its port with kubectl port-forward: {}",
+                "no host answers at {from}; give its URL with --from, and in a cluster, forward its port with kubectl port-forward: {}",
                 error_chain(&error)
             )
         })?;
@@ -78,7 +78,7 @@ impl HostArguments {
         let given = given.unwrap_or("no media type").split(';').next().unwrap_or_default().trim().to_owned();
         if given != expected {
             bail!(
-                "what answers at {from} is no gyre that can say: it answers {status}, with {given}; say with --from where one listens"
+                "{from} does not serve this endpoint: it answers {status}, with {given}; give the URL of a gyre host with --from"
             );
         }
         let mut body = response.into_body();
@@ -90,7 +90,7 @@ impl HostArguments {
     }
 }
 
-/// As much of a body as that.
+/// Reads at most this much of a body.
 ///
 /// # Errors
 ///
@@ -126,7 +126,7 @@ pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes
                     return Ok(Some(data));
                 }
             }
-            Some(Err(error)) => return Err(anyhow!("the host ended amid its answer: {error}")),
+            Some(Err(error)) => return Err(anyhow!("the host closed the connection in the middle of its answer: {error}")),
         }
     }
 }
@@ -160,11 +160,11 @@ mod tests {
         assert_eq!(asked(recording).await, Ok(b"{}".to_vec()));
         let refusal = "409 Conflict\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 8\r\n\r\nit is so";
         assert_eq!(asked(refusal).await, Err("it is so".to_owned()));
-        let no_gyre = "what answers at URL/ is no gyre that can say: it answers ";
+        let no_gyre = "URL/ does not serve this endpoint: it answers ";
         let page = "200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>";
-        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; say with --from where one listens")));
+        assert_eq!(asked(page).await, Err(format!("{no_gyre}200 OK, with text/html; give the URL of a gyre host with --from")));
         let nothing = "404 Not Found\r\ncontent-length: 0\r\n\r\n";
-        let said = format!("{no_gyre}404 Not Found, with no media type; say with --from where one listens");
+        let said = format!("{no_gyre}404 Not Found, with no media type; give the URL of a gyre host with --from");
         assert_eq!(asked(nothing).await, Err(said));
     }
 }

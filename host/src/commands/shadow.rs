@@ -1,4 +1,4 @@
-//! `gyre shadow`: asks a running host how a shadow differs from its mount's plugin.
+//! `gyre shadow`: gets the report about a shadow from a running host.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -12,12 +12,12 @@ use crate::commands::output::Format;
 use crate::commands::process::threads;
 use crate::commands::running_host::{self, HostArguments};
 
-/// A report holds no more than this, with all that is kept of it.
+/// The size limit of a report: a host keeps less than this for one.
 const LARGEST_REPORT: usize = 256 << 20;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre shadow                                          # of a host on this machine, whose only shadow it is
+  gyre shadow                                          # from a host on this machine that has one shadow
   gyre shadow echo --summary
   kubectl exec -n gyre-system deploy/gyre -- /gyre shadow echo
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre shadow echo -o json | jq '.changes[] | select(.verb == \"delete\")'
@@ -26,22 +26,24 @@ A mount has a shadow if the configuration file gives it one, e.g. another versio
   mounts:
   - plugin: echo.wasm
     shadow: {plugin: new/echo.wasm}
-It is called beside the mount's plugin, as objects change, and nothing of what it wants is done. What it would do otherwise is told in the
-words of `gyre diff`, to the host's own machine only, and by the replica that leads the mount; the others answer which Pod that is. In place of values of Secrets there are others. A child that is created only once and is
-there already stays as it is, whatever the shadow wants: what it would be if it were made anew is told, too, after the word \"anew\".
-Exit codes: 0 nothing differs, 1 something does, 2 it cannot be said: not all objects were compared yet, or no host answers.";
+The host calls the shadow for the same objects as the mount's plugin; it compares the answers, and never applies those of the shadow.
+The differences are printed in the format of `gyre diff`. The host serves them only to clients on its own machine. With several replicas,
+the leader of the mount serves them; other replicas answer with the name of its Pod. Values of Secrets are replaced by placeholders.
+The host never changes an existing child whose strategy is create-only, whatever the shadow returns. If the shadow would create it
+differently, that is listed as \"anew\".
+Exit codes: 0 no differences, 1 differences, 2 no result: not all objects have been compared yet, or no host answers.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ShadowArguments {
-    /// The mount whose shadow is reported of; not needed if there is only one with a shadow.
+    /// Mount whose shadow is reported; optional if only one mount has a shadow.
     #[arg(value_name = "MOUNT", value_parser = running_host::mount)]
     mount: Option<String>,
     #[command(flatten)]
     host: HostArguments,
-    /// Only say how many.
+    /// Print only the numbers of changes.
     #[arg(long)]
     summary: bool,
-    /// In which form.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
@@ -50,7 +52,7 @@ pub(crate) struct ShadowArguments {
 ///
 /// # Errors
 ///
-/// When the host does not answer, or not with a report.
+/// When the host does not answer with a report.
 pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
     let answer = threads()?.block_on(async {
         let query = arguments.mount.iter().map(|mount| format!("?mount={mount}")).collect::<String>();
@@ -58,7 +60,7 @@ pub(crate) fn run(arguments: &ShadowArguments) -> anyhow::Result<ExitCode> {
         running_host::whole(&mut body, LARGEST_REPORT).await
     })?;
     let Ok(report) = serde_json::from_slice::<Report>(&answer) else {
-        bail!("the host does not answer with a report that this version of gyre can read; use the one that the host runs");
+        bail!("this version of gyre cannot read the report of the host; use the version that the host runs");
     };
     let text = match arguments.output {
         Format::Text => report.difference.text(arguments.summary)?,

@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn another_directory_is_what_the_operator_wants() {
+    fn a_change_to_another_directory_has_no_grace_period() {
         let mut directory = Directory::default().with_grace(GRACE);
         look(&mut directory, &BTreeSet::from([1]), at(0));
         assert_eq!(directory.look(Path::new("/others"), &BTreeSet::new(), at(1)), Looked::default());
     }
 
     #[test]
-    fn a_grace_period_that_ended_while_the_configuration_was_refused_wakes_nobody_again() {
+    fn a_grace_period_that_ended_while_the_configuration_was_refused_causes_no_further_wakeup() {
         let mut directory = Directory::default().with_grace(GRACE);
         look(&mut directory, &BTreeSet::from([1]), at(0));
         directory.look(Path::new(FOLDER), &BTreeSet::new(), at(10));

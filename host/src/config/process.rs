@@ -1,7 +1,7 @@
-//! What is the process's own, and no mount's: its arguments, and the keys under `host` in the file that stand for them.
+//! The settings of the process, as opposed to those of mounts: its arguments, and the keys under `host` in the file that set them.
 //!
-//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file gives flags their defaults, so what a
-//! flag or its environment variable says goes before it. It is read once: a process does not change these while it runs.
+//! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file sets the defaults of flags, so a flag
+//! or its environment variable overrides it. It is read once: these settings do not change while the process runs.
 
 use std::cell::RefCell;
 use std::error::Error as _;
@@ -32,17 +32,17 @@ pub(crate) struct HostArguments {
     pub(crate) admin: AdminArguments,
     #[command(flatten)]
     pub(crate) election: ElectionArguments,
-    /// The namespace that the host itself lives in: it keeps there what is mounted, if the deployment has a name.
+    /// Namespace that the host runs in. It keeps its Leases there and, if the deployment has a name, its inventory.
     #[arg(long, value_name = "NAMESPACE", env = "NAMESPACE", default_value = "default", value_parser = label)]
     pub(crate) home_namespace: String,
-    /// Let `gyre record --secrets` record values of Secrets as they are. Who may forward a port of the host can then read them.
+    /// Allow `gyre record --secrets` to record the values of Secrets. Anyone who may forward a port of the host can then read them.
     #[arg(
         long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
     )]
     pub(crate) record_secrets: bool,
-    /// How long a plugin that vanishes from the plugin directory stays mounted, e.g. 90s or 10m; 0: not at all [default: 5m]. A directory
-    /// that is empty for a moment must not take the finalizers off all objects.
+    /// How long a plugin stays mounted after its file disappears from the plugin directory, e.g. 90s or 10m; 0 unmounts it at once
+    /// [default: 5m]. The delay prevents a directory that is empty for a moment from removing the finalizers of all objects.
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) plugin_dir_grace: Option<Duration>,
     #[command(flatten)]
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_or_unknown_leaves_the_arguments_as_they_are() {
+    fn invalid_and_unknown_keys_do_not_change_the_arguments() {
         for file in ["host: {homeNamespace: [1], recordSecrets: maybe, home: x}", "host: 3", "host: [", "mounts: []", ""] {
             let arguments = parse(file, &[]);
             assert_eq!((arguments.home_namespace.as_str(), arguments.record_secrets), ("default", false), "{file}");

@@ -584,7 +584,7 @@ fn what_is_loaded_is_of_one_version_however_often_a_config_map_is_updated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
+async fn an_invalid_configuration_is_refused_as_a_whole_until_it_is_corrected() {
     let mut followed = Followed::start();
     let before = followed.programs();
     let without_two = CONFIGURATION.replace("[two]", "[one]");
@@ -594,12 +594,12 @@ async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
         (
             "gyre.yaml",
             b"name: other\nmounts: []",
-            "gyre.yaml:1:7: name: the deployment runs without a name, and cannot come to be called other",
+            "gyre.yaml:1:7: name: the deployment has no name, and cannot get the name other while it runs",
         ),
         (
             "gyre.yaml",
             b"mounts: [{plugin: echo.wasm, limits: {memory: 65Mi}}]",
-            "gyre.yaml:1:10: mounts[0]: the memory limit is more than the 64Mi that this process was started for",
+            "gyre.yaml:1:10: mounts[0]: the memory limit exceeds 64Mi, for which this process was started",
         ),
         ("gyre.yaml", CONFIGURATION.as_bytes(), "taken"),
         (
@@ -622,7 +622,7 @@ async fn what_is_wrong_is_refused_as_a_whole_until_it_is_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn following_ends_when_nobody_wants_the_programs() {
+async fn following_ends_when_the_receiver_is_dropped() {
     let Followed { mut reports, programs, .. } = Followed::start();
     drop(programs);
     assert_eq!(reports.recv().await, None);

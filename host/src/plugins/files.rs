@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_not_read() {
+    fn endless_files_are_not_read() {
         let mut files = Files::default();
         assert!(files.read(Path::new("/dev/zero"), 10).is_err());
         let directory = tempfile::tempdir().unwrap();

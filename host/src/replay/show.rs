@@ -62,7 +62,9 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
         return Vec::new();
     }
     let (Some(before), Some(after)) = (before, after) else {
-        return vec![if after.is_some() { "children are no longer left alone" } else { "children are left alone" }.to_owned()];
+        return vec![
+            if after.is_some() { "children are no longer left unchanged" } else { "children are left unchanged" }.to_owned(),
+        ];
     };
     let by_name = |children: &[ChildLine]| -> BTreeMap<String, ChildLine> {
         children.iter().enumerate().map(|(index, child)| (child_name(index, child), child.clone())).collect()
@@ -70,7 +72,7 @@ fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     let (before_by_name, after_by_name) = (by_name(before), by_name(after));
     let names: BTreeSet<&String> = before_by_name.keys().chain(after_by_name.keys()).collect();
     let differing = names.into_iter().filter_map(|name| match (before_by_name.get(name), after_by_name.get(name)) {
-        (Some(_), None) => Some(format!("{name} is not wanted any more")),
+        (Some(_), None) => Some(format!("{name} is no longer returned")),
         (None, Some(_)) => Some(format!("{name} is new")),
         (one, other) => (one != other).then(|| name.clone()),
     });
@@ -114,7 +116,7 @@ pub(crate) fn difference((one_name, one): (&str, &AnswerLine), (other_name, othe
         return format!("--- {one_name}\n+++ {other_name}\n{hunks}");
     }
     let hunks = unified(&written(one), &written(other));
-    format!("It means the same, and is written otherwise:\n--- {one_name}\n+++ {other_name}\n{hunks}")
+    format!("The values are equal, but written differently:\n--- {one_name}\n+++ {other_name}\n{hunks}")
 }
 
 /// An answer as YAML.

@@ -33,14 +33,14 @@ use crate::stage::{Host, Stage, USER, api, quantile, until};
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Options of hostile")]
 pub(crate) struct Arguments {
-    /// How many runs to measure. The median of their ratios is compared with the target.
+    /// Number of runs of the hostile benchmark. The median of their ratios is compared with the target.
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100))]
     runs: usize,
-    /// How many Echos each side of a run creates and deletes.
+    /// Number of Echos that each side of a run creates and deletes.
     #[arg(long, default_value_t = 10_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     echos: usize,
-    /// How many Echos are created each second. The default is less than half of what the API server and the host can do together on two
-    /// processors: at a higher rate, the queue of a slow moment lasts.
+    /// Number of Echos created per second. The default is less than half of what the API server and the host can process on two
+    /// processors; at higher rates, the queue of a slow moment is not worked off.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     echos_per_second: u32,
 }

@@ -23,10 +23,10 @@ use clap::{Parser, ValueEnum};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Prints ratios, each measured side by side in one run.
+/// Run benchmarks that compare two sides in the same run, and print the ratios.
 #[derive(Debug, Parser)]
 struct Bench {
-    /// What to measure [default: all].
+    /// Benchmarks to run [default: all].
     #[arg(value_enum)]
     only: Vec<Part>,
     /// What the store benchmark runs in processes of its own: prints the bytes that so many objects take.
@@ -38,23 +38,23 @@ struct Bench {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// A plugin call against the same function called natively.
+    /// A plugin call, compared with a native call of the same function.
     Calls,
-    /// Memory per cached object against its JSON and against a DOM.
+    /// Memory per cached object, compared with its JSON text and with serde_json::Value.
     Store,
-    /// Sizes of the plugin and of an idle host.
+    /// Size of the plugin, and memory of an idle host.
     Process,
-    /// Requests per object, on a real control plane.
+    /// Number of requests per object, on a real control plane.
     Requests,
-    /// The embedded API server beside the real one.
+    /// The embedded API server, compared with kube-apiserver.
     Devcluster,
-    /// Latencies with a spinning and a trapping plugin in the host, and without.
+    /// Latency with one plugin that loops and one that traps in the same host, compared with neither.
     Neighbours,
-    /// Latencies, memory and writes with a plugin and a tenant that attack in every way, and without.
+    /// Latency, memory and writes while a plugin and a tenant attack the host, compared with no attack.
     Hostile,
-    /// What hosts keep of a million objects that came and went.
+    /// Memory that hosts retain after a million objects were created and deleted.
     Churn,
-    /// Golden cases of `gyre test` beside plain Rust and `kubectl apply`.
+    /// Golden cases of `gyre test`, compared with native Rust and with `kubectl apply`.
     Offline,
 }
 

@@ -276,7 +276,7 @@ fn what_a_plugin_holds_is_let_go_with_rules_that_stay() -> anyhow::Result<()> {
     until("the rules are gone", || Ok(!installed.may("patch", "pods")?))?;
     let host = installed.start()?;
     until("the log says what to do", || {
-        Ok(host.log().contains("permit it, to the host or to the service account that the mount wrote as"))
+        Ok(host.log().contains("permit this to the host, or to the service account that the mount used"))
     })
     .with_context(|| host.log())?;
     assert!(is_held()?);

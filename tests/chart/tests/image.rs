@@ -85,7 +85,7 @@ fn the_build_is_given_what_it_needs_and_nothing_else() {
 }
 
 #[test]
-fn what_is_copied_is_there() {
+fn every_copied_file_exists() {
     let (dockerfile, context) = (dockerfile(), context());
     for (index, stage) in dockerfile.stages.iter().enumerate() {
         for copy in all(stage, "COPY") {

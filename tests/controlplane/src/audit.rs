@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_an_error() {
+    fn a_line_that_is_not_an_event_is_an_error() {
         for line in ["", "{}", "[]", r#"{"verb":"get","stage":"Later"}"#] {
             assert!(AuditEvent::parse(line).is_err(), "{line:?}");
         }

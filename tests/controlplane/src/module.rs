@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_has_a_version_and_kubernetes_is_told_its_own() {
+    fn every_program_has_a_version_and_kubernetes_programs_are_built_with_theirs() {
         let go_mod = "require (\n\tk8s.io/kubernetes v1.40.2 // indirect\n\tgo.etcd.io/etcd/server/v3 v3.9.1\n\
                       \thelm.sh/helm/v4 v4.9.0\n)\nreplace (\n\tk8s.io/kubernetes => x v9.9.9\n)\n";
         for program in &PROGRAMS {

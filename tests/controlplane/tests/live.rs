@@ -41,7 +41,7 @@ fn own(options: Options) -> anyhow::Result<Option<ControlPlane>> {
 }
 
 #[test]
-fn the_administrator_may_do_all_and_the_audit_log_says_who_did_what() {
+fn the_administrator_may_do_everything_and_the_audit_log_names_the_user() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     let Ok(audit) = plane.audit() else { return skip("an existing cluster has no audit log that we could read").unwrap() };
     let mark = plane.audit_barrier().unwrap();
@@ -91,7 +91,7 @@ fn a_job_gets_a_pod_and_its_dependents_go_with_it() {
 }
 
 #[test]
-fn clients_are_told_the_version_of_the_module() {
+fn the_server_reports_the_version_of_the_module() {
     let Some(plane) = shared_or_skip().unwrap() else { return };
     let version = plane.kubectl_stdout(&["version", "--output=json"]).unwrap();
     let version: serde_json::Value = serde_json::from_str(&version).unwrap();

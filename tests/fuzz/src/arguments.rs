@@ -4,20 +4,20 @@ use clap::Parser;
 
 use crate::target::Target;
 
-/// Fuzzes the embedded API server and the host.
+/// Fuzz the embedded API server and the host.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask fuzz", bin_name = "cargo xtask fuzz")]
 pub(crate) struct Arguments {
-    /// What is fuzzed [default: everything, one target after another].
+    /// Target to fuzz [default: all targets, one after another].
     #[arg(long)]
     pub(crate) target: Option<Target>,
-    /// For how many seconds, shared by the targets.
+    /// Duration in seconds, shared by the targets.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// The seed of the first case; each further one has the next [default: from the time].
+    /// Seed of the first case; each further case has the next seed [default: derived from the time].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// How many cases of each target, instead of a time. One alone is told step by step when it fails.
+    /// Number of cases of each target, instead of a duration. If it is 1 and the case fails, its steps are printed.
     #[arg(long)]
     pub(crate) cases: Option<u64>,
     /// How far the seeds of this process's cases are apart; it tells a parent process what it does.

@@ -6,7 +6,7 @@ use crate::interrupt;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Start it, print how to reach it, and stay until Ctrl-C.
+    /// Start the control plane, print how to connect to it, and run until Ctrl-C.
     #[arg(long)]
     run: bool,
 }

@@ -15,13 +15,13 @@ const PLUGINS: [&str; 2] = ["echo", "scheduled-echo"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// End once the samples are reconciled, instead of staying until Ctrl-C.
+    /// Exit once the samples are reconciled, instead of running until Ctrl-C.
     #[arg(long)]
     once: bool,
-    /// Compile the host optimised.
+    /// Compile the host in release mode.
     #[arg(long)]
     release: bool,
-    /// More arguments for `gyre dev`.
+    /// Further arguments of `gyre dev`.
     #[arg(last = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_started_is_what_is_shown() {
+    fn the_command_has_the_plugins_their_samples_and_the_arguments() {
         let arguments = Arguments { once: true, release: false, arguments: vec!["--log-level".to_owned(), "debug".to_owned()] };
         let command = command(&PathBuf::from("gyre"), &[PathBuf::from("echo.wasm")], &arguments);
         let arguments: Vec<&str> = command.get_args().filter_map(|argument| argument.to_str()).collect();

@@ -4,17 +4,17 @@ use crate::{build, steps};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// What is fuzzed: requests to the embedded API server, or what the host reads: objects that it watches, answers of plugins,
-    /// configuration files, recordings of calls [default: everything, one target after another].
+    /// Target to fuzz: requests to the embedded API server, or an input of the host (watched objects, answers of plugins, configuration
+    /// files, recordings of calls) [default: all targets, one after another].
     #[arg(long, value_parser = ["server", "watch", "answers", "configuration", "recordings"])]
     target: Option<String>,
-    /// For how many seconds, shared by the targets.
+    /// Duration in seconds, shared by the targets.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// The seed of the first case; each further one has the next [default: from the time].
+    /// Seed of the first case; each further case has the next seed [default: derived from the time].
     #[arg(long)]
     seed: Option<u64>,
-    /// How many cases of each target, instead of a time: a failure names the target and the seed with which `--cases 1` runs it again.
+    /// Number of cases of each target, instead of a duration. A failure names its target and seed, with which `--cases 1` repeats it.
     #[arg(long)]
     cases: Option<u64>,
 }

@@ -30,19 +30,19 @@ use clap::{Parser, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo xtask dev                    the echo plugins, live, on an embedded cluster
+  cargo xtask dev                    run the echo plugins on an embedded cluster
   cargo xtask dev -- --log-level debug
-  cargo xtask test                   every test
-  cargo xtask test -- queue          the tests whose names contain \"queue\"
-  cargo xtask control-plane --run    a cluster and nothing else
-  cargo xtask ci                     what the build server runs
+  cargo xtask test                   run all tests
+  cargo xtask test -- queue          run the tests whose names contain \"queue\"
+  cargo xtask control-plane --run    run a Kubernetes control plane and nothing else
+  cargo xtask ci                     run what CI runs
 
 Environment:
   KUBEBUILDER_ASSETS=DIRECTORY       use etcd, kube-apiserver and kubectl from there instead of building them
   USE_EXISTING_CLUSTER=true          use the cluster of the current kubeconfig
-  CI=true                            nothing may be skipped";
+  CI=true                            fail if a test is skipped";
 
-/// Builds, tests and tries out gyre.
+/// Build, test and run gyre for development.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = EXAMPLES)]
 struct Xtask {
@@ -52,28 +52,28 @@ struct Xtask {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Builds the programs of a Kubernetes control plane and prints where they are; needs Go.
+    /// Build the programs of a Kubernetes control plane and print where they are. Needs Go.
     ControlPlane(control_plane::Arguments),
-    /// Runs every test of the workspace, and counts those that were skipped.
+    /// Run all tests of the workspace, and count the skipped ones.
     Test(test::Arguments),
-    /// Runs the echo plugins on an embedded cluster, until Ctrl-C.
+    /// Run the echo plugins on an embedded cluster until Ctrl-C.
     Dev(dev::Arguments),
-    /// Runs the benchmarks, optimised.
+    /// Run the benchmarks in release mode.
     Bench(BenchArguments),
-    /// Fuzzes the embedded API server and what the host reads, and says how to repeat what failed.
+    /// Fuzz the embedded API server and the inputs of the host, and print how to repeat failures.
     Fuzz(fuzz::Arguments),
-    /// Asks a real API server what the embedded one must know of the built-in kinds, and writes it into the source tree.
+    /// Read the built-in kinds from a real API server, and write them into the source tree of the embedded API server.
     ///
-    /// Run it after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit what it changes in
-    /// host/devcluster/src/builtin/dump. It starts a control plane of its own and needs Go. Running it again changes nothing.
+    /// Run this after the version of Kubernetes in tests/controlplane/go.mod has changed, and commit the changes in
+    /// host/devcluster/src/builtin/dump. The command starts its own control plane, which needs Go. A second run changes nothing.
     DumpKinds,
-    /// Checks formatting, lints and documentation, and runs every test.
+    /// Check formatting, lints and documentation, and run all tests.
     Ci,
 }
 
 #[derive(Debug, clap::Args)]
 struct BenchArguments {
-    /// Arguments for gyre-bench.
+    /// Arguments of gyre-bench.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }

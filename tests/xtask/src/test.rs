@@ -41,7 +41,7 @@ const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Arguments for the test programs: part of a test's name, --nocapture and the like.
+    /// Arguments of the test programs, such as a part of a test's name, or --nocapture.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }

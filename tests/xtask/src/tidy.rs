@@ -93,7 +93,7 @@ fn lines_end_where_their_text_does() {
 }
 
 #[test]
-fn no_path_of_somebodys_machine_is_written_down() {
+fn no_file_contains_a_path_of_a_developers_machine() {
     let words = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Use", "rs/")];
     check(&["rs", "toml", "md", "wit", "yaml"], "a path of somebody's machine", |_, text| {
         lines(text, |line| contains_any(line, &words))

@@ -141,7 +141,7 @@ fn an_installation_that_fails_says_so_in_one_line_after_what_rustup_says() {
 }
 
 #[test]
-fn cargo_is_not_told_of_which_package_xtask_is() {
+fn cargo_does_not_get_the_variables_of_xtasks_package() {
     let machine = Machine::with_target();
     machine.add("cargo", "echo \"package: [$CARGO_PKG_NAME$CARGO_MANIFEST_DIR]\" >&2; exit 101");
     let mut command = machine.command(&["dev"]);

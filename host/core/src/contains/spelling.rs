@@ -94,7 +94,7 @@ const LEFT_OUT: &[(&[&str], &[&str])] = &[
 /// `data` is text in a ConfigMap and bytes in a Secret.
 const SECRET_DATA: &[&str] = &["", "data", "*"];
 
-/// Whether the objects being compared are of a kind whose values are read and written anew.
+/// Whether the objects being compared are of a kind whose values are parsed and rendered again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A Secret of the core group.

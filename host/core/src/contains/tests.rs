@@ -144,7 +144,7 @@ fn check(desired: Value, live: Value, expected: Option<&str>) {
 }
 
 #[test]
-fn what_the_api_server_does_to_an_object_is_no_difference() {
+fn normalization_by_the_api_server_is_not_a_difference() {
     for (desired, live) in [
         (json!({"a": 1}), json!({"a": 1.0})),
         (json!({"a": null}), json!({})),

@@ -158,7 +158,7 @@ mod tests {
         }
 
         #[test]
-        fn who_can_lead_nothing_changes_nothing(mounts in names(1..20), replicas in names(1..8)) {
+        fn a_replica_that_can_lead_nothing_does_not_change_the_assignment(mounts in names(1..20), replicas in names(1..8)) {
             let offers = everywhere(&mounts, replicas);
             let mut with_idle = offers.clone();
             with_idle.insert("IDLE".to_owned(), BTreeSet::new());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn few_mounts_move_that_need_not() {
+    fn few_mounts_move_unnecessarily() {
         for (mounts, replicas, mean, most) in [(12, 2, 0.6, 3), (12, 3, 1.0, 4), (40, 4, 2.5, 8)] {
             let found = moved_needlessly(mounts, replicas);
             assert!(found.0 <= mean && found.1 <= most, "{mounts} mounts, {replicas} replicas: {found:?}");

@@ -60,7 +60,7 @@ impl Told {
 }
 
 #[test]
-fn who_finds_no_lease_creates_it_and_renews_it() {
+fn a_candidate_creates_a_missing_lease_and_renews_it() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     let due = told.waits(2950, Input::Answer(Answer::Lease(lease(2, "me", 0))));
@@ -69,7 +69,7 @@ fn who_finds_no_lease_creates_it_and_renews_it() {
 }
 
 #[test]
-fn who_finds_another_holder_waits_until_it_has_not_renewed_for_its_duration() {
+fn a_candidate_waits_until_the_holder_has_not_renewed_for_the_duration_of_its_lease() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     let mut now = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
@@ -92,14 +92,14 @@ fn who_finds_another_holder_waits_until_it_has_not_renewed_for_its_duration() {
 }
 
 #[test]
-fn a_lease_that_was_given_back_is_taken_at_once() {
+fn a_released_lease_is_taken_at_once() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
 }
 
 #[test]
-fn a_renewal_whose_answer_is_lost_is_looked_for_and_made_again() {
+fn after_a_lost_answer_the_lease_is_read_and_renewed_again() {
     for found in [1, 2] {
         let mut told = Told::holder();
         told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
@@ -112,7 +112,7 @@ fn a_renewal_whose_answer_is_lost_is_looked_for_and_made_again() {
 }
 
 #[test]
-fn an_answer_that_comes_after_the_deadline_is_no_claim() {
+fn an_answer_after_the_renew_deadline_grants_no_claim() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     let renews = replace(2, "me", 0, Term::GoesOn);
@@ -121,7 +121,7 @@ fn an_answer_that_comes_after_the_deadline_is_no_claim() {
 }
 
 #[test]
-fn who_does_not_come_to_renew_loses_the_claim_and_goes_on_as_a_candidate() {
+fn a_leader_that_cannot_renew_loses_the_claim_and_remains_a_candidate() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     told.check(7900, Input::Answer(Answer::Unknown), READ);
@@ -133,7 +133,7 @@ fn who_does_not_come_to_renew_loses_the_claim_and_goes_on_as_a_candidate() {
 }
 
 #[test]
-fn a_lease_that_was_deleted_is_still_the_others_for_its_duration() {
+fn a_deleted_lease_is_respected_for_its_duration() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     let due = told.waits(100, Input::Answer(Answer::Lease(lease(7, "other", 3))));
@@ -153,7 +153,7 @@ fn the_holder_creates_a_lease_again_that_was_deleted() {
 }
 
 #[test]
-fn what_others_write_without_pause_is_not_run_after() {
+fn repeated_conflicts_are_not_retried_without_a_pause() {
     let mut told = Told::holder();
     told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
     told.check(2901, Input::Answer(Answer::Conflict), READ);
@@ -164,7 +164,7 @@ fn what_others_write_without_pause_is_not_run_after() {
 }
 
 #[test]
-fn who_leaves_gives_the_lease_back() {
+fn a_leader_that_leaves_releases_the_lease() {
     let mut told = Told::holder();
     told.check(1500, Input::Goal(Goal::Leave), released(1, 0));
     assert_eq!(told.0.claim(), None, "before it is sent");
@@ -173,7 +173,7 @@ fn who_leaves_gives_the_lease_back() {
 }
 
 #[test]
-fn who_leaves_while_a_renewal_is_under_way_gives_back_what_comes_of_it() {
+fn leaving_during_a_renewal_releases_the_lease_that_the_renewal_acquires() {
     let renewing = || {
         let mut told = Told::holder();
         told.check(2900, Input::Tick, replace(1, "me", 0, Term::GoesOn));
@@ -193,7 +193,7 @@ fn who_leaves_while_a_renewal_is_under_way_gives_back_what_comes_of_it() {
 }
 
 #[test]
-fn who_leaves_after_a_takeover_without_an_answer_looks_whether_it_was_one() {
+fn leaving_after_an_unanswered_takeover_reads_the_lease_first() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
@@ -204,7 +204,7 @@ fn who_leaves_after_a_takeover_without_an_answer_looks_whether_it_was_one() {
 }
 
 #[test]
-fn who_has_nothing_to_give_back_leaves_at_once() {
+fn a_candidate_without_a_lease_leaves_at_once() {
     Told::new(Goal::Lead).check(0, Input::Goal(Goal::Leave), Action::Left);
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
@@ -213,7 +213,7 @@ fn who_has_nothing_to_give_back_leaves_at_once() {
 }
 
 #[test]
-fn who_follows_takes_nothing_and_gives_back() {
+fn a_follower_takes_no_lease_and_releases_its_own() {
     let mut told = Told::new(Goal::Follow);
     told.check(0, Input::Tick, READ);
     let due = told.waits(5, Input::Answer(Answer::Lease(lease(7, "", 3))));
@@ -225,7 +225,7 @@ fn who_follows_takes_nothing_and_gives_back() {
 }
 
 #[test]
-fn what_others_have_seen_spares_a_read_unless_it_is_outdated() {
+fn a_lease_that_others_have_read_is_not_read_again_unless_outdated() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     told.check(5, Input::Answer(Answer::Lease(lease(7, "", 3))), replace(7, "me", 4, Term::Begins));
@@ -242,7 +242,7 @@ fn what_others_have_seen_spares_a_read_unless_it_is_outdated() {
 }
 
 #[test]
-fn a_lease_that_says_no_duration_has_ones_own() {
+fn a_lease_without_a_duration_has_the_configured_duration() {
     let mut told = Told::new(Goal::Lead);
     told.check(0, Input::Tick, READ);
     let mut other = lease(7, "other", i32::MAX);
@@ -253,7 +253,7 @@ fn a_lease_that_says_no_duration_has_ones_own() {
 }
 
 #[test]
-fn an_elector_without_an_identity_would_hold_what_is_free() {
+fn an_elector_needs_an_identity() {
     assert_eq!(Elector::new(String::new(), Timing::default(), Goal::Lead, 0).unwrap_err(), NoIdentity);
 }
 

@@ -22,7 +22,7 @@ pub struct Timing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The lease duration cannot be written into a Lease.
-    #[error("the lease duration is {0:?}, and must be whole seconds, from 1 to {max}: a Lease can say no other", max = i32::MAX)]
+    #[error("the lease duration is {0:?}, and must be whole seconds, from 1 to {max}: a Lease cannot hold any other", max = i32::MAX)]
     LeaseDuration(Duration),
     /// The holder would write when others have the lease.
     #[error("the lease duration ({lease_duration:?}) must be longer than the renew deadline ({renew_deadline:?})")]
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn times_that_do_not_go_together_are_refused() {
+    fn inconsistent_times_are_refused() {
         check(15_000, 10_000, 2_000, Ok(()));
         check(2_000, 1_999, 1_665, Ok(()));
         check(10_000, 10_000, 2_000, Err("the lease duration (10s) must be longer than the renew deadline (10s)"));
         check(15_000, 2_400, 2_000, Err("the renew deadline (2.4s) must be longer than 1.2 times the retry period (2s)"));
         check(15_000, 2_401, 2_000, Ok(()));
         check(15_000, 10_000, 0, Err("the retry period is 0ns, and must be at least 1 ms"));
-        let remedy = "must be whole seconds, from 1 to 2147483647: a Lease can say no other";
+        let remedy = "must be whole seconds, from 1 to 2147483647: a Lease cannot hold any other";
         check(0, 0, 0, Err(&format!("the lease duration is 0ns, and {remedy}")));
         check(1_500, 1_000, 100, Err(&format!("the lease duration is 1.5s, and {remedy}")));
         check(2_147_483_648_000, 1_000, 100, Err(&format!("the lease duration is 2147483648s, and {remedy}")));

@@ -62,7 +62,7 @@ pub enum Problem {
     #[error("{0} is declared as a child kind twice, and an object is the same in all versions: declare it once")]
     ChildTwice(GroupVersionKind),
     /// The parent kind is among the children.
-    #[error("{0} is both the parent and a child kind, and a parent that makes parents never ends: remove it from the children")]
+    #[error("{0} is both the parent and a child kind, and parents that create parents never end: remove it from the children")]
     ParentAsChild(GroupVersionKind),
     /// Two reads are the same.
     #[error("{0} is read twice in the same way: declare it once")]
@@ -90,7 +90,7 @@ pub enum Problem {
         rule: String,
     },
     /// Two CRDs are the same.
-    #[error("the CRD {0:?} is there twice: bring it once")]
+    #[error("the CRD {0:?} is included twice: include it once")]
     CrdTwice(String),
     /// A CRD that has nothing to do with the plugin.
     #[error(

@@ -81,7 +81,7 @@ fn the_table_has_every_kind() {
 }
 
 #[test]
-fn every_problem_goes_on_as_the_table_says() {
+fn every_problem_is_retried_as_the_table_specifies() {
     for (kind, reason, retry, retry_not_before) in TABLE {
         let problem = Problem::new(kind, "It failed.");
         assert_eq!(problem.reason(), reason);
@@ -103,7 +103,7 @@ fn every_reason_is_unique_and_in_camel_case() {
 }
 
 #[test]
-fn the_fault_is_that_of_the_sandbox_and_nobodys_otherwise() {
+fn only_problems_of_the_sandbox_have_a_fault() {
     for (kind, reason, ..) in TABLE {
         let expected = match reason {
             "Trap" => Some(Fault::Plugin),
@@ -121,7 +121,7 @@ fn a_longer_time_to_wait_outweighs_the_recheck() {
 }
 
 #[test]
-fn what_the_plugin_said_is_kept() {
+fn the_message_of_the_plugin_is_kept() {
     let cases = [
         (Failure::Transient("a".to_owned()), Problem::new(ProblemKind::PluginTransient, "a")),
         (Failure::RetryAfter(MINUTE, "b".to_owned()), Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE)),
@@ -177,7 +177,7 @@ fn a_message_of_megabytes_is_cut() {
 }
 
 #[test]
-fn the_status_says_whether_a_failure_is_tried_again() {
+fn the_status_shows_whether_a_failure_is_retried() {
     let for_ever = Options::default();
     let twice = Options { max_retries: Some(2), ..Options::default() };
     let cases = [
@@ -197,7 +197,7 @@ fn the_status_says_whether_a_failure_is_tried_again() {
 }
 
 #[test]
-fn what_a_quarantine_says_stays_the_same_from_probe_to_probe() {
+fn the_message_of_a_quarantine_does_not_change_between_probes() {
     let at = |seconds| Time::from_duration(Duration::from_secs(seconds));
     let held = |faults, until| Held { since: at(10), faults, reason: "Trap", until };
     let first = Problem::quarantined(&held(5, at(40)), "all objects", at(40), at(30));

@@ -97,7 +97,7 @@ impl Wanted {
             return Ok(());
         }
         let message = format!(
-            "{child} cannot be listed on its parent, as all children that live outside of the parent's namespace are: the list would take more than {LARGEST_LIST} bytes; want fewer of them, or split the parent"
+            "{child} cannot be added to the list of children outside of the parent's namespace, which an annotation of the parent holds: the list would exceed {LARGEST_LIST} bytes; return fewer of these children, or split the parent"
         );
         Err(Box::new(Refusal { child: Some(child.clone()), reason: RefusalReason::ChildListFull, message }))
     }
@@ -225,7 +225,9 @@ pub(super) fn not_in_mount(child: &ObjectRef) -> String {
         Some(namespace) => format!(
             "{child} is in a namespace that the mount is not configured for: add {namespace:?} to the mount's key namespaces, or mount it for all namespaces"
         ),
-        None => format!("{child} is in no namespace, and the mount may only write to some: mount it for all namespaces"),
+        None => {
+            format!("{child} has no namespace, and the mount may write only to some namespaces: mount it for all namespaces")
+        }
     }
 }
 
@@ -243,8 +245,7 @@ fn scope_of(input: &Input<'_>, kind: &GroupVersionKind) -> Result<Scope, (Refusa
         return Err((RefusalReason::KindNotGranted, kind_not_granted(kind)));
     }
     input.scopes.get(kind).copied().ok_or_else(|| {
-        let message =
-            format!("the API server does not serve {kind}: install what brings it, e.g. its CustomResourceDefinition");
+        let message = format!("the API server does not serve {kind}: install it, e.g. its CustomResourceDefinition");
         (RefusalReason::NotServed, message)
     })
 }

@@ -21,7 +21,7 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
     let Some(uid) = metadata.uid.as_deref() else {
         return refuse(
             RefusalReason::ForeignObject,
-            format!("{child} exists, and whose it is cannot be read from its metadata"),
+            format!("{child} exists, and its owner cannot be determined from its metadata"),
         );
     };
     let wait = || Existing::Wait(format!("{child} is being deleted, and will be created once it is gone"));
@@ -67,13 +67,15 @@ pub(super) fn decide(input: &Input<'_>, desired: &Desired, live: &Value) -> Exis
         Owner::Nobody => match (input.grants.adoption(), child_kind.strategy) {
             (Adoption::Refused, _) => refuse(
                 RefusalReason::ForeignObject,
-                format!("{child} exists, and nobody says that it is a child: {hand_over}, or allow the mount to adopt objects"),
+                format!(
+                    "{child} exists, and nothing marks it as a child of this parent: {hand_over}, or allow the mount to adopt objects"
+                ),
             ),
             // To adopt it would mean to write over what was created only once, and not by us.
             (Adoption::Allowed, Strategy::CreateOnly) => refuse(
                 RefusalReason::ForeignObject,
                 format!(
-                    "{child} exists and is only ever created, so it is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
+                    "{child} exists, and a child that is created only once is not adopted: {hand_over}, or hand it over with the labels {PLUGIN_LABEL}={} and {OWNER_UID_LABEL}={}",
                     input.plugin, input.parent.uid
                 ),
             ),

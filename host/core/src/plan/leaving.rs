@@ -96,7 +96,7 @@ fn last_steps(input: &Input<'_>) -> Leaving {
         plan.refusals.clone_from(&wanted.refusals);
         let stays = wanted.targets.iter().filter(|target| !is_out_of_reach(input, &target.desired.child.key));
         plan.steps.extend(stays.filter_map(|target| match step_for(input, target, &observed) {
-            // To replace is to create anew.
+            // To replace a child is to create it again.
             Next::Step(step) if matches!(*step, Step::Apply { .. } | Step::Label { .. }) => Some(*step),
             _ => None,
         }));
@@ -112,7 +112,8 @@ fn last_steps(input: &Input<'_>) -> Leaving {
 fn end(input: &Input<'_>, plan: &Plan, refused: &[&str]) -> End {
     if let Some(first) = refused.first() {
         let more = if refused.len() > 1 { format!(" (and {} more)", refused.len() - 1) } else { String::new() };
-        let message = format!("{first}{more}; or leave it behind with the annotation {RELEASE_ANNOTATION}=true on the parent");
+        let message =
+            format!("{first}{more}; or leave this child behind by the annotation {RELEASE_ANNOTATION}=true on the parent");
         return End::Wait { message };
     }
     let deleted = plan.steps.iter().filter_map(|step| match step {

@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_new_in_a_scope_holds_back_nothing_that_answers(after in limits(), operations in vec(operations(), 1..150)) {
+    fn a_new_object_in_a_scope_does_not_hold_back_objects_that_were_answered(after in limits(), operations in vec(operations(), 1..150)) {
         let world = World::after(after, &operations);
         for object in world.answered.iter().filter(|object| !world.relapsed.contains(&Scope::of(object))) {
             prop_assert_eq!(world.quarantine.holds(object), None, "{}", object);
@@ -352,7 +352,7 @@ fn probes_come_after_30_seconds_and_then_ever_more_seldom() {
 }
 
 #[test]
-fn the_view_says_since_when_and_why() {
+fn the_view_shows_the_start_and_the_reason() {
     let mut world = World::new(Some(2));
     world.now = at(5);
     world.call(&namespaced("team", 0), TRAP);

@@ -55,7 +55,7 @@ fn keys_are_taken_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn adding_says_what_it_did() {
+fn adding_returns_what_it_did() {
     let mut queue = queue();
     assert_eq!(queue.add(&"m", 1, Priority::Low, NOW), Added::Queued);
     assert_eq!(queue.add(&"m", 1, Priority::Normal, NOW), Added::AlreadyQueued);
@@ -224,7 +224,7 @@ fn success_forgets_failures_and_a_change_does_not() {
 }
 
 #[test]
-fn what_was_not_tried_neither_counts_nor_is_forgotten() {
+fn a_postponed_run_neither_adds_a_failure_nor_forgets_failures() {
     let mut queue = queue_with(retries(1));
     queue.add(&"m", 1, Priority::Normal, NOW);
     queue.take(NOW);
@@ -281,7 +281,7 @@ fn workers_that_are_taken_away_are_missed_once_runs_are_done() {
 }
 
 #[test]
-fn a_dump_of_what_is_delayed_begins_with_what_is_due_first() {
+fn a_dump_of_delayed_keys_is_ordered_by_due_time() {
     let mut queue = queue_with(Options { base_delay: Duration::from_secs(10), ..Options::default() });
     queue.add_after(&"m", 1, milliseconds_of(30), NOW);
     queue.add_after(&"m", 2, milliseconds_of(20), NOW);
@@ -468,7 +468,7 @@ fn a_mount_that_comes_back_does_not_run_a_key_that_is_still_in_progress_from_bef
 }
 
 #[test]
-fn the_result_of_a_run_from_before_says_nothing_about_the_mount_that_came_back() {
+fn the_result_of_an_earlier_run_does_not_affect_a_mount_that_was_added_again() {
     for retry in [Retry::Backoff, Retry::After(Duration::ZERO)] {
         let mut queue = queue_with(retries(0));
         queue.add(&"m", 1, Priority::Normal, NOW);

@@ -172,7 +172,7 @@ fn get(name: impl Into<String>) -> Read {
 }
 
 #[test]
-fn what_was_read_before_counts_until_the_call_ends() {
+fn earlier_reads_count_until_the_call_ends() {
     let kind = GroupVersionKind::new("", "v1", "ConfigMap");
     let mut readers = Readers::default();
     let concerned = |readers: &Readers<u8>, name: &str| {
@@ -187,7 +187,7 @@ fn what_was_read_before_counts_until_the_call_ends() {
 }
 
 #[test]
-fn what_many_have_listed_is_held_once() {
+fn a_read_that_many_parents_share_is_stored_once() {
     let list =
         || Read::List { kind: GroupVersionKind::new("", "v1", "ConfigMap"), namespace: None, selector: Selector::default() };
     let mut readers = Readers::default();

@@ -28,14 +28,14 @@ fn condition(kind: &str, status: Truth, reason: &str) -> Condition {
 }
 
 #[test]
-fn success_says_ready_and_what_generation_was_observed() {
+fn success_sets_ready_and_the_observed_generation() {
     let status = json!({"phase": "Done", "observedGeneration": 99, "conditions": "the host's"});
     let written = written_status(&input(None, status.as_object(), Verdict::Ready));
     let expected = json!({
         "phase": "Done",
         "observedGeneration": 2,
         "conditions": [{
-            "type": "Ready", "status": "True", "reason": "Reconciled", "message": "All that is desired is in place.",
+            "type": "Ready", "status": "True", "reason": "Reconciled", "message": "All desired children are in place.",
             "lastTransitionTime": NOW, "observedGeneration": 2,
         }],
     });
@@ -83,7 +83,7 @@ fn the_hosts_ready_overrules_the_plugins_only_when_something_is_wrong() {
 }
 
 #[test]
-fn a_failure_leaves_the_status_and_says_whether_it_is_tried_again() {
+fn a_failure_keeps_the_status_and_shows_whether_it_is_retried() {
     let live =
         json!({"phase": "Running", "conditions": [{"type": "Reconciling", "status": "True", "lastTransitionTime": BEFORE}]});
     for (retry, present, absent) in [(Retry::Later, "Reconciling", "Stalled"), (Retry::OnChange, "Stalled", "Reconciling")] {
@@ -178,7 +178,7 @@ fn plugin_conditions() -> impl Strategy<Value = Vec<Condition>> {
 }
 
 #[test]
-fn where_there_is_no_room_only_the_plugin_is_heard() {
+fn without_status_fields_for_the_host_only_the_plugins_status_is_written() {
     let live = json!({"replicas": 3, "observedGeneration": 1, "conditions": [
         {"type": "Available", "status": "True", "lastTransitionTime": BEFORE},
         {"type": "Reconciling", "status": "True"},

@@ -1,4 +1,5 @@
-//! Who may look: the API server says who a token is (TokenReview), and whether they may (SubjectAccessReview), as it does for itself.
+//! Authentication and authorization of clients by the API server: it identifies the user of a token (TokenReview), and checks the user's
+//! permission (SubjectAccessReview).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,13 +17,13 @@ use tracing::{debug, warn};
 
 use crate::error::error_chain;
 
-/// Permission is good for a minute, as controller-runtime has it of tokens: so long a token that is taken back goes on.
+/// How long a permission is cached: a revoked token stays valid for so long. controller-runtime caches tokens for the same time.
 const ALLOWED_FOR: Duration = Duration::from_secs(60);
-/// Who is refused may soon be given what was missing.
+/// How long a refusal is cached: the missing permission may be granted soon.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// So many answers are kept. There is a scraper or two, and whoever looks for what may be had.
+/// The most answers in the cache. There are one or two scrapers, and perhaps clients that probe for access.
 const KEPT: usize = 256;
-/// So many questions at most are asked at once, however many clients there are.
+/// The most reviews that are requested concurrently, however many clients there are.
 const ASKED_AT_ONCE: usize = 4;
 /// The scraper has given up by then.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
@@ -36,7 +37,7 @@ pub(super) struct Refusal {
 
 type Answer = Result<(), Refusal>;
 
-/// What the API server said lately. A token is known by its digest only.
+/// Recent answers of the API server. Only digests of tokens are kept.
 #[derive(Default)]
 struct Answers(HashMap<(Digest, String), (Instant, Answer)>);
 
@@ -48,7 +49,7 @@ impl Answers {
 
     fn keep(&mut self, token: Digest, path: &str, answer: Answer, now: Instant) {
         self.0.retain(|_, (until, _)| now < *until);
-        // Refusals can be had by anybody; they make room for each other.
+        // Anybody can cause refusals, so they only replace each other.
         if self.0.len() >= KEPT && !self.0.contains_key(&(token, path.to_owned())) {
             let soonest = self.0.iter().min_by_key(|(_, (until, _))| *until).map(|(key, _)| key.clone());
             soonest.and_then(|key| self.0.remove(&key));
@@ -69,7 +70,7 @@ impl Access {
         Arc::new(Self { answers: Mutex::default(), questions: Semaphore::new(ASKED_AT_ONCE) })
     }
 
-    /// Whether who sends these headers may `get` the path. Without a client the API server cannot be asked yet.
+    /// Whether the sender of these headers may `get` the path. Without a client, the API server cannot be asked yet.
     pub(super) async fn check(&self, client: Option<&Client>, headers: &HeaderMap, path: &str) -> Answer {
         let token = bearer(headers).ok_or_else(unknown)?;
         let client = client.ok_or_else(|| unanswered("the API server has not answered yet"))?;
@@ -79,17 +80,17 @@ impl Access {
         }
         // It is never closed.
         let _turn = self.questions.acquire().await;
-        // Another request of the same client's may have been answered meanwhile.
+        // Another request of the same client may have been answered meanwhile.
         if let Some(answer) = self.answers().find(&digest, path, Instant::now()) {
             return answer;
         }
         let answer = match tokio::time::timeout(ANSWERED_WITHIN, review(client, token, path)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {
-                warn!(error = %error_chain(&error), "cannot ask the API server who may look at {path}");
-                return Err(unanswered("the API server cannot be asked who may do this; the log says why"));
+                warn!(error = %error_chain(&error), "cannot ask the API server who may get {path}");
+                return Err(unanswered("the API server cannot be asked whether this is permitted; see the log of the host"));
             }
-            Err(_) => return Err(unanswered("the API server does not say who may do this")),
+            Err(_) => return Err(unanswered("the API server did not answer whether this is permitted")),
         };
         self.answers().keep(digest, path, answer.clone(), Instant::now());
         answer
@@ -124,7 +125,7 @@ async fn review(client: &Client, token: &str, path: &str) -> kube::Result<Answer
     let user = match status.user {
         Some(user) if status.authenticated == Some(true) => user,
         _ => {
-            debug!(error = status.error, "a token that the API server does not know");
+            debug!(error = status.error, "the API server does not accept the token");
             return Ok(Err(unknown()));
         }
     };

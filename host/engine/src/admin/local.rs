@@ -1,4 +1,4 @@
-//! What is shown to those on the host's own machine, and what they ask about.
+//! Access for clients on the host's own machine, and the mount that their requests are about.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Connected<IncomingStream<'_, TcpListener>> for Ends {
 }
 
 impl Ends {
-    /// Both have to be: a proxy beside the host may pass on from a loopback address what comes from elsewhere.
+    /// Both addresses must be loopback addresses: a local proxy may forward remote requests from a loopback address.
     fn are_local(self) -> bool {
         let is_local = |address: IpAddr| address.to_canonical().is_loopback();
         is_local(self.peer) && self.own.is_some_and(is_local)
@@ -54,12 +54,12 @@ fn is_by_address(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a request is one of somebody on the host's own machine.
+/// Whether a request comes from the host's own machine.
 pub(crate) fn is_local(ends: Ends, headers: &HeaderMap) -> bool {
     ends.are_local() && is_by_address(headers)
 }
 
-/// The mount of that name; without one, the only one there is. `none` says that there are none, and `verb` what is to be done with one.
+/// The mount of that name; without a name, the only mount. `none` is the error without mounts, and `verb` what is to be done with one.
 ///
 /// # Errors
 ///
@@ -69,22 +69,22 @@ pub(crate) fn find(name: Option<&str>, mounts: Vec<Arc<Mount>>, none: &str, verb
     match (name, mounts.as_slice()) {
         (None, [only]) => Ok(Arc::clone(only)),
         (_, []) => Err(none.to_owned()),
-        (None, _) => Err(format!("say which mount to {verb}: {}", names())),
+        (None, _) => Err(format!("name the mount to {verb}; the mounts are: {}", names())),
         (Some(name), _) => {
             let found = mounts.iter().find(|mount| *mount.name == *name);
-            found.cloned().ok_or_else(|| format!("there is no mount {name}; there are: {}", names()))
+            found.cloned().ok_or_else(|| format!("there is no mount {name}; the mounts are: {}", names()))
         }
     }
 }
 
-/// That this host does not lead a mount, who does, and how to ask that one with a command of gyre's.
+/// The message that this host does not lead a mount, with the leader and the command that asks it.
 pub(crate) fn follows(mount: &Mount, leaders: Option<&Leaders>, command: &str) -> String {
     let name = &mount.name;
     match leaders.and_then(|leaders| Some((leaders.namespace(), leaders.of(name)?))) {
         Some((namespace, leader)) => format!(
-            "this replica does not lead {name}, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} {name}"
+            "this replica does not lead {name}; the leader is {leader}. In a cluster, run: kubectl exec -n {namespace} {leader} -- /gyre {command} {name}"
         ),
-        None => format!("this replica does not lead {name}, and no Lease names another that does; try again in a few seconds"),
+        None => format!("this replica does not lead {name}, and no Lease names another leader; try again in a few seconds"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `/debug/record`: a recording, as it is made.
 //!
-//! It is served to whoever is on the host's own machine and nobody else: in a cluster, those who may forward a port of its pod or run
-//! commands in it, which the API server decides and audits. Objects are worth more care than what else the server shows.
+//! It is served only to clients on the host's own machine: in a cluster, to users who may forward a port of its pod or run commands in it,
+//! which the API server authorizes and audits. Objects need more protection than the other data of this server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,11 +36,11 @@ pub const BYTES: u64 = 64 << 20;
 /// The longest time that a request may ask for: a recording is no log.
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// What of a host it takes to serve recordings.
+/// The parts of a host that are needed to serve recordings.
 #[derive(Clone)]
 pub(crate) struct Recorded {
     pub(crate) recordings: Recordings,
-    /// Whether values of Secrets may be asked for.
+    /// Whether clients may request values of Secrets.
     pub(crate) most: Secrets,
 }
 
@@ -54,7 +54,7 @@ struct Query {
     again: Again,
 }
 
-/// Whether the plugin is to be called about objects that have not changed.
+/// Whether the plugin is also called for objects that have not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Again {
     Yes,
@@ -72,7 +72,7 @@ impl Query {
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let number = || value.parse::<u64>().map_err(|_| format!("{key} is a number, not {value:?}"));
+            let number = || value.parse::<u64>().map_err(|_| format!("{key} must be a number, not {value:?}"));
             match (key, value) {
                 ("mount", name) => parsed.mount = Some(name.to_owned()),
                 ("calls", _) => parsed.bounds.calls = number()?,
@@ -84,7 +84,7 @@ impl Query {
                 ("again", "no") => parsed.again = Again::No,
                 _ => {
                     return Err(format!(
-                        "{pair:?} means nothing here; there are mount, calls, bytes, seconds, secrets and again"
+                        "unknown parameter {pair:?}; the parameters are mount, calls, bytes, seconds, secrets and again"
                     ));
                 }
             }
@@ -98,7 +98,7 @@ pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,
     pub(crate) metrics: &'a Arc<Metrics>,
-    /// Whom the Leases name; none: there is no election.
+    /// The holders of the Leases; none: there is no election.
     pub(crate) leaders: Option<&'a Leaders>,
     pub(crate) services: Option<&'a Arc<HostServices>>,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Host<'a> {
 /// Answers a request.
 pub(crate) fn answer(ends: Ends, headers: &HeaderMap, query: &str, host: &Host<'_>) -> Response {
     if !local::is_local(ends, headers) {
-        let text = "calls are recorded for those on the host's own machine only; in a cluster, use kubectl port-forward, or kubectl exec \
+        let text = "recordings are served only to clients on the host's own machine; in a cluster, use kubectl port-forward, or kubectl exec \
                     and gyre record\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
@@ -123,7 +123,7 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
     let mount = local::find(query.mount.as_deref(), mounts, "nothing is mounted", "record")
         .map_err(|text| (StatusCode::NOT_FOUND, text))?;
     if query.secrets == Secrets::Kept && host.recorded.most == Secrets::Redacted {
-        let text = "this host does not record values of Secrets; it does when it is started with --record-secrets";
+        let text = "this host does not record the values of Secrets; start it with --record-secrets to allow that";
         return Err((StatusCode::FORBIDDEN, text.to_owned()));
     }
     if mount.leads() == Lead::No {
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_says_what_is_recorded_or_what_is_wrong() {
+    fn a_query_is_parsed_or_refused_with_a_reason() {
         let parsed = Query::parse("mount=echo&calls=5&bytes=6&seconds=7&secrets=keep&again=yes").unwrap();
         let expected = Query {
             mount: Some("echo".to_owned()),

@@ -32,11 +32,11 @@ pub(crate) async fn answer(
     leaders: Option<Arc<Leaders>>,
 ) -> Response {
     if !local::is_local(ends, headers) {
-        let text = "what a shadow would do is told to those on the host's own machine only; in a cluster, use kubectl port-forward, or \
+        let text = "reports about shadows are served only to clients on the host's own machine; in a cluster, use kubectl port-forward, or \
                     kubectl exec and gyre shadow\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }
-    // A report may be of some MiB, and whoever waits for the next one waits here.
+    // A report may have some MiB, so only one is made at a time; others wait here.
     let _turn = TURN.acquire().await;
     let text = move || report(&query, &mounts, leaders.as_deref()).map(|report| format!("{:#}\n", report.json()));
     match tokio::task::spawn_blocking(text).await {
@@ -51,17 +51,17 @@ fn report(query: &str, mounts: &Mounts, leaders: Option<&Leaders>) -> Result<Rep
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("mount", value)) => name = Some(value),
-            _ => return Err((StatusCode::BAD_REQUEST, format!("{pair:?} means nothing here; there is mount"))),
+            _ => return Err((StatusCode::BAD_REQUEST, format!("unknown parameter {pair:?}; the only parameter is mount"))),
         }
     }
     let all = || mounts.all().into_iter().map(|(mount, _)| mount);
     // A mount without one is named as such.
     let candidates = all().filter(|mount| Shadow::of(mount).is_some() || name == Some(&*mount.name)).collect();
-    let none = "no mount has a shadow; the configuration file gives a mount one: shadow: {plugin: FILE}";
+    let none = "no mount has a shadow; give a mount one in the configuration file: shadow: {plugin: FILE}";
     let mount = local::find(name, candidates, none, "report").map_err(|text| (StatusCode::NOT_FOUND, text))?;
     let shadow = Shadow::of(&mount).ok_or_else(|| {
         let text =
-            format!("the mount {} has no shadow; the configuration file gives it one: shadow: {{plugin: FILE}}", mount.name);
+            format!("the mount {} has no shadow; give it one in the configuration file: shadow: {{plugin: FILE}}", mount.name);
         (StatusCode::NOT_FOUND, text)
     })?;
     if mount.leads() == Lead::No {

@@ -1,4 +1,4 @@
-//! What a host is doing at this moment, for people: the dump behind `/debug/state`.
+//! The current state of a host, for people: the dump of `/debug/state`.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::shadow::Shadow;
 use crate::target::Projection;
 use crate::work::WorkQueue;
 
-/// So many keys of each sort are listed for a mount; all are counted.
+/// The most keys of each state that are listed for a mount; all are counted.
 const LISTED: usize = 100;
 
-/// Everything, as JSON. Without claims, the API server has not answered yet.
+/// The state as JSON. Without claims, the API server has not answered yet.
 pub(crate) fn dump(mounts: &Mounts, queue: &WorkQueue, informers: &[Arc<Informer>], claims: Option<&Claims>) -> Value {
     let all = mounts.all();
     let mounted: Vec<Value> = all.iter().map(|(mount, program)| mount_state(mount, program, queue, claims)).collect();
@@ -48,7 +48,7 @@ fn claim_state(claims: &Claims, mount: &Mount) -> Value {
     let held_for = claims.of(&mount.name).held_for();
     json!({
         "isOf": match (claims, held_for) {
-            (_, None) => "a host that is alone",
+            (_, None) => "a host without leader election",
             (Claims::Host(_), _) => "the host",
             (Claims::Mounts(_), _) => "the mount",
         },

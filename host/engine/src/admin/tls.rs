@@ -1,4 +1,4 @@
-//! TLS for the admin server: its certificate, which may change, and connections that are made one beside the other.
+//! TLS for the admin server: its certificate, which may change, and concurrent handshakes.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ use crate::error::error_chain;
 
 /// The names of the files in a Secret of the type `kubernetes.io/tls`.
 const FILES: [&str; 2] = ["tls.crt", "tls.key"];
-/// The kubelet brings a Secret that has changed within a minute or so.
+/// How often the files are polled. The kubelet updates a changed Secret within about a minute.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// Who has not said hello by then is not served.
+/// The time limit of a handshake.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// So many connections at most are being made at once.
+/// The most concurrent handshakes.
 const HANDSHAKES: usize = 64;
 
-/// The certificate that is shown to clients at this moment.
+/// The certificate that clients currently get.
 #[derive(Debug)]
 pub(super) struct Certificate(RwLock<Arc<CertifiedKey>>);
 
@@ -45,8 +45,8 @@ impl Certificate {
         Arc::new(Self(RwLock::new(Arc::new(key))))
     }
 
-    /// One that nobody else vouches for: what is sent is not read by others, but who answers is not proven, as with
-    /// kube-controller-manager and controller-runtime.
+    /// A self-signed certificate: the traffic is encrypted, but the server is not authenticated, as with kube-controller-manager and
+    /// controller-runtime.
     pub(super) fn of_our_own() -> anyhow::Result<Arc<Self>> {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let own = rcgen::generate_simple_self_signed(names).context("cannot make a certificate")?;
@@ -54,7 +54,7 @@ impl Certificate {
     }
 }
 
-/// Follows the files of a certificate until it is dropped.
+/// Reloads the files of a certificate until it is dropped.
 pub(super) struct Following(AbortHandle);
 
 impl Drop for Following {
@@ -63,11 +63,11 @@ impl Drop for Following {
     }
 }
 
-/// The certificate in a directory, which is followed as it changes. One that cannot be used leaves the one before it in place.
+/// The certificate in a directory, which is reloaded when it changes. An unusable one leaves the previous one in place.
 ///
 /// # Errors
 ///
-/// That the first one cannot be used.
+/// When the first certificate cannot be used.
 pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Following)> {
     let mut last = read(directory)?;
     let certificate = Certificate::new(parse(directory, &last)?);
@@ -76,12 +76,12 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
         let mut last_error = None;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            // Two files of a few kilobytes. They may be half written: the next look sees the rest.
+            // Two files of a few kilobytes. They may be partly written: the next poll reads the rest.
             let taken = read(&directory).and_then(|files| {
                 if files != last {
                     let key = parse(&directory, &files)?;
                     *shown.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
-                    info!(directory = %directory.display(), "the admin server shows another certificate from now on");
+                    info!(directory = %directory.display(), "the admin server uses a new certificate");
                     last = files;
                 }
                 Ok(())
@@ -90,7 +90,7 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
             if let Some(error) = &new_error
                 && new_error != last_error
             {
-                error!("the certificate of the admin server is not changed: {error}");
+                error!("the admin server keeps its previous certificate: {error}");
             }
             last_error = new_error;
         }
@@ -102,7 +102,7 @@ fn read(directory: &Path) -> anyhow::Result<[Vec<u8>; 2]> {
     let file = |path: PathBuf| {
         std::fs::read(&path).map_err(|error| {
             let what = format!("cannot read {}: {}", path.display(), error_chain(&error));
-            anyhow!("{what}; --metrics-cert-path (or METRICS_CERT_PATH) names a folder with tls.crt and tls.key")
+            anyhow!("{what}; --metrics-cert-path (or METRICS_CERT_PATH) must name a directory with tls.crt and tls.key")
         })
     };
     let [certificate, key] = FILES.map(|name| file(directory.join(name)));
@@ -123,10 +123,10 @@ fn certified(certificate: &[u8], key: &[u8]) -> anyhow::Result<CertifiedKey> {
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| anyhow!("{key_file} has no private key in PEM: {error}"))?;
     CertifiedKey::from_der(chain, key, &ring::default_provider())
-        .map_err(|error| anyhow!("{certificate_file} and {key_file} do not go together: {error}"))
+        .map_err(|error| anyhow!("{certificate_file} and {key_file} do not match: {error}"))
 }
 
-/// Takes connections, and hands them over once they are secure.
+/// Accepts connections, and returns them after the TLS handshake.
 pub(crate) struct Secure {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -174,7 +174,7 @@ impl Listener for Secure {
                         match tokio::time::timeout(HANDSHAKE_WITHIN, handshake).await {
                             Ok(Ok(stream)) => Some((stream, address)),
                             Ok(Err(error)) => {
-                                debug!(%address, %error, "no TLS with a client");
+                                debug!(%address, %error, "a TLS handshake failed");
                                 None
                             }
                             Err(_) => None,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_certificate_is_said() {
+    fn errors_about_a_certificate_name_the_cause() {
         let directory = tempfile::tempdir().unwrap();
         let refused = || match read(directory.path()).and_then(|files| parse(directory.path(), &files)) {
             Ok(_) => panic!("it is taken"),
@@ -216,7 +216,7 @@ mod tests {
         for (certificate, key, problem) in [
             ("", key.as_str(), "tls.crt has no certificate"),
             (&certificate, "", "tls.key has no private key in PEM"),
-            (&certificate, &another_key, "do not go together"),
+            (&certificate, &another_key, "do not match"),
         ] {
             write(directory.path(), certificate, key);
             assert!(refused().contains(problem), "{} is not {problem}", refused());

@@ -1,4 +1,4 @@
-//! The calls into a plugin that go on at this moment.
+//! The calls of a plugin that are in progress.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ pub(crate) struct Running(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many there have been: the number of the next one.
+    /// How many calls there have been; this is the number of the next one.
     begun: u64,
-    /// Until when each of those that go on has to have ended.
+    /// The deadline of each call in progress.
     going_on: HashMap<u64, Instant>,
 }
 
-/// A call that goes on until this is dropped.
+/// A call that is in progress until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Call {
     running: Running,
@@ -26,7 +26,7 @@ pub(crate) struct Call {
 }
 
 impl Running {
-    /// A call begins, which may take so long.
+    /// Starts a call with this time limit.
     pub(crate) fn begin(&self, deadline: Duration) -> Call {
         let mut state = self.state();
         let number = state.begun;
@@ -40,7 +40,7 @@ impl Running {
         self.state().going_on.len()
     }
 
-    /// For how long the one that should have ended first has gone on since.
+    /// By how much the oldest deadline of a call in progress is exceeded.
     pub(crate) fn overdue(&self) -> Duration {
         self.state().going_on.values().min().map(Instant::elapsed).unwrap_or_default()
     }

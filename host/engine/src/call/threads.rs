@@ -1,4 +1,4 @@
-//! The threads that plugins are called on.
+//! The threads on which plugins are called.
 //!
 //! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
 //! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
@@ -14,35 +14,35 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tracing::debug;
 
-/// Plugins in compiled languages answer within a millisecond, those with an interpreter within some ten.
+/// Plugins in compiled languages answer within a millisecond, those with an interpreter within about ten.
 const LONG: Duration = Duration::from_millis(20);
 /// An idle thread holds on to memory that its calls have freed.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
 /// See the module's documentation.
 pub(crate) struct Threads {
-    /// As many as there may be at once.
+    /// One permit for each thread that may run concurrently.
     permits: Semaphore,
-    /// Those that have nothing to do; the one that has been idle for the shortest time last.
+    /// Idle threads; the one that has been idle for the shortest time is last.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// A call that has run for so long is long, and gets the lowest priority.
+    /// A call that has run for this time gets the lowest priority.
     long: Duration,
-    /// Gives a thread that priority, from outside.
+    /// Lowers the priority of a thread, called from another thread.
     lower: fn(Id),
 }
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// There is no thread for it.
-    #[error("there is no thread for the call")]
+    /// No thread could be started.
+    #[error("cannot start a thread for the call")]
     NoThread(#[source] std::io::Error),
     /// It panicked, which is a defect of the host; its log says where.
     #[error("the call panicked")]
     Panicked,
 }
 
-/// Does the work, and returns how its result is handed over.
+/// Does the work, and returns a function that hands over the result.
 type Job = Box<dyn FnOnce() -> Box<dyn FnOnce() + Send> + Send>;
 
 struct Thread {
@@ -63,7 +63,7 @@ struct State {
 /// How much of a busy machine a call gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
-    /// As much as everything else, until it is long.
+    /// The normal priority, until the call takes long.
     Usual,
     /// What nobody else needs.
     Idle,
@@ -79,7 +79,7 @@ enum Lowering {
 }
 
 impl Threads {
-    /// No more than so many at once.
+    /// At most this many threads run concurrently.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Self::with(most, LONG, set_lowest_priority)
     }
@@ -88,11 +88,11 @@ impl Threads {
         Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, lower })
     }
 
-    /// Does blocking work on a thread of its own. If this is dropped, the work goes on to its end all the same.
+    /// Runs blocking work on its own thread. If this future is dropped, the work still runs to its end.
     ///
     /// # Errors
     ///
-    /// When it panics, or there is no thread for it.
+    /// When it panics, or no thread can be started.
     pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         priority: Priority,
@@ -103,7 +103,7 @@ impl Threads {
         let (sender, mut result) = oneshot::channel();
         let job: Job = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(work));
-            // Nobody may wait for it any more.
+            // The receiver may be gone.
             Box::new(move || drop(sender.send(result)))
         });
         let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
@@ -124,7 +124,7 @@ impl Threads {
         }
     }
 
-    /// Has an idle thread, or a new one, do the job; returns which, and the number that the job has there.
+    /// Gives the job to an idle thread or a new one; returns the thread, and the number of the job there.
     fn start(self: &Arc<Self>, priority: Priority, mut job: Job) -> std::io::Result<(Arc<Thread>, u64)> {
         loop {
             let idle = {
@@ -208,7 +208,7 @@ impl Thread {
         if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
             state.is_lowered = true;
             lower(id);
-            debug!("a call is long, and goes on at the lowest priority");
+            debug!("a call takes long: it continues at the lowest priority");
         }
         Lowering::Done
     }
@@ -253,7 +253,7 @@ fn only_when_idle() {
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     let this = thread_priority::thread_native_id();
     if let Err(error) = thread_priority::set_thread_priority_and_policy(this, ThreadPriority::Min, idle) {
-        debug!(?error, "a thread cannot be made to run only when nobody else does");
+        debug!(?error, "a thread cannot get the idle scheduling policy");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every request of a host: it is counted, tells whether the API server is there, and is not waited for without end.
+//! What applies to every request of a host: it is counted, it shows whether the API server answers, and it has a time limit.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::client::request::{BoxError, is_watch};
 use crate::health::Reach;
 use crate::telemetry::metrics::Metrics;
 
-/// kube-apiserver gives a request up after a minute (`--request-timeout`), and says so. Whoever has not answered by now is gone.
+/// kube-apiserver gives up a request after a minute (`--request-timeout`), and answers so. A server without an answer by then is gone.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(75);
 
-/// Whether an answer with that status comes from an API server that is there: a gateway says the others whose API server is gone.
+/// Whether an answer with this status comes from an API server: with the others, a gateway reports that it does not reach one.
 pub(crate) fn is_there(status: u16) -> bool {
     !matches!(status, 502..=504)
 }
 
-/// Counts the requests of a client as client-go's are counted. `host` is where they go.
+/// Counts the requests of a client with the metrics of client-go. `host` is the API server.
 pub(crate) fn counted(client: &Client, metrics: &Arc<Metrics>, reach: &Arc<Reach>, host: String) -> Client {
     let namespace = client.default_namespace().to_owned();
     let counted = Counted { inner: client.clone(), metrics: Arc::clone(metrics), reach: Arc::clone(reach), host: host.into() };
@@ -54,7 +54,7 @@ impl Counted {
             return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into());
         };
         let answer = answer?;
-        // Watches are silent for longer, and who has one knows what that means.
+        // Watches may be silent for longer; their readers have their own time limit.
         Ok(if is_watch { answer.map(Incoming::as_it_is) } else { answer.map(|body| Incoming::answer(body, ANSWERED_WITHIN)) })
     }
 }

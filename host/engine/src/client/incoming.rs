@@ -1,4 +1,4 @@
-//! The body of an answer that does not come for ever.
+//! The body of an answer, with a limit for the time without data.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub(super) const WATCH_SILENT_AT_MOST: Duration = Duration::from_secs(150);
 /// See the module's documentation.
 pub(crate) struct Incoming<B> {
     inner: B,
-    /// What ends when nothing has come for so long; none: that may last.
+    /// The limit for the time without data; none: there is no limit.
     silence: Option<(Pin<Box<Sleep>>, Duration)>,
-    /// That of the watch, if it is one.
+    /// The health of the watch, if it is one.
     health: Option<Arc<Health>>,
     has_ended: bool,
 }
@@ -33,7 +33,7 @@ impl<B> Incoming<B> {
         Self { inner, silence: None, health: None, has_ended: false }
     }
 
-    /// Fails when nothing has come for so long.
+    /// Fails when nothing has been received for this time.
     pub(super) fn answer(inner: B, silent_at_most: Duration) -> Self {
         let silence = Some((Box::pin(tokio::time::sleep(silent_at_most)), silent_at_most));
         Self { silence, ..Self::as_it_is(inner) }
@@ -75,12 +75,12 @@ where
         self.has_ended = true;
         Poll::Ready(match &self.health {
             Some(health) => {
-                debug!(?silent_for, "the watch brings nothing, not even a bookmark: taking it up again");
+                debug!(?silent_for, "the watch received nothing, not even a bookmark: restarting it");
                 health.ended();
                 None
             }
             None => {
-                let message = format!("the API server has stopped in the middle of its answer for {silent_for:?}");
+                let message = format!("the API server sent nothing for {silent_for:?} in the middle of an answer");
                 Some(Err(std::io::Error::new(std::io::ErrorKind::TimedOut, message).into()))
             }
         })

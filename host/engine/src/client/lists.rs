@@ -1,4 +1,4 @@
-//! When the list of an informer was asked for, and when it was whole.
+//! When the list of an informer was requested, and when it was complete.
 //!
 //! Lists are consistent: they show the cluster as it was after they were asked for. So an order of these moments is an order of what the
 //! lists can know.
@@ -13,19 +13,19 @@ pub(crate) struct Lists(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// When the list that is under way was asked for.
+    /// When the list in progress was requested.
     under_way: Option<Moment>,
-    /// When the last list that is whole was asked for.
+    /// When the last complete list was requested.
     whole: Option<Moment>,
 }
 
 impl Lists {
-    /// A list is about to be asked for.
+    /// A list is about to be requested.
     pub(crate) fn ask(&self) {
         self.state().under_way = Some(Moment::now());
     }
 
-    /// The list that was asked for is whole.
+    /// The requested list is complete.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.whole = state.under_way.take();

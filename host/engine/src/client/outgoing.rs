@@ -1,4 +1,4 @@
-//! Clients for one purpose each: what a request says, and whether it may be sent.
+//! Clients for one purpose each: the headers of a request, and whether it may be sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::leadership::claim::{Claim, NotHeld};
 use crate::program::{Program, ServiceAccount};
 use crate::target::Projection;
 
-/// Whom the API server is to take the request for (`authenticationv1.ImpersonateUserHeader`).
+/// The user to impersonate (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// For what a mount writes: fenced, and named in the API server's audit log with the digest of the plugin that wants it.
+/// For the writes of a mount: fenced, and identified in the API server's audit log by the digest of the plugin.
 pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> Client {
     let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
@@ -34,7 +34,7 @@ pub(crate) fn for_program(client: &Client, claim: &Claim, program: &Program) -> 
     Outgoing { user_agent, impersonate, ..Outgoing::over(client, claim) }.client()
 }
 
-/// For what the host still writes for a mount that is gone, as the service account that the mount wrote as: fenced.
+/// For the writes of the host for a removed mount, as the service account that the mount used: fenced.
 pub(crate) fn for_account(client: &Client, claim: &Claim, account: &ServiceAccount) -> Client {
     Outgoing { impersonate: user(account), ..Outgoing::over(client, claim) }.client()
 }
@@ -44,12 +44,12 @@ fn user(account: &ServiceAccount) -> Option<HeaderValue> {
     HeaderValue::from_str(&account.to_string()).ok()
 }
 
-/// For what the host writes on its own account: fenced.
+/// For the host's own writes: fenced.
 pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
 }
 
-/// For the watch of an informer, which hears how that fares and when lists are asked for.
+/// For the watch of an informer, which is told the health of the watch and when lists are requested.
 ///
 /// # Guarantees
 ///
@@ -63,7 +63,7 @@ pub(crate) fn for_watch(client: &Client, projection: Projection, health: &Arc<He
     Outgoing { form, watch, ..Outgoing::over(client, &Claim::always()) }.client()
 }
 
-/// In which form objects are asked for.
+/// The form in which objects are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Whole,
@@ -111,8 +111,8 @@ impl Outgoing {
             request.headers_mut().insert(ACCEPT, accept);
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-        // What a leader reads it reads in order to write: without the claim it would keep the object from who works on it next. Who has
-        // not led yet may read.
+        // A leader reads in order to write: a read without the claim would delay the next leader. A host that has not led yet may
+        // read.
         let is_fenced = !is_read || self.claim.check().is_ok();
         if !is_read {
             request.extensions_mut().insert(self.claim.clone());
@@ -150,14 +150,14 @@ impl Service<Request<Body>> for Outgoing {
     }
 }
 
-/// A request that may go on while the claim is held.
+/// A request that may continue while the claim is held.
 ///
 /// # Guarantees
 ///
 /// The claim is asked for before each step of the way, so that what waits for a connection is not sent once the claim is lost. Then the
 /// request is given up, with its connection.
 ///
-/// What is under way on the network cannot be called back.
+/// What has been sent to the network cannot be revoked.
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
@@ -200,7 +200,7 @@ fn consistent(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-/// A watch brings objects, anything else that informers ask for is a list.
+/// Whether a request of an informer is a watch; all its other requests are lists.
 fn metadata_form(request: &Request<Body>) -> HeaderValue {
     HeaderValue::from_static(if is_watch(request) {
         "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -223,7 +223,7 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
     let status = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure", "code": code.as_u16(),
         "reason": if code == StatusCode::TOO_MANY_REQUESTS { "TooManyRequests" } else { "ServiceUnavailable" },
-        "message": format!("the server asks to be asked again after {seconds} s"),
+        "message": format!("the server asks for a retry after {seconds} s"),
         "details": { "retryAfterSeconds": seconds },
     });
     let (mut parts, _) = response.into_parts();

@@ -1,4 +1,4 @@
-//! What all clients have to know of a request.
+//! The time limit of requests, which all clients share.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// How long the API server may take to answer a request that is not a watch: its own limit (`--request-timeout`).
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits for an answer, but not for ever: a peer that is gone without a word would keep a worker, and the key that it works on.
+/// Waits for an answer with a time limit: a peer that has silently gone would block a worker, and the key that it works on.
 ///
 /// # Errors
 ///
-/// Those of the request; [`kube::Error::Service`] if there is no answer in time.
+/// The errors of the request; [`kube::Error::Service`] if there is no answer in time.
 pub async fn answered<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
     match tokio::time::timeout(REQUEST_TIMEOUT, request).await {
         Ok(answer) => answer,

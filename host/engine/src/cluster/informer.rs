@@ -83,7 +83,7 @@ impl WatchEvent {
 /// Called for each notice, in order, by the task that runs the watch: it must be quick.
 type Subscriber = dyn Fn(&WatchEvent) + Send + Sync;
 
-/// Until it is dropped, its subscriber is told of changes.
+/// The subscriber is notified of changes until this is dropped.
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
     _subscriber: Arc<Subscriber>,
@@ -279,7 +279,7 @@ async fn follow(shared: &Shared, api: Api<Received>, config: &watcher::Config, m
             Err(error) => {
                 metrics.watch_failed(target);
                 shared.health.failed(error_chain(&error));
-                warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; starting it again");
+                warn!(kind = %target.kind, namespace = target.namespace, error = %error_chain(&error), "the watch failed; restarting it");
             }
         }
     }
@@ -371,7 +371,7 @@ impl Shared {
         });
         let left_out = |error: &Arc<Error>| {
             metrics.left_out(&self.target);
-            warn!(%kind, namespace = self.target.namespace, error = %error_chain(error.as_ref()), "an object of the watch cannot be read and is left out");
+            warn!(%kind, namespace = self.target.namespace, error = %error_chain(error.as_ref()), "an object that a watch received cannot be parsed, and is ignored");
         };
         object.inspect_err(left_out).ok()
     }

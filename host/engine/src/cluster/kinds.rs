@@ -95,7 +95,7 @@ pub async fn look_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
         match find(client, kind).await {
             Ok(found) => return found,
             Err(error) => {
-                warn!(plugin, %kind, error = %error_chain(&error), "cannot ask the API server for the kind; trying again");
+                warn!(plugin, %kind, error = %error_chain(&error), "cannot look up the kind on the API server; retrying");
             }
         }
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
@@ -116,7 +116,7 @@ pub async fn wait_for(client: &Client, kind: &GroupVersionKind, plugin: &str) ->
             }
             None if looks == 0 => warn!(
                 plugin, %kind,
-                "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin brings)"
+                "the API server does not serve the kind yet; waiting for it (its CustomResourceDefinition may be missing: `gyre crds` prints those that a plugin contains)"
             ),
             None => {}
         }
@@ -131,17 +131,17 @@ pub(crate) async fn wait_for_status(client: &Client, mut resource: Resource, plu
     let kind = resource.kind();
     warn!(
         plugin, %kind,
-        "the API server serves the kind without the status that the plugin's own CustomResourceDefinition has: apply what `gyre crds` prints"
+        "the API server serves the kind without the status subresource that the plugin's CustomResourceDefinition has: apply the output of `gyre crds`"
     );
     for _ in 0..LOOKS_FOR_STATUS {
         tokio::time::sleep(LOOK_AGAIN_AFTER).await;
         resource = wait_for(client, &kind, plugin).await;
         if resource.status == StatusSubresource::Served {
-            info!(plugin, %kind, "the API server serves the kind with a status now");
+            info!(plugin, %kind, "the API server now serves the kind with a status subresource");
             return resource;
         }
     }
-    warn!(plugin, %kind, "going on without a status: nothing can be noted in the objects until gyre is restarted");
+    warn!(plugin, %kind, "continuing without a status subresource: the host writes no status of these objects until it is restarted");
     resource
 }
 

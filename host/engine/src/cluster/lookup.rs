@@ -30,7 +30,7 @@ pub(crate) struct ReadCache {
 /// By question and namespace of the parent: the version of the views, and the fingerprint of what they had.
 type Fingerprints = HashMap<(Read, Option<String>), (u64, u64)>;
 
-/// Lists whose fingerprints are kept. Beyond that all are forgotten, and computed anew.
+/// Lists whose fingerprints are kept. Beyond that, all are dropped and computed again.
 const MOST_FINGERPRINTS: usize = 1024;
 
 /// A kind that is served, with a view for each of its declarations that is granted: there may be none.

@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_expected_counts_as_absent() {
+    fn fields_of_an_unexpected_type_count_as_absent() {
         let object = Object::parse(
             r#"{"metadata":{"name":"a","namespace":"","uid":null,"resourceVersion":7,"generation":1e999,"labels":{"a":1,"b":"c","b":"d"},
                 "ownerReferences":[null,7,{"uid":{},"controller":true}],"finalizers":"x","annotations":[]}}"#,
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_an_error() {
+    fn malformed_objects_are_an_error() {
         let without_a_name = [r#"{"metadata":{}}"#, r#"{"metadata":{"name":7}}"#, r#"{"metadata":{"name":""}}"#];
         for json in ["", "[]", "{}", r#"{"metadata":[]}"#].into_iter().chain(without_a_name) {
             assert!(Object::parse(json).is_err(), "{json}");

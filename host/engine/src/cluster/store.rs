@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_one_name_in_two_namespaces_and_outside_of_namespaces_are_told_apart() {
+    fn objects_of_one_name_in_different_namespaces_or_in_none_are_distinguished() {
         let store = Store::default();
         let outside = Arc::new(Object::parse(r#"{"metadata":{"name":"a","uid":"outside","resourceVersion":"1"}}"#).unwrap());
         for object in [object_in("one", "a"), object_in("two", "a"), Arc::clone(&outside)] {

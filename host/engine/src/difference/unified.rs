@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_has_no_hunks_and_what_has_nothing_in_common_has_one() {
+    fn equal_texts_have_no_hunks_and_texts_without_a_common_line_have_one() {
         assert_eq!(unified("a\nb\n", "a\nb\n"), "");
         assert_eq!(unified("", ""), "");
         assert_eq!(unified("a\n", ""), "@@ -1 +0,0 @@\n-a\n");

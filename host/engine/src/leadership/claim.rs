@@ -34,7 +34,7 @@ impl ClaimState {
 
 /// No write is sent without a claim.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("not sent: this host does not hold the claim to write")]
+#[error("not sent: this host does not hold the lease, so it may not write")]
 pub struct NotHeld;
 
 impl Holder {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_is_alone_may_always_write() {
+    async fn without_an_election_a_host_may_always_write() {
         Claim::always().held().await;
         assert!(Claim::always().check().is_ok());
         assert_eq!(Claim::always().held_for(), None);

@@ -61,7 +61,7 @@ pub(crate) struct ActiveProgram {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A role in each namespace cannot give it.
-    #[error("its objects ({0}) are cluster-scoped, and it is confined to namespaces")]
+    #[error("its parents ({0}) are cluster-scoped, but the mount is restricted to namespaces")]
     Confined(GroupVersionKind),
 }
 
@@ -250,7 +250,7 @@ impl ActiveProgram {
                             version.into_iter().for_each(|version| fresh.born_after(asked, version));
                         }
                         Err(error) => {
-                            debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are looked at before anything is created for them")
+                            debug!(kind = %resource.kind(), error = %error_chain(&error), "parents are read from the API server before objects are created for them")
                         }
                     }
                 }

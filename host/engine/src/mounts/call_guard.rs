@@ -1,6 +1,6 @@
 //! How far a program's plugin is trusted: its quarantine, and the parents that wait for the end of it or for their turn.
 //!
-//! It belongs to one program: a plugin that replaces another begins anew, and what is still in flight of the other says nothing of it.
+//! It belongs to one program: a plugin that replaces another starts without a quarantine, and calls of the other that are still in flight do not affect it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +33,9 @@ impl CallGuard {
     pub(crate) fn admit(&self, parent: &ObjectKey, now: Time) -> Result<Admitted, Problem> {
         let mut quarantine = self.quarantine();
         match quarantine.admit(parent, now) {
-            Admission::Wait => Err(Problem::new(ProblemKind::Deferred, "another call that may end in a fault is under way")),
+            Admission::Wait => {
+                Err(Problem::new(ProblemKind::Deferred, "another call of the plugin, which may fault, is in progress"))
+            }
             Admission::Held { until, .. } => Err(match quarantine.holds(parent) {
                 Some((extent, held)) => Problem::quarantined(&held, &describe(parent, extent), until, now),
                 None => Problem::new(ProblemKind::Stale, "the quarantine of the plugin has just ended"),

@@ -32,7 +32,7 @@ struct State {
     uids: BTreeSet<u64>,
     /// When the first of them came.
     since: Option<Moment>,
-    /// Since when all children that go are told of, and all that were there before are in the caches.
+    /// Since when deletions of all children are observed, and all earlier children are in the caches.
     children_followed: Option<Moment>,
     /// Those of which a child has gone, while parents are not followed yet.
     bereaved: Option<BTreeSet<u64>>,

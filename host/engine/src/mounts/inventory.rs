@@ -474,8 +474,8 @@ impl Inventory {
     fn describe(&self, error: &kube::Error) -> String {
         let place = self.kept.as_ref().map(|(_, Place { namespace, name })| format!("{namespace}/{name}")).unwrap_or_default();
         format!(
-            "cannot use the ConfigMap {place}, the inventory of what is mounted: {}; until it can be written, objects get no finalizers, \
-             and a later start of the host does not know what is mounted now",
+            "cannot use the ConfigMap {place}, the inventory of mounts: {}; until it can be written, objects get no finalizers, \
+             and a later start cannot clean up after mounts that are removed",
             error_chain(error)
         )
     }

@@ -63,7 +63,7 @@ impl Mount {
     /// Makes a program live.
     async fn activate(self: &Arc<Self>, program: Arc<Program>, services: &Arc<HostServices>) {
         let old = self.live();
-        // What only its shadow would do otherwise is no reason to begin anew.
+        // A change of the shadow alone is no reason to restart the mount.
         if old.as_ref().is_some_and(|old| old.program.same_except_shadow(&program)) {
             return;
         }
@@ -92,7 +92,7 @@ impl Mount {
         let manifest = program.manifest();
         info!(
             plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
-            "{}", if old.is_some() { "the new program has taken over" } else { "mounted" }
+            "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.
         live.follow(self, &services.queue);

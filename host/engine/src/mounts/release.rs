@@ -38,7 +38,7 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
     let mut told = String::new();
     loop {
         let Some(entry) = inventory.unwanted(entry) else {
-            info!(mount, "its objects are another mount's");
+            info!(mount, "its objects belong to another mount");
             return;
         };
         match releaser.release_once(&entry).await {
@@ -46,18 +46,18 @@ pub(crate) async fn release(releaser: &Releaser, mount: &str, entry: &Entry, inv
                 info!(mount, released, "unmounted: no object holds a finalizer of the plugin {}", entry.plugin);
                 return;
             }
-            Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait for children to be gone"),
+            Ok(Left { parents, .. }) => info!(mount, parents, "objects still wait until their children are deleted"),
             Err(error) => {
                 let text = error_chain(&error);
                 // The rules may have gone with the mount, and then this goes on until somebody reads it.
                 if text != told {
                     let remedy = match &error {
                         kube::Error::Api(status) if status.is_forbidden() => {
-                            "permit it, to the host or to the service account that the mount wrote as, until that is done; or, if no object holds one, remove the mount from the inventory"
+                            "permit this to the host, or to the service account that the mount used, until it is done; or, if no object has the finalizer, remove the mount from the inventory"
                         }
-                        _ => "trying again",
+                        _ => "retrying",
                     };
-                    warn!(mount, error = text, "cannot take the finalizers of the plugin {} away: {remedy}", entry.plugin);
+                    warn!(mount, error = text, "cannot remove the finalizers of the plugin {}: {remedy}", entry.plugin);
                     told = text;
                 }
             }

@@ -16,7 +16,7 @@ use crate::mounts::mount::Mount;
 use crate::record::{Question, Reply, Transcript};
 use crate::telemetry::log::without_control;
 
-/// Who is told of what a call reads and says.
+/// The receivers of what a call reads and logs.
 enum Audience {
     /// The mount: a change of what was read concerns the parent. Lines go into the span.
     Mount(Arc<Mount>, Span),

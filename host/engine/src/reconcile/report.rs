@@ -80,7 +80,7 @@ impl ReconcileReport {
         self.look_again = Some(self.look_again.map_or(delay, |before| before.min(delay)));
     }
 
-    /// The first problem is the one that is told of.
+    /// The first problem is the one that is reported.
     pub(crate) fn fail(&mut self, problem: Problem) {
         self.problem.get_or_insert(problem);
     }
@@ -126,7 +126,7 @@ pub const SLOWED_DOWN: &str = "SlowedDown";
 /// It says the same each time, so it is published once for as long as it holds.
 pub(crate) fn slowed_down() -> Event {
     let message = format!(
-        "{} reconciles wrote although nothing had changed but the time: until something does, there is one every {} s; let the plugin answer the same as long as its inputs are the same",
+        "{} reconciles wrote although nothing but the time had changed: until something changes, there is one reconcile every {} s; return the same answer for the same inputs",
         pace::BURST,
         pace::INTERVAL.as_secs(),
     );

@@ -119,7 +119,7 @@ impl CallLine {
                 Ask::Reconcile => AskLine::Reconcile,
                 Ask::Finalize => AskLine::Finalize,
             },
-            // Plugins are told of no time before 1970, nor are there hosts then.
+            // Plugins never get a time before 1970, and no host runs then.
             time: Timestamp::try_from(given.now).unwrap_or(Timestamp::UNIX_EPOCH),
             seed: given.seed.to_string(),
             parent: Text(Arc::clone(&given.parent)),

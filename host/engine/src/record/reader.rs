@@ -24,10 +24,10 @@ pub enum Error {
     #[error("line 1 is not the beginning of a recording; name a file that `gyre record` wrote")]
     NoRecording,
     /// It was made by another gyre.
-    #[error("it has format {0}, and this gyre {version} reads format {FORMAT}; use the gyre that recorded it", version = env!("CARGO_PKG_VERSION"))]
+    #[error("it has format {0}, and gyre {version} reads format {FORMAT}; use the version of gyre that recorded it", version = env!("CARGO_PKG_VERSION"))]
     Format(u32),
     /// A line is not what it should be.
-    #[error("line {line} is no part of a recording: {message}; it was changed or damaged: remove the line, or record again")]
+    #[error("line {line} is not part of a recording: {message}; it was changed or damaged: remove the line, or record again")]
     Line {
         /// From 1 on.
         line: u64,
@@ -131,7 +131,8 @@ impl<R: BufRead> Reader<R> {
                 }
                 Line::Call(call) => {
                     let program = self.programs.get(&call.program).cloned();
-                    let program = program.ok_or_else(|| self.wrong(format!("no line tells of program {}", call.program)))?;
+                    let program =
+                        program.ok_or_else(|| self.wrong(format!("no line describes the program {}", call.program)))?;
                     return Ok(Some((program, *call)));
                 }
                 Line::End(end) => self.ending = Some(Ending::Whole(end)),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_line_is_one_short_line_whatever_it_quotes() {
+    fn an_error_about_a_line_is_one_short_line() {
         for line in [
             r#"{"\u001b[31m\n at line 7":1}"#.to_owned(),
             format!("{{\"{}\":1}}", "x".repeat(100_000)),

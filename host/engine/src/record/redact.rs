@@ -49,7 +49,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// There are more values than can be looked for, so that nothing more can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
-    #[error("there are more values of Secrets than can be looked for")]
+    #[error("there are too many values of Secrets to hide all of them")]
     TooMany,
     #[error(transparent)]
     NotJson(#[from] NotJson),

@@ -44,7 +44,7 @@ pub(crate) struct Wanted {
 pub(crate) enum Error {
     #[error("{MOST_SESSIONS} recordings are in progress in this host; wait for one of them to end")]
     TooMany,
-    #[error("there is no thread for it: {0}")]
+    #[error("cannot start a thread for it: {0}")]
     NoThread(std::io::Error),
 }
 

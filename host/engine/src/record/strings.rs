@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_is_the_string_and_nothing_else() {
+    fn only_strings_are_replaced() {
         let text = r#"{ "a" : "x" , "x":["x", 1.0 ,"y"]}"#;
         let replaced = replace(text, |_, string| (string == "x").then(|| "\"\n".to_owned()));
         assert_eq!(replaced.unwrap().unwrap(), r#"{ "a" : "\"\n" , "x":["\"\n", 1.0 ,"y"]}"#);
     }
 
     #[test]
-    fn what_is_no_json_does_no_harm() {
+    fn malformed_json_does_no_harm() {
         for text in ["{", "[\"", "\"\\", "}", "{\"a\":\"\\q\"}", "\"\\\""] {
             assert_eq!(replace(text, |_, _| None), Err(NotJson), "{text}");
         }

@@ -219,7 +219,7 @@ enum Fate<'a> {
     /// It stays as it is.
     AsIs,
     Written(&'a Desired),
-    /// It is deleted, and made anew.
+    /// It is deleted and recreated.
     Replaced(&'a Desired),
 }
 

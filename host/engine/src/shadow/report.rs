@@ -58,26 +58,26 @@ impl Report {
         let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
         let mut remarks = Vec::new();
         if live.get().is_none() {
-            remarks.push("the caches of the shadow are not filled yet".to_owned());
+            remarks.push("the caches of the shadow have not synced yet".to_owned());
         }
         if moment.compared < parents {
-            remarks.push(format!("{} of {parents} were compared", moment.compared));
+            remarks.push(format!("{} of {parents} parents have been compared", moment.compared));
         } else if moment.waiting > 0 {
-            remarks.push(format!("{} wait to be compared once more", moment.waiting));
+            remarks.push(format!("{} parents wait to be compared again", moment.waiting));
         }
         if let Some(held) = &quarantine {
-            remarks.push(format!("the shadow is quarantined, since its calls keep ending in {}", held.reason));
+            remarks.push(format!("the shadow is quarantined, because its calls keep ending in {}", held.reason));
         }
         if late > 0 {
             let deadline = program.limits.deadline;
             remarks.push(format!(
-                "for {late} the shadow took longer than its deadline of {deadline:?}, which ends a call in a mount"
+                "for {late} parents, the shadow exceeded its deadline of {deadline:?}, at which the host stops the call of a mount"
             ));
         }
         if !is_redacted {
             remarks.push(NOT_SHOWN.to_owned());
         } else if kept < differing {
-            remarks.push(format!("the changes of {kept} are kept"));
+            remarks.push(format!("only the changes of {kept} parents are kept"));
         }
         Self {
             mount: mount.to_owned(),

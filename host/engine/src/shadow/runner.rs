@@ -39,7 +39,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// While the shadow is quarantined for all parents that wait, it is checked so often whether it may be probed. The first probe comes after 30 s.
 const ALL_HELD_PAUSE: Duration = Duration::from_secs(5);
 
-/// A shadow, and what is known of how it differs from its mount's program. Another program on either side begins anew.
+/// A shadow, and what is known of how it differs from its mount's program. A change of either program discards this.
 pub(crate) struct Shadow {
     pub(super) mounted: Arc<ActiveProgram>,
     pub(super) program: Arc<Program>,
@@ -153,7 +153,7 @@ impl Shadow {
                 drop(admitted);
                 if let Err(error) = undone {
                     // A defect of the host, which would be there the next time, too.
-                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow did not end: {error}");
+                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
                 return self.add(&key);
@@ -229,7 +229,7 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
     Box::pin(async move {
         // A defect of the host in here is none of the mount's.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
-            error!(plugin = %mount.name, "the host panicked: there is no shadow any more. This is a defect of gyre; its log says where");
+            error!(plugin = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
         }
     })

@@ -9,7 +9,7 @@ use crate::telemetry::metrics::{DIFFERENT, FAILED, SAME, Shadowed};
 
 /// The changes of so many parents are kept; more is read by nobody. All are counted.
 const MOST_PARENTS: usize = 1_000;
-/// Of those with nothing to change but what is made anew, fewer: they are alike.
+/// Fewer of those with changes only to recreated children, which are alike.
 const MOST_ANEW: usize = 20;
 /// As much JSON as is kept of all changes together,
 const MOST_BYTES: usize = 16 << 20;
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_only_for_children_made_anew_is_counted_and_no_change() {
+    fn differences_of_recreated_children_are_counted_but_are_not_changes() {
         let mut tally = Tally::default();
         for number in 0..2 * MOST_ANEW {
             compared(&mut tally, number, outcome(Verb::Anew, 1));

@@ -14,9 +14,9 @@ use crate::telemetry::traces::Traces;
 /// How lines are written.
 #[derive(Clone, Copy, Debug)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -28,7 +28,7 @@ pub fn check_filter(text: &str) -> Result<(), String> {
     let is_level = |directive: &str| directive.parse::<LevelFilter>().is_ok();
     let directives = text.split(',').map(str::trim);
     if let Some(unknown) = directives.filter(|word| !word.is_empty()).find(|word| !is_module(word) && !is_level(word)) {
-        return Err(format!("{EXPECTED}: {unknown:?} is no level"));
+        return Err(format!("{EXPECTED}: {unknown:?} is not a level"));
     }
     match EnvFilter::builder().parse(with_quiet(text)) {
         Ok(_) => Ok(()),
@@ -45,7 +45,7 @@ fn with_quiet(filter: &str) -> String {
 ///
 /// Errors: a filter that is none.
 pub fn start(filter: &str, format: LogFormat, traces: Option<&Traces>) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the filter of the log")?;
+    let filter = EnvFilter::builder().parse(with_quiet(filter)).context("the log filter is invalid")?;
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     let lines = match format {
         LogFormat::Text => lines.boxed(),

@@ -145,28 +145,42 @@ impl Default for Metrics {
 impl Metrics {
     fn register(&mut self) {
         let registry = self.registry.sub_registry_with_prefix("controller_runtime");
-        registry.register("reconcile", "Reconciles by how they ended", self.reconciles.clone());
+        registry.register("reconcile", "Reconciles, by result", self.reconciles.clone());
         registry.register("reconcile_errors", "Reconciles that ended in an error", self.reconcile_errors.clone());
-        registry.register("terminal_reconcile_errors", "Errors that are not tried again", self.terminal_errors.clone());
+        registry.register(
+            "terminal_reconcile_errors",
+            "Reconciles that ended in an error that is not retried",
+            self.terminal_errors.clone(),
+        );
         registry.register("reconcile_panics", "Reconciles in which the host panicked", self.panics.clone());
-        registry.register_with_unit("reconcile_time", "Time of a reconcile", Unit::Seconds, self.reconcile_seconds.clone());
-        registry.register("max_concurrent_reconciles", "Reconciles that may run at once", self.workers.clone());
-        registry.register("active_workers", "Reconciles that run", self.active_workers.clone());
+        registry.register_with_unit("reconcile_time", "Duration of reconciles", Unit::Seconds, self.reconcile_seconds.clone());
+        registry.register("max_concurrent_reconciles", "Maximum number of concurrent reconciles", self.workers.clone());
+        registry.register("active_workers", "Reconciles in progress", self.active_workers.clone());
         let registry = self.registry.sub_registry_with_prefix("workqueue");
-        registry.register("depth", "Keys that wait, by priority", self.queue_depth.clone());
-        registry.register("adds", "Keys that were added", self.queue_adds.clone());
-        registry.register("retries", "Keys that were queued again after an error", self.queue_retries.clone());
-        registry.register_with_unit("queue_duration", "How long a key waited", Unit::Seconds, self.queue_seconds.clone());
-        registry.register_with_unit("work_duration", "How long a key was worked on", Unit::Seconds, self.work_seconds.clone());
+        registry.register("depth", "Keys waiting in the queue, by priority", self.queue_depth.clone());
+        registry.register("adds", "Keys added to the queue", self.queue_adds.clone());
+        registry.register("retries", "Keys queued again after an error", self.queue_retries.clone());
+        registry.register_with_unit(
+            "queue_duration",
+            "Time that keys waited in the queue",
+            Unit::Seconds,
+            self.queue_seconds.clone(),
+        );
+        registry.register_with_unit(
+            "work_duration",
+            "Time from when a key left the queue until its reconcile ended",
+            Unit::Seconds,
+            self.work_seconds.clone(),
+        );
         registry.register_with_unit(
             "unfinished_work",
-            "How long the keys that are worked on have been, all together",
+            "Time that the reconciles in progress have taken so far, in total",
             Unit::Seconds,
             self.unfinished_seconds.clone(),
         );
         registry.register_with_unit(
             "longest_running_processor",
-            "How long a key has been worked on for the longest time",
+            "Time that the longest of the reconciles in progress has taken so far",
             Unit::Seconds,
             self.longest_seconds.clone(),
         );
@@ -176,68 +190,75 @@ impl Metrics {
             self.requests.clone(),
         );
         self.registry.register_collector(Box::new(process::Process));
-        self.registry.register("leader_election_master_status", "Whether this host leads (1), by lease", self.leads.clone());
+        self.registry.register(
+            "leader_election_master_status",
+            "Whether this host holds the lease (1) or not (0)",
+            self.leads.clone(),
+        );
         let registry = self.registry.sub_registry_with_prefix("gyre");
         let build = Family::<Build, Gauge>::default();
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
-        registry.register("build_info", "The version of the host; always 1", build);
-        registry.register("plugin_calls", "Calls into a plugin by how they ended", self.calls.clone());
-        registry.register_with_unit("plugin_call", "Time of a call into a plugin", Unit::Seconds, self.call_seconds.clone());
-        registry.register_with_unit(
-            "plugin_memory_peak",
-            "Most memory that a call took",
-            Unit::Bytes,
-            self.memory_peak.clone(),
-        );
+        registry.register("build_info", "Version of the host, as a label; always 1", build);
+        registry.register("plugin_calls", "Plugin calls, by result", self.calls.clone());
+        registry.register_with_unit("plugin_call", "Duration of plugin calls", Unit::Seconds, self.call_seconds.clone());
+        registry.register_with_unit("plugin_memory_peak", "Peak memory of plugin calls", Unit::Bytes, self.memory_peak.clone());
         registry.register_with_unit(
             "plugin_compile",
-            "How long it took to compile a plugin, or to load what was compiled before",
+            "Time to compile a plugin, or to load its compiled code",
             Unit::Seconds,
             self.compile_seconds.clone(),
         );
+        registry.register("plugin_instances", "Plugin instances, running or idle", self.instances.clone());
         registry.register(
-            "plugin_instances",
-            "Instances of a plugin: running, or idle until they serve again",
-            self.instances.clone(),
+            "plugin_memo_hits",
+            "Reconciles without a call, because their inputs had not changed",
+            self.memo_hits.clone(),
         );
-        registry.register("plugin_memo_hits", "Reconciles whose inputs had not changed", self.memo_hits.clone());
-        registry.register("recorded_calls", "Calls that were to be recorded, by what became of them", self.recorded.clone());
-        registry.register("shadow_calls", "Comparisons with a shadow, by how they came out", self.shadowed.clone());
+        registry.register("recorded_calls", "Calls to record, by result", self.recorded.clone());
+        registry.register("shadow_calls", "Comparisons with a shadow, by result", self.shadowed.clone());
         registry.register(
             "shadow_parents",
-            "Parents that were compared with a shadow, of these those that differ, and those that wait for it",
+            "Parents that were compared with a shadow, that differ, and that wait to be compared",
             self.shadowed_parents.clone(),
         );
-        registry.register("shadow_changes", "What a shadow would do otherwise, by verb", self.shadowed_changes.clone());
-        registry.register("plugin_problems", "Refusals and failures by reason", self.problems.clone());
-        registry.register("plugin_quarantined", "Whether a plugin is quarantined (1)", self.quarantined.clone());
+        registry.register(
+            "shadow_changes",
+            "Changes that a shadow would make and the plugin of its mount does not, by verb",
+            self.shadowed_changes.clone(),
+        );
+        registry.register("plugin_problems", "Refusals and failures, by reason", self.problems.clone());
+        registry.register("plugin_quarantined", "Whether a plugin is quarantined (1) or not (0)", self.quarantined.clone());
         registry.register(
             "plugin_quarantined_namespaces",
-            "Namespaces, and single cluster-scoped objects, that a plugin is quarantined for",
+            "Namespaces and cluster-scoped objects for which a plugin is quarantined",
             self.quarantined_namespaces.clone(),
         );
-        registry.register("parked_objects", "Objects that failed too often and wait for a change", self.parked.clone());
-        registry.register("writes", "Requests that write, by verb", self.writes.clone());
-        registry.register("watch_failures", "Watches that failed and were started again", self.watch_failures.clone());
         registry.register(
-            "watch_objects_left_out",
-            "Objects that a watch brought and that could not be read",
-            self.left_out.clone(),
+            "parked_objects",
+            "Objects that failed too often, and are not retried until they change",
+            self.parked.clone(),
         );
+        registry.register("writes", "Write requests, by verb", self.writes.clone());
+        registry.register("watch_failures", "Watches that failed and were restarted", self.watch_failures.clone());
+        registry.register("watch_objects_left_out", "Objects from a watch that could not be parsed", self.left_out.clone());
         registry.register("cached_objects", "Objects in the cache of a watch", self.cached.clone());
         registry.register_with_unit(
             "watch_silence",
-            "How long a watch has brought nothing",
+            "Time since a watch last received anything",
             Unit::Seconds,
             self.watch_silence.clone(),
         );
-        registry.register("watch_connected", "Whether a watch is connected (1)", self.watch_up.clone());
+        registry.register("watch_connected", "Whether a watch is connected (1) or not (0)", self.watch_up.clone());
         registry.register(
             "config_reloads",
-            "Changes of the configuration or of plugins, by result",
+            "Reloads of the configuration and the plugins, by result",
             self.config_reloads.clone(),
         );
-        registry.register("config_refused", "Whether the last change was refused (1)", self.config_refused.clone());
+        registry.register(
+            "config_refused",
+            "Whether the last change of the configuration was refused (1) or not (0)",
+            self.config_refused.clone(),
+        );
     }
 
     /// The text of `/metrics`.

@@ -113,7 +113,7 @@ impl Applier<'_> {
                 self.apply(desired, uid, known).await
             }
             Step::Label { child, uid, labels } => {
-                info!(%child, "labelling what is ours");
+                info!(%child, "labelling an existing child");
                 self.label(child, uid, labels).await
             }
             Step::Replace { desired, uid, propagation, confirm, cause } => {
@@ -130,7 +130,7 @@ impl Applier<'_> {
                 Ok(Done::Waits(format!("{} is being deleted, and will be created once it is gone", desired.child)))
             }
             Step::Delete { child, uid, propagation } => {
-                info!(%child, "deleting what is not desired any more");
+                info!(%child, "deleting a child that is no longer desired");
                 self.delete(child, uid, *propagation).await
             }
         }
@@ -149,7 +149,7 @@ impl Applier<'_> {
         if let Err(kube::Error::Api(status)) = &result
             && self.may_take_back(&conflicts(status), uid)
         {
-            info!(%child, "putting back what was edited: {}", status.message);
+            info!(%child, "reverting fields that another client changed: {}", status.message);
             self.metrics.wrote(self.mount, "apply");
             let forced = PatchParams { force: true, ..self.patch_params() };
             result = answered(api.patch(&child.key.name, &forced, &patch)).await;
@@ -281,24 +281,24 @@ fn refusal(status: &Status, child: &ObjectRef) -> Result<Refusal, Problem> {
         conflicts(status).iter().map(|conflict| format!("{} (by {:?})", conflict.field, conflict.manager)).collect();
     let (reason, message) = if !conflicts.is_empty() {
         let message = format!(
-            "{child} has fields that others manage: {}; make them let go of these, or do not set them",
+            "{child} has fields that other field managers own: {}; make them give up these fields, or do not set them",
             conflicts.join(", ")
         );
         (RefusalReason::Conflict, message)
     } else if status.is_invalid() && status.message.contains("immutable") {
         (
             RefusalReason::ImmutableField,
-            format!("{child} cannot be changed in place: {}; delete it to have it made anew", status.message),
+            format!("{child} cannot be changed in place: {}; delete it to have it recreated", status.message),
         )
     } else if let Some(violations) = schema_violations(&status.message) {
         (
             RefusalReason::Rejected,
-            format!("the API server rejects {child}, as it does not fit the schema of its kind: {violations}"),
+            format!("the API server rejects {child}, because it does not match the schema of its kind: {violations}"),
         )
     } else if status.is_invalid() || status.code == 400 {
         (RefusalReason::Rejected, format!("the API server rejects {child}: {}", status.message))
     } else if is_terminating(status) {
-        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, as its namespace is being deleted"))
+        (RefusalReason::NamespaceTerminating, format!("{child} cannot be created, because its namespace is being deleted"))
     } else {
         return Err(problem_of(status, child));
     };
@@ -387,7 +387,7 @@ mod tests {
             let status = Status { code: *code, message: (*answer).to_owned(), ..Status::default() };
             let refused = refusal(&status, &child).expect("a refusal");
             assert_eq!(refused.reason, RefusalReason::Rejected, "{answer}");
-            assert!(refused.message.ends_with(&format!(" fit the schema of its kind: {violations}")), "{}", refused.message);
+            assert!(refused.message.ends_with(&format!(" match the schema of its kind: {violations}")), "{}", refused.message);
             assert_eq!(problem_of(&status, &child).kind, ProblemKind::Invalid, "{answer}");
         }
         for answer in

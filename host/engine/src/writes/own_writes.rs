@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_others_change_counts() {
+    fn only_changes_by_others_count() {
         check(&[], Some(5), Others::Silent);
         check(&[5], Some(5), Others::Silent);
         check(&[5, 7], Some(5), Others::Changed);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_is_not_news_when_it_comes_late() {
+    fn late_events_of_own_writes_are_not_news() {
         let late = || check(&[4], Some(5), Others::Silent);
         let news = |writes: &OwnWrites, versions: &[u64]| {
             versions.iter().map(|version| !writes.holds_back(&object(*version))).collect::<Vec<_>>()

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_holds_what_differs_and_takes_away_what_is_not_desired() {
+    fn a_patch_contains_differing_fields_and_removes_fields_that_are_not_desired() {
         check(json!(null), json!({"a": 1}), json!({"a": 1}));
         check(json!({"a": 1, "b": 2}), json!({"a": 1}), json!({"b": null}));
         check(json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1, "z": 3}}), json!({"a": {"y": null, "z": 3}}));

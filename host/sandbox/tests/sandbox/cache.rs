@@ -27,7 +27,7 @@ fn file(directory: &Path, extension: &str) -> PathBuf {
     entries.find(|path| path.extension().is_some_and(|found| found == extension)).unwrap()
 }
 
-/// Fills a cache, does something to it, and expects the code to be compiled anew, and, if it can be stored, found again.
+/// Fills a cache, does something to it, and expects the code to be compiled again, and, if it can be stored, found again.
 fn check(disturb: impl FnOnce(&Path), after: CodeSource) {
     let directory = TempDir::new().unwrap();
     assert_eq!(source(directory.path()), CodeSource::Compiled);

@@ -140,7 +140,7 @@ fn an_exit_is_a_trap_that_says_so() {
 }
 
 #[test]
-fn the_end_of_a_stack_is_told_from_a_stray_pointer() {
+fn a_stack_overflow_is_distinguished_from_a_stray_pointer() {
     let sandbox = sandbox();
     let check = |imports, reconcile, reason| {
         let plugin = sandbox.load(&Probe { imports, reconcile, describe: "" }.component()).unwrap();

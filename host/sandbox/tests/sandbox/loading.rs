@@ -85,7 +85,7 @@ fn an_import_that_is_not_offered() {
 #[test]
 fn a_plugin_that_does_not_describe_itself() {
     for (describe, reason) in [("unreachable", "Trapped"), ("(loop $again (br $again))", "DeadlineExceeded")] {
-        let error = check(&Probe { describe, ..MIRROR }.component(), "DescribeFailed", "does not describe itself");
+        let error = check(&Probe { describe, ..MIRROR }.component(), "DescribeFailed", "function `describe` failed");
         let Error::Describe(cause) = error else { panic!("{error:?}") };
         assert_eq!(cause.reason(), reason);
     }
@@ -101,7 +101,7 @@ fn a_plugin_that_reads_the_cluster_to_describe_itself() {
               (i32.const 49152))",
         ..MIRROR
     };
-    let error = check(&probe.component(), "DescribeFailed", "does not describe itself");
+    let error = check(&probe.component(), "DescribeFailed", "function `describe` failed");
     let Error::Describe(cause) = error else { panic!("{error:?}") };
     assert_eq!(cause.reason(), "ClusterNotAllowed");
 }

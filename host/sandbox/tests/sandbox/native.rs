@@ -213,7 +213,7 @@ fn the_texts_of_an_answer_are_cut_and_so_is_their_sum() {
 }
 
 #[test]
-fn a_panic_is_a_trap_and_hurts_nobody() {
+fn a_panic_is_a_trap_and_affects_nothing_else() {
     let plugin = Plugin::native("code", Code(|_: &Imports| -> Answer { panic!("no {}", 1) })).unwrap();
     for _ in 0..2 {
         let Err(Error::Trapped { message, .. }) = stage::reconcile(&plugin, &stage::limits()).result else { panic!("no trap") };
@@ -232,7 +232,7 @@ fn its_failures_are_its_own_and_its_settings_are_checked() {
 }
 
 #[test]
-fn versions_are_told_apart_by_their_identity_and_a_wrong_manifest_is_refused() {
+fn versions_are_distinguished_by_their_identity_and_an_invalid_manifest_is_refused() {
     let code = |identity| Plugin::native(identity, Code(|_: &Imports| Ok(empty()))).unwrap();
     assert_eq!(code("one").digest(), code("one").digest());
     assert_ne!(code("one").digest(), code("two").digest());

@@ -175,7 +175,7 @@ fn a_reused_instance_is_seeded_and_timed_for_each_call() {
 }
 
 #[test]
-fn a_reused_instance_sees_and_tells_the_world_of_its_own_call() {
+fn a_reused_instance_reads_the_inputs_of_its_current_call() {
     let sandbox = sandbox();
     let limits = Limits { reuse: Reuse::UpTo(100), log_lines: 1, ..limits() };
     let plugin = sandbox.load(&READER.component()).unwrap();

@@ -55,9 +55,9 @@ async fn apply_one(client: &Client, object: &Value) -> anyhow::Result<Applied> {
     let resource = match kinds::find(client, &gvk).await {
         Ok(Some(resource)) => resource,
         Ok(None) => bail!(
-            "the cluster serves no {kind} of {api_version}: correct its apiVersion and kind, or apply its CustomResourceDefinition before it"
+            "the cluster does not serve {kind} of {api_version}: correct its apiVersion and kind, or apply its CustomResourceDefinition before it"
         ),
-        Err(error) => bail!("cannot ask for {kind}: {}", error_chain(&error)),
+        Err(error) => bail!("cannot look up {kind}: {}", error_chain(&error)),
     };
     let namespace = match resource.scope {
         gyre_core::grants::Scope::Namespaced => {

@@ -16,19 +16,19 @@ use tokio::task::JoinHandle;
 /// What the cluster is like.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArguments {
-    /// Where the API server listens; port 0 is any free one.
+    /// Address on which the API server listens; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = address)]
     pub(super) address: SocketAddr,
-    /// Where to write the kubeconfig [default: a temporary file].
+    /// File to write the kubeconfig to [default: a temporary file].
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// How long the containers of Pods run before they succeed: seconds, or "never" to leave Pods pending.
+    /// How long the containers of Pods run before they succeed, in seconds; "never" leaves Pods pending.
     #[arg(long, value_name = "SECONDS", default_value = "1")]
     pub(super) pods_run: PodsRun,
-    /// Nobody looks after namespaces, garbage, Jobs and CronJobs: only clients change anything.
+    /// Run no controllers (namespaces, garbage collection, Jobs, CronJobs): only clients change objects.
     #[arg(long)]
     pub(super) no_controllers: bool,
-    /// Where to write an audit log of the API server, in the format of kube-apiserver.
+    /// File to write the audit log of the API server to, in the format of kube-apiserver.
     #[arg(long, value_name = "FILE")]
     pub(super) audit_log: Option<PathBuf>,
 }
@@ -70,13 +70,13 @@ impl Cluster {
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address}; choose another --address"))?;
-        let address = listener.local_addr().context("cannot tell the address")?;
+        let address = listener.local_addr().context("cannot determine the local address")?;
         let controllers = if arguments.no_controllers { Controllers::Absent } else { Controllers::Run };
         let options = Options { seed: seed(), pod_run_time: arguments.pods_run.0, controllers, ..Options::default() };
         let mut service = Service::new(gyre_devcluster::Cluster::start(&options, Clock::System));
         if let Some(path) = &arguments.audit_log {
             let log = audit::Log::to_file(path).with_context(|| {
-                format!("cannot write the audit log {}; name a file in a folder that exists", path.display())
+                format!("cannot write the audit log {}; name a file in a directory that exists", path.display())
             })?;
             service = service.with_audit(Arc::new(log));
         }
@@ -92,10 +92,10 @@ impl Cluster {
             None => std::env::temp_dir().join(format!("gyre-dev-{}.kubeconfig", std::process::id())),
         };
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
-            format!("cannot write the kubeconfig {}; name a file in a folder that exists", kubeconfig.display())
+            format!("cannot write the kubeconfig {}; name a file in a directory that exists", kubeconfig.display())
         })?;
         // Whoever exports it may go elsewhere.
-        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot tell the working directory")?;
+        let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
 

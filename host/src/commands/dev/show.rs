@@ -53,15 +53,15 @@ impl Show {
             if self.followed().contains_key(kind) {
                 continue;
             }
-            let found = kinds::find(client, kind).await.with_context(|| format!("cannot ask for {kind}"))?;
+            let found = kinds::find(client, kind).await.with_context(|| format!("cannot look up {kind}"))?;
             let Some(resource) = found else {
-                self.say(&format!("the cluster serves no {kind}"));
+                self.say(&format!("the cluster does not serve {kind}"));
                 continue;
             };
             let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // What is there before somebody looks is no news: plugins that are loaded anew may have other kinds.
+            // Objects that existed before are not news: reloaded plugins may have other kinds.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_told_by_its_conditions() {
+    fn a_status_is_shown_by_its_conditions() {
         let echo = |generation: u64, status: &str| {
             let conditions = json!([{ "type": "Ready", "status": status, "reason": "It", "message": "is so" }]);
             json!({

@@ -1,7 +1,7 @@
-//! `gyre test`: golden cases in folders.
+//! `gyre test`: golden cases in directories.
 //!
-//! A folder with objects is a case; `expected.yaml` says what is to come of them. Its other YAML and JSON files hold objects; `settings.yaml` holds the plugin's settings, and
-//! `time.txt` the time of day.
+//! A directory with objects is a case; its `expected.yaml` contains the expected result. Its other YAML and JSON files contain objects,
+//! `settings.yaml` the settings of the plugin, and `time.txt` the simulated time.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -29,36 +29,37 @@ use crate::config::{Error, Source, yaml_problem};
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
   gyre test echo.wasm cases/
-  gyre test echo.wasm cases/ --update          # writes what the plugin does now; look at it with `git diff`
+  gyre test echo.wasm cases/ --update          # writes what the plugin does now; review it with `git diff`
   gyre test echo.wasm cases/ --filter suspended --junit results.xml
 
-A folder with objects in it is a case, and its expected.yaml says what is to come of them; --update writes it. Its other .yaml, .yml and .json files hold the
-parents and what else the plugin reads; settings.yaml holds its settings, time.txt the time of day (2026-01-01T00:00:00Z if there is none).
-What is compared is all that the host would do: the plan, the children, the status of the parents.
-Exit codes: 0 all cases are as expected, 1 some are not, 2 the arguments are wrong.";
+Each directory with objects in it is a case. Its expected.yaml contains the expected result; --update writes it. Its other .yaml, .yml and
+.json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin, and time.txt
+the simulated time (2026-01-01T00:00:00Z if there is no such file).
+The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
+Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
 
-/// The time of day of a case that does not say.
+/// The simulated time of a case without its own.
 const START: &str = "2026-01-01T00:00:00Z";
-/// The file that says what is expected of a case.
+/// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
 const SETTINGS: &str = "settings.yaml";
 const TIME: &str = "time.txt";
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
-    /// The plugin; more come with --plugin.
+    /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN")]
     plugin: PathBuf,
-    /// The folder of the cases' folders.
+    /// Directory that contains the directories of the cases.
     #[arg(value_name = "DIRECTORY")]
     cases: PathBuf,
-    /// Only cases whose name contains this.
+    /// Run only cases whose names contain this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// Write what happens into the cases as what is expected.
+    /// Write the actual results into the cases as their expected results.
     #[arg(long)]
     update: bool,
-    /// Write the results to this file, in JUnit's format.
+    /// File to write the results to, in the JUnit format.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +82,7 @@ struct Outcome {
 
 enum Verdict {
     AsExpected,
-    /// What was expected has been written anew.
+    /// The expected result has been rewritten.
     Updated,
     /// What is different.
     Differs(String),
@@ -101,13 +102,15 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
         let (folder, filter) = (arguments.cases.display(), &arguments.filter);
         match filter.as_str() {
             "" => {
-                bail!("there is no case in {folder}: make a folder with objects in it, and have --update write its {EXPECTED}")
+                bail!(
+                    "there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}"
+                )
             }
             _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
         }
     }
-    // A file that cannot be written is known before all has run.
-    let cannot = |path: &Path| format!("cannot write {}; name a file in a folder that exists", path.display());
+    // If the file cannot be written, fail before the cases run.
+    let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
     let results =
         arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
     let results = results.transpose()?;
@@ -119,11 +122,11 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The cases in a folder and in those within it, by name: folders with objects, be it said or not what is expected of them.
+/// The cases in a directory and in its subdirectories, by name: directories with objects, with or without an expected result.
 ///
 /// # Errors
 ///
-/// When a folder cannot be listed.
+/// When a directory cannot be listed.
 pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     find(root, root, &mut cases)?;
@@ -133,7 +136,11 @@ pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
 
 fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
-        anyhow!("cannot list {}: {}; name a folder, in which each case has one", folder.display(), error_chain(&error))
+        anyhow!(
+            "cannot list {}: {}; name a directory that contains a directory for each case",
+            folder.display(),
+            error_chain(&error)
+        )
     })?;
     let mut has_objects = false;
     for entry in entries {
@@ -179,7 +186,7 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
             Ok(Verdict::Updated)
         }
         Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
-        None => bail!("there is no {EXPECTED}: have --update write it, and look at what it says"),
+        None => bail!("there is no {EXPECTED}: use --update to write it, and review it"),
     }
 }
 
@@ -198,11 +205,13 @@ impl Given {
     ///
     /// # Errors
     ///
-    /// When a file of it cannot be read, or is not what it should be.
+    /// When one of its files cannot be read, or is invalid.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
-        let time =
-            time.trim().parse().map_err(|_| anyhow!("{TIME}: {:?} is no time: expected one such as {START}", time.trim()))?;
+        let time = time
+            .trim()
+            .parse()
+            .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = manifests::manifests_in(folder)?;
@@ -219,7 +228,7 @@ fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// The same programs with other settings, which are checked as those of a mount are.
+/// The same programs with other settings, which are validated like those of a mount.
 fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
     let mut mount = mount.clone();
     for program in programs {
@@ -232,7 +241,7 @@ fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value)
     }
 }
 
-/// Says what became of the cases; how many failed.
+/// Prints the results of the cases, and returns how many failed.
 fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
     let mut output = std::io::stdout().lock();
     let mut failed = 0;
@@ -249,9 +258,9 @@ fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
         details.lines().try_for_each(|line| writeln!(output, "         {line}"))?;
     }
     let (all, took) = (outcomes.len(), Took(began.elapsed()));
-    writeln!(output, "{} of {all} cases are as expected, in {took}", all - failed)?;
+    writeln!(output, "{} of {all} cases passed in {took}", all - failed)?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
-        writeln!(output, "If what happens now is right, --update writes it into the cases.")?;
+        writeln!(output, "If the actual results are right, use --update to write them into the cases.")?;
     }
     Ok(failed)
 }
@@ -278,7 +287,7 @@ fn junit(outcomes: &[Outcome]) -> String {
     text + "</testsuite>\n</testsuites>\n"
 }
 
-/// For XML, which has no place for most control characters.
+/// Escapes a text for XML, which does not allow most control characters.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

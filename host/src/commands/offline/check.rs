@@ -1,20 +1,21 @@
-//! `gyre check`: tries to break a plugin, in worlds of its own.
+//! `gyre check`: tries to break a plugin in simulated clusters.
 //!
 //! ```text
-//!   files ──▶ ground ──▶ undisturbed: rests? rests after a restart? ──▶ children, parents
+//!   files ──▶ ground ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
 //!                                                                          │
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
-//!   child removed,     spec A, B, A        parent deleted,         specs drawn from the schema
-//!   changed, finished                      stored otherwise                │
+//!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
+//!   changed, finished                      stored as other versions        │
 //!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
 //!                                     ▼
-//!                      findings; every call made again
+//!                      findings; every call repeated
 //! ```
 //!
-//! Each experiment has a cluster and a host of its own, so one does not disturb another, and each can be done again alone. Parents that it is not
-//! about are not there, unless somebody reads their kind.
-//! What is absent: an opinion on what a plugin is for. Whatever it does, it has to come to rest, to come back, and to end.
+//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
+//! an experiment is not about are left out, unless somebody reads their kind.
+//! What is absent: an opinion on the purpose of a plugin. Whatever it does, it has to converge, to restore its children, and to finish its
+//! teardown.
 
 mod arguments;
 mod calls;
@@ -58,25 +59,26 @@ const EXAMPLES: &str = "\
 Examples:
   gyre check echo.wasm -f samples/
   gyre check echo.wasm -f samples/ --cases 1000 --seed 7
-  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to see it again
+  gyre check echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
   gyre check echo.wasm -f samples/ --json | jq '.findings[].finding'
 
-The files hold parents and everything else that the plugin reads. Each call is made again, children are removed, changed and finished,
-specs changed and changed back, parents deleted, stored as each other version that their CRD has (without a conversion webhook: the version's name
-changes, and what a schema lacks is gone), and others drawn from the schema of the CRD.";
+The files contain parents and all other objects that the plugin reads. The command repeats each call; removes, changes and finishes
+children; changes the specs of parents and changes them back; deletes parents; stores parents as each other version of their CRD (without a
+conversion webhook: only the name of the version changes, and fields that the schema lacks are dropped); and generates further parents from
+the schema of the CRD.";
 
-/// What the help of `gyre check` ends with.
+/// The end of the help of `gyre check`.
 pub(crate) fn check_examples() -> String {
     let names: Vec<&str> = Flaw::ALL.iter().map(|flaw| flaw.name()).collect();
-    let codes = "Exit codes: 0 nothing was found, 1 something was, 2 the arguments are wrong.";
+    let codes = "Exit codes: 0 no findings, 1 findings, 2 the arguments are wrong.";
     format!("{EXAMPLES} A finding is one of:\n  {}.\n{codes}", names.join(", "))
 }
 
-/// A call that fails is tried again so often: enough to see whether it always does.
+/// How often a failing call is retried: enough to see whether it always fails.
 const RETRIES: u32 = 3;
-/// Specs that a parent is changed to and back from.
+/// How many other specs each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
-/// Of one flaw so many are told; the others are counted.
+/// How many findings of one flaw are printed; the others are counted.
 const MOST_TOLD: usize = 3;
 
 /// Runs `gyre check`.
@@ -95,15 +97,15 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     }
     let (mut found, rested) = ground.undisturbed()?;
     if rested.parents.is_empty() {
-        bail!("every parent in the files is gone before there is something to check: give one that is not being deleted");
+        bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
     }
-    // Other experiments begin with a world at rest.
+    // The other experiments start once the host has converged.
     let goes_on =
         !found.findings.iter().any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::Restless | Flaw::HotLoop));
     if goes_on {
         let experiments = experiments(&ground, &rested, &arguments, &mut found)?;
         let made = parallel::each(&experiments, |experiment| {
-            ground.run(experiment).with_context(|| format!("cannot check this: {}", experiment.name()))
+            ground.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
         });
         for one in made {
             found.merge(one?);
@@ -145,7 +147,7 @@ fn experiments(
         let all = rested.parents.len().min(MOST_PARENTS);
         found
             .notes
-            .push(format!("The specs of {alone} of {all} parents were not changed: no other is known that they could have."));
+            .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
     }
     let stored = stored::all(ground, rested, arguments.seed, arguments.cases as usize);
     experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
@@ -154,12 +156,12 @@ fn experiments(
     Ok(experiments)
 }
 
-/// Leaves some of each flaw; how many others there were.
+/// Keeps some findings of each flaw, and returns the number of the others.
 fn thin_out(findings: &mut Vec<Finding>) -> usize {
     let mut kept: Vec<Finding> = Vec::new();
     let mut others = BTreeSet::new();
     for finding in findings.drain(..) {
-        // Calls that are tried again say the same again.
+        // Retried calls cause the same finding again.
         if kept.iter().any(|other| other.gist() == finding.gist()) {
             continue;
         }
@@ -191,7 +193,7 @@ fn report(arguments: &CheckArguments, found: &Found, more: usize, goes_on: bool)
     } else {
         let mut text = text(found, &reproductions, more, goes_on);
         if !found.findings.is_empty() && arguments.keep.is_none() {
-            text.push_str("With --keep DIRECTORY the objects of each finding are written there.\n");
+            text.push_str("To write the objects of each finding to a directory, use --keep DIRECTORY.\n");
         }
         text
     };
@@ -205,14 +207,15 @@ fn text(found: &Found, reproductions: &[Reproduction], more: usize, goes_on: boo
         text.push_str(&format!("\n{}", finding.text(&reproduce.text())));
     }
     match found.findings.len() {
-        0 => text.push_str("Nothing was found.\n"),
+        0 => text.push_str("No findings.\n"),
         count => {
-            let alike = if more > 0 { format!(", and {more} more like them") } else { String::new() };
-            text.push_str(&format!("\n{count} found{alike}.\n"));
+            let findings = if count == 1 { "finding" } else { "findings" };
+            let alike = if more > 0 { format!(", and {more} similar ones") } else { String::new() };
+            text.push_str(&format!("\n{count} {findings}{alike}.\n"));
         }
     }
     if !goes_on {
-        text.push_str("The other checks were left out: they begin with a world at rest.\n");
+        text.push_str("The other experiments were skipped: they start only after the host has stopped writing.\n");
     }
     text
 }

@@ -29,21 +29,22 @@ use crate::plugins;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
-  gyre diff new/echo.wasm                          # which parents would change, and which of their children
+  gyre diff new/echo.wasm                          # parents and children that would change
   gyre diff new/echo.wasm --summary
-  gyre diff --config gyre.yaml                     # all that it mounts
+  gyre diff --config gyre.yaml                     # all mounts in the file
   gyre diff new/echo.wasm -o json | jq '.changes[] | select(.verb == \"delete\")'
 
-What the plugin would look at is copied from the cluster, which is only read (get, list), and the host works on the copy until it rests. Nobody
-else acts there: what would follow from what others do with the changes is not shown.
-Kinds are as the cluster defines them now. A plugin that brings another CustomResourceDefinition is told of: apply what `gyre crds` prints first, as
-for the upgrade itself. Where the cluster does not have the kind of the parents, or none of the mount's namespaces, it cannot be said.
-Exit codes: 0 nothing changes, 1 something does, 2 it cannot be said.";
+The objects that the plugin reads are copied from the cluster, which is only read (get, list). The host runs on the copy until nothing
+changes any more. No other controllers run there, so their reactions to the changes are not shown.
+Kinds are as the cluster defines them now. If the plugin contains a different CustomResourceDefinition, the output says so: apply the
+output of `gyre crds` first, as you would for the upgrade itself. There is no result if the cluster does not serve the kind of the parents,
+or has none of the namespaces of the mount.
+Exit codes: 0 no changes, 1 changes, 2 no result.";
 
-/// The exit code of what cannot be said.
+/// The exit code when there is no result.
 const NOT_KNOWN: u8 = 2;
 
-/// Why children are refused before anything is sent,
+/// Why the host refuses children before it sends a request,
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
     RefusalReason::KindNotGranted,
@@ -53,7 +54,7 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
 ];
-/// and why by the API server, which may be asked without effect first.
+/// and why the API server rejects them, perhaps in a dry run.
 const APPLIED: &[RefusalReason] = &[
     RefusalReason::Conflict,
     RefusalReason::ImmutableField,
@@ -86,22 +87,22 @@ const FAILURES: &[&str] = &[
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArguments {
-    /// The plugin; more come with --plugin.
+    /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
     #[command(flatten)]
     cluster: LiveArguments,
-    /// A version that is mounted now: what it made of kinds that the plugin does not declare any more is deleted. Only for hosts without an
-    /// inventory, that is, without a name. May be given several times.
+    /// Path to the version that is mounted now; the output then includes the deletion of its children whose kinds the new version no
+    /// longer declares. Needed only if the host has no inventory, that is, no name. Can be repeated.
     #[arg(long, value_name = "PLUGIN")]
     was: Vec<PathBuf>,
-    /// Show values of Secrets.
+    /// Show the values of Secrets.
     #[arg(long)]
     secrets: bool,
-    /// Only say how many.
+    /// Print only the numbers of changes.
     #[arg(long)]
     summary: bool,
-    /// In which form.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
     #[command(flatten)]
@@ -158,7 +159,7 @@ fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> an
     paths.iter().map(open).collect()
 }
 
-/// What a host would do, by the parents that it is done for.
+/// What a host would do, by parent.
 fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     let mut parents = BTreeMap::new();
     let mut selected = BTreeSet::new();
@@ -171,22 +172,22 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
         }
     }
     let done = foretold.done;
-    // Events follow from the others, but for those that tell of what was not even tried.
+    // Events follow from other actions, except those about actions that were not even tried.
     let (events, actions): (Vec<Action>, Vec<Action>) = done.actions.into_iter().partition(|action| action.verb == Verb::Event);
     let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
     for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
         let is_same =
             |other: &Change| (other.verb, &other.subject, &other.refusal) == (change.verb, &change.subject, &change.refusal);
-        // A call that fails is tried again.
+        // A call that fails is retried.
         if !changes.iter().any(is_same) {
             changes.push(change);
         }
     }
     let changing: BTreeSet<&String> = changes.iter().filter_map(|change| change.parent.as_ref()).collect();
-    // One that is not selected any more may change, too: it is let go.
+    // A parent that is no longer selected may change, too: it is released.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
-    let restless = (done.end == End::Restless).then(|| "it never comes to rest".to_owned());
+    let restless = (done.end == End::Restless).then(|| "the host never stops writing".to_owned());
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
@@ -196,7 +197,7 @@ fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     }
 }
 
-/// What the host tells of in a Warning: a child that it refused, or a call that failed. None of what a request shows that was refused.
+/// The change that a Warning is about: a refused child, or a failed call. None if a rejected request shows it already.
 fn told(event: &Action, changes: &[Change]) -> Option<Change> {
     let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (reason, note) = (text("reason"), text("note"));
@@ -217,7 +218,7 @@ fn told(event: &Action, changes: &[Change]) -> Option<Change> {
     Some(Change { verb, subject, refusal, message, parent, before: Value::Null, after: Value::Null })
 }
 
-/// `parents` are those that there are, by UID.
+/// `parents` are the existing parents, by UID.
 fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     let parent = parent(&action, parents).map(Subject::to_string);
     let Action { verb, subject, states, refusal, .. } = action;
@@ -225,7 +226,7 @@ fn change(action: Action, parents: &BTreeMap<String, Subject>) -> Change {
     Change { verb, subject, refusal, message: None, parent, before, after }
 }
 
-/// The parent that something is done for.
+/// The parent that an action is for.
 fn parent<'a>(action: &Action, parents: &'a BTreeMap<String, Subject>) -> Option<&'a Subject> {
     let [before, after] = &action.states;
     [before, after, &action.object].into_iter().find_map(|object| {

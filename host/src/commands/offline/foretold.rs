@@ -1,4 +1,4 @@
-//! What a host would do to what a live cluster holds: in a copy of it.
+//! Previews what a host would do in a live cluster, with a copy of its objects.
 
 use std::collections::BTreeSet;
 
@@ -15,35 +15,36 @@ use super::plan::{Subject, Verb};
 use super::scene::{Done, Scene, simulate};
 use crate::commands::process::threads;
 
-/// A host that creates an object looks first whether one bears its name. Here that is known only once it was created, and the copy is made
-/// again with it; by then others may be created. A plugin that has taken so many names in vain goes on for ever.
+/// The most copies that are made. Before it creates an object, a host checks whether one of that name exists. Here, that is known only once
+/// the object has been created in the copy; the copy is then made again with the existing object, and the plugin may choose another name. A
+/// plugin for which this was repeated so often never stops.
 const MOST_COPIES: usize = 10;
 
-/// A copy, and what was done in it.
+/// A copy, and what the host did in it.
 pub(super) struct Foretold {
-    /// What the live cluster holds of what the programs look at.
+    /// The objects of the live cluster that the programs read.
     pub(super) copied: Vec<(String, Value)>,
     pub(super) done: Done,
     /// The parents, as they are afterwards.
     pub(super) parents: Vec<Value>,
-    /// The namespace of objects of files that do not say theirs.
+    /// The namespace of objects in files that do not name theirs.
     pub(super) namespace: String,
-    /// Where the live cluster is.
+    /// The URL of the live cluster.
     pub(super) url: String,
-    /// What is not there as the programs want it, each half a sentence.
+    /// What the programs need and the cluster lacks, each as a part of a sentence.
     pub(super) remarks: Vec<String>,
-    /// Whether there is a program whose parents could not be looked at.
+    /// Whether the parents of a program could not be read.
     pub(super) is_blind: bool,
 }
 
-/// Those of some objects that are Secrets, as JSON.
+/// The Secrets among some objects, as JSON.
 pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
     objects.filter(is_secret).map(Value::to_string).collect()
 }
 
-/// Copies what a live cluster holds for some programs, and of the kinds that children of other versions are of, puts the objects of files over
-/// it, and has a host do what the programs want.
+/// Copies the objects of a live cluster that some programs read, and those of the kinds of children of other versions; applies the objects of
+/// files to the copy; and runs a host with the programs on it.
 ///
 /// # Guarantees
 ///
@@ -51,7 +52,7 @@ pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> 
 ///
 /// # Errors
 ///
-/// When the cluster cannot be asked; what is wrong with an object, after the name of its file.
+/// When the cluster cannot be read; or an error about an object, after the name of its file.
 pub(super) fn foretold(
     cluster: &LiveArguments,
     programs: &[Program],
@@ -70,7 +71,7 @@ pub(super) fn foretold(
     let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
-        progress.say(format_args!("{} objects read; the host works on the copy", copied.len()));
+        progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
         let (done, parents) = simulate(acted(
             programs,
             &former,
@@ -89,12 +90,13 @@ pub(super) fn foretold(
         looked_for.extend(created);
         copied.extend(taken);
     }
-    bail!("what the plugin does cannot be said: names that it wants are taken, and it wants others, again and again")
+    bail!("no stable preview after {MOST_COPIES} attempts: all names that the plugin chooses are taken in the cluster")
 }
 
 fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
-    let remedy = if is_answer { "" } else { "; see that it runs, and that --kubeconfig or KUBECONFIG name the right one" };
+    let remedy =
+        if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
@@ -102,13 +104,13 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
 #[derive(Clone, Copy)]
 struct Files<'a> {
     objects: &'a [(String, Value)],
-    /// Of those that do not say theirs.
+    /// The namespace of objects that do not name theirs.
     namespace: &'a str,
-    /// Namespaces that nothing can be in.
+    /// Namespaces that do not exist.
     absent: &'a BTreeSet<String>,
 }
 
-/// The namespaces that matter, but for those that the files bring.
+/// The namespaces that are used, without those that the files contain.
 fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &str) -> BTreeSet<String> {
     let of_mounts = programs.iter().filter_map(|program| match &program.namespaces {
         Namespaces::Only(names) => Some(names.iter().map(ToString::to_string)),
@@ -124,7 +126,7 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
     named
 }
 
-/// What a host does in a copy, and the parents as they are afterwards.
+/// Runs a host on a copy; returns what it did, and the parents afterwards.
 async fn acted(
     programs: &[Program],
     former: &Former,
@@ -141,7 +143,7 @@ async fn acted(
     Ok((done, parents))
 }
 
-/// The namespace that all programs are confined to.
+/// The namespace that all programs are restricted to, if there is one.
 fn only_namespace(programs: &[Program]) -> Option<String> {
     let mut namespaces = programs.iter().map(|program| match &program.namespaces {
         Namespaces::Only(names) if names.len() == 1 => names.iter().next(),

@@ -1,4 +1,4 @@
-//! What a host sends to change something, and what it is answered.
+//! The write requests of a host, and the answers to them.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(super) struct Sent {
     pub(super) answer: Value,
 }
 
-/// Passes requests on to the embedded API server, and keeps those that are to change something. Clones share what is kept.
+/// Forwards requests to the embedded API server, and records write requests. Clones share the record.
 #[derive(Clone)]
 pub(super) struct Journal {
     service: Service,

@@ -1,4 +1,4 @@
-//! What a live cluster has for some programs, read and not touched.
+//! Reads the objects of a live cluster that some programs use. Nothing is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,24 +24,24 @@ use serde_json::{Value, json};
 use super::plan::Subject;
 use crate::commands::connect::configuration;
 
-/// By mount, the kinds that its children may be of besides those that are declared.
+/// The kinds that children of each mount may have besides the declared ones.
 pub(super) type Former = BTreeMap<String, BTreeSet<GroupVersionKind>>;
 
-/// How many objects are asked for at once.
+/// How many objects are listed in one page.
 const PAGE: u32 = 500;
-/// How many requests wait for their answers at once.
+/// How many requests are sent concurrently.
 const AT_ONCE: usize = 16;
-/// Where copies come from, as files have names.
+/// The source of copies in messages, in place of the name of a file.
 const COPIED: &str = "the cluster";
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// Which cluster is looked at.
 #[derive(Debug, Args)]
 pub(super) struct LiveArguments {
-    /// The kubeconfig to connect with [default: as of `gyre run`].
+    /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: the current one].
+    /// Context in the kubeconfig file [default: the current context].
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
@@ -51,7 +51,7 @@ impl LiveArguments {
         self.kubeconfig.is_none() && self.context.is_none()
     }
 
-    /// A client, and the namespace of objects that do not say theirs. Within a runtime.
+    /// A client, and the namespace of objects that do not name theirs. Must be called within a runtime.
     ///
     /// # Errors
     ///
@@ -71,24 +71,24 @@ pub(super) struct Connected {
     pub(super) url: String,
 }
 
-/// What a live cluster holds for some programs.
+/// The objects of a live cluster that some programs use.
 pub(super) struct Copies {
     /// Each with where it comes from.
     pub(super) objects: Vec<(String, Value)>,
-    /// Which namespaces, of those that are named, there are not.
+    /// Named namespaces that do not exist.
     pub(super) absent: BTreeSet<String>,
-    /// What is not there as the programs want it, each half a sentence.
+    /// What the programs need and the cluster lacks, each as a part of a sentence.
     pub(super) remarks: Vec<String>,
-    /// Whether there is a program whose parents could not be looked at: their kind is not served, or none of its namespaces is there.
+    /// Whether the parents of a program could not be read: their kind is not served, or none of its namespaces exists.
     pub(super) is_blind: bool,
 }
 
-/// Copies of the namespaces, the definitions of kinds, the parents, their children, and what the programs read. Namespaces are looked for by
-/// name, too, of which each mount names its own.
+/// Copies the namespaces, the definitions of kinds, the parents, their children, and the objects that the programs read. Namespaces that
+/// mounts name are also read by name.
 ///
 /// # Errors
 ///
-/// When the API server cannot be asked, or does not answer.
+/// When a request to the API server fails.
 pub(super) async fn copies(
     client: &Client,
     programs: &[Program],
@@ -103,12 +103,12 @@ pub(super) async fn copies(
         let manifest = program.manifest();
         if let Namespaces::Only(names) = &program.namespaces {
             let missing = names.iter().filter(|name| absent.contains(name.as_str()));
-            let missing: Vec<String> = missing.map(|name| format!("there is no namespace {name} there")).collect();
+            let missing: Vec<String> = missing.map(|name| format!("the cluster has no namespace {name}")).collect();
             is_blind |= missing.len() == names.len();
             remarks.extend(missing);
         }
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
-        // Those that the mount does not select are copied, too: it is the host that tells them apart.
+        // Parents that the mount does not select are copied, too: the host selects.
         let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
         let dropped = former.get(&*program.name).into_iter().flatten();
         let children = manifest.children.iter().map(|child| &child.kind).chain(dropped);
@@ -139,19 +139,19 @@ pub(super) async fn copies(
     Ok(Copies { objects, absent, remarks: remarks.into_iter().collect(), is_blind })
 }
 
-/// What there is to say of a kind that is not served; none of one that the plugin can do without.
+/// The remark about a kind that is not served; none if the plugin does not need it.
 fn not_served(manifest: &Manifest, kind: &GroupVersionKind) -> Option<String> {
     let is_text = |value: &Value, pointer: &str, text: &str| value.pointer(pointer).and_then(Value::as_str) == Some(text);
     let defines = |crd: &Value| is_text(crd, "/spec/group", &kind.group) && is_text(crd, "/spec/names/kind", &kind.kind);
     let what = match manifest.crds.iter().any(defines) {
-        true => "what `gyre crds` prints",
+        true => "the output of `gyre crds`",
         false if *kind == manifest.parent => "its CustomResourceDefinition",
         false => return None,
     };
-    Some(format!("{} {} is not served there: apply {what} first", kind.kind, kind.api_version()))
+    Some(format!("the cluster does not serve {} {}: apply {what} first", kind.kind, kind.api_version()))
 }
 
-/// What there is to say of a definition that the plugin brings, too, if this one is not as that.
+/// The remark about a definition that differs from the one that the plugin contains.
 fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> {
     let name = definition.pointer("/metadata/name")?.as_str()?;
     let is_same = |crd: &&Value| crd.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
@@ -159,13 +159,13 @@ fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> 
     let compared = |definition: &Value| json!({ "kind": DEFINITION, "spec": definition.get("spec") });
     let place = first_difference(&compared(brought), &compared(definition))?;
     Some(format!(
-        "the plugin {} brings another definition of {name} than the cluster has, which is used here: apply what `gyre crds` prints first \
-         (it differs at {place})",
+        "the plugin {} contains another CustomResourceDefinition {name} than the cluster, whose is used here: apply the output of \
+         `gyre crds` first (the first difference is {place})",
         manifest.name
     ))
 }
 
-/// The objects that bear these names, as [`copies`] has them.
+/// Copies of the objects with these names, as from [`copies`].
 ///
 /// # Errors
 ///
@@ -197,7 +197,7 @@ pub(super) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
 ///
 /// # Errors
 ///
-/// When the API server cannot be asked, or does not answer. Who may not list ConfigMaps has no inventories.
+/// When a request to the API server fails. Who may not list ConfigMaps has no inventories.
 pub(super) async fn former(client: &Client, programs: &[Program], was: &[Plugin]) -> anyhow::Result<Former> {
     let mut maps = Vec::new();
     if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
@@ -218,11 +218,11 @@ pub(super) async fn former(client: &Client, programs: &[Program], was: &[Plugin]
     Ok(former)
 }
 
-/// All namespaces, and which of those names none bears. Who may not list them has those that may be read, and is believed about the others.
+/// All namespaces, and the names that do not exist. Without permission to list them: those that may be read; the others are taken to exist.
 async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
-        // Any server may answer that there is no such page.
-        bail!("this is no Kubernetes API server: it does not serve Namespaces");
+        // Any web server may answer 404.
+        bail!("this is not a Kubernetes API server: it does not serve Namespaces");
     };
     let listed = match list(client, &namespaces, None, ListParams::default()).await {
         Err(error) if is_forbidden(&error) => None,
@@ -255,10 +255,10 @@ fn uid(object: &Value) -> String {
 }
 
 async fn find(client: &Client, kind: &GroupVersionKind) -> anyhow::Result<Option<Resource>> {
-    kinds::find(client, kind).await.with_context(|| format!("cannot ask for {} of {}", kind.kind, kind.api_version()))
+    kinds::find(client, kind).await.with_context(|| format!("cannot look up {} of {}", kind.kind, kind.api_version()))
 }
 
-/// Which to look into; none: all, or those of a kind that has none.
+/// The namespaces to list; none: all, or the kind is cluster-scoped.
 fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a Namespaces) -> Vec<Option<&'a str>> {
     match (resource.scope, declared, mounted) {
         (Scope::Cluster, _, _) | (Scope::Namespaced, None, Namespaces::All) => vec![None],
@@ -267,9 +267,9 @@ fn namespaces<'a>(resource: &Resource, declared: Option<&'a str>, mounted: &'a N
     }
 }
 
-/// Of a kind that is defined so. Who may not read definitions has those that plugins bring.
+/// The CustomResourceDefinition of a kind, if it has one. Without permission to read definitions, those of the plugins are used.
 async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Option<Value>> {
-    // The groups of some of Kubernetes' own kinds have no dots. Those of the others are not told from those of definitions by their names.
+    // A group without a dot is built in. Other groups of built-in kinds cannot be distinguished by name from those of definitions.
     if !resource.api.group.contains('.') {
         return Ok(None);
     }
@@ -294,7 +294,7 @@ pub(super) async fn list(
     pages(client, resource, namespace, params, None).await
 }
 
-/// All pages of a list; on a terminal it is said how much of it is read.
+/// All pages of a list; on a terminal, the progress is shown.
 async fn pages(
     client: &Client,
     resource: &Resource,
@@ -320,7 +320,7 @@ async fn pages(
     }
 }
 
-/// What is listed does not say of which kind it is.
+/// The items of a list do not name their kind.
 fn value(object: DynamicObject, resource: &Resource) -> anyhow::Result<Value> {
     let mut object = serde_json::to_value(object).context("an object")?;
     if let Some(fields) = object.as_object_mut() {

@@ -1,11 +1,11 @@
-//! Simulations beside each other: each on a thread of its own, as its time is its own.
+//! Runs simulations in parallel, each on its own thread, because each has its own clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use gyre_engine::telemetry::progress::Progress;
 
-/// What comes of each, in their order. Some run at once; on a terminal it is said how many are done.
+/// The results, in the order of the inputs. Several run in parallel; on a terminal, the progress is shown.
 pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());

@@ -1,4 +1,4 @@
-//! What a host did, in the words of people.
+//! What a host did, in readable form.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::journal::Sent;
 
-/// One thing that a host did, or tried to.
+/// An action that a host performed or tried.
 #[derive(Clone, Debug)]
 pub struct Action {
     /// What was done.
     pub verb: Verb,
-    /// What it was done to; of an event, what it is about.
+    /// The object of the action; for an event, the object that it is about.
     pub subject: Subject,
-    /// What was sent; of a deletion, what was there.
+    /// The object that was sent; for a deletion, the deleted object.
     pub object: Value,
-    /// What was there before, and what is there now; null where there was nothing.
+    /// The object before and after; null if it did not exist.
     pub states: [Value; 2],
-    /// Why it was refused; none: it was not.
+    /// Why it was rejected; none: it was not.
     pub refusal: Option<String>,
 }
 

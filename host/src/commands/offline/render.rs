@@ -30,42 +30,44 @@ pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
   gyre render echo.wasm -f echo.yaml
   gyre render echo.wasm -f echo.yaml | kubectl diff -f -
-  gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what comes after its Job
+  gyre render echo.wasm -f echo.yaml -f job-that-finished.yaml     # what follows once its Job has finished
   gyre render website.wasm -f site.yaml -f template.yaml --time 2026-01-01T09:00:00Z -o json
   gyre render echo.wasm --from-cluster --namespace team-a             # what it would do there now
-  gyre render echo.wasm --from-cluster -f new-echo.yaml               # and if there were this one, too
+  gyre render echo.wasm --from-cluster -f new-echo.yaml               # what it would do if this object were added
 
-The files hold the plugin's parents and everything else that it reads. Objects keep the UIDs, owners and statuses that they have there;
-an owner may be named without its UID. With --from-cluster, what the plugin would look at is copied from the cluster, which is only read (get,
-list), and the files are applied to the copy. Values of Secrets are then not printed, as they are or in base64, whoever they come from; what a
-plugin computes from one is. A child that holds one is a comment, since it is not to be applied like that. --secrets has all printed.
-The children come as YAML that kubectl applies, the rest as comments: the plan, which is what the host would do until it rests, events, and
-the status of the parents. Owners of children that have no UID in the files or the cluster are not named in the YAML, since the garbage
-collector would delete what names them; -o json has all as the host would send it, with UIDs that are made up.
-Kinds are as the cluster defines them now; those that it does not have are as the plugin defines them. Either is told of where it matters.
-Exit codes: 0, 1 when something is warned of or refused, or the cluster has not what is looked at, 2 when the arguments are wrong, or the mounts do
-not select any parent that the files hold.";
+The files contain the plugin's parents and all other objects that it reads. Objects keep the UIDs, owners and statuses that the files give
+them; an owner may be named without its UID. With --from-cluster, the objects that the plugin reads are copied from the cluster, which is
+only read (get, list), and the files are applied to the copy. Values of Secrets are then not printed, neither plain nor in base64; values
+that a plugin computes from them are printed. A child that contains a hidden value is printed as a comment, because it cannot be applied
+like that. --secrets prints the values.
+Children are printed as YAML for kubectl, the rest as comments: the plan, which lists what the host would do until nothing changes any
+more; events; and the status of the parents. Owner references to objects whose UID is neither in the files nor in the cluster are left out
+of the YAML, because the garbage collector would delete the children; -o json prints them with generated UIDs, as the host would send them.
+With --from-cluster, kinds are as the cluster defines them now; kinds that it lacks are as the plugin defines them. The output says so where
+it matters.
+Exit codes: 0 success, 1 there are warnings or refusals, or the cluster lacks what the plugin reads, 2 the arguments are wrong, or the mounts
+select none of the parents in the files.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RenderArguments {
-    /// The plugin; more come with --plugin.
+    /// Path to the plugin; --plugin adds more plugins.
     #[arg(value_name = "PLUGIN", conflicts_with = "config")]
     plugin: Option<PathBuf>,
-    /// Objects: files, folders (their .yaml, .yml and .json files), or "-" for standard input. May be given several times.
+    /// Manifests of objects: files, directories (their .yaml, .yml and .json files), or "-" for standard input. Can be repeated.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required_unless_present = "from_cluster")]
     files: Vec<PathBuf>,
-    /// Begin with what a live cluster holds, which is only read; the files go over it.
+    /// Start with a copy of the objects of a live cluster, which is only read; the files are applied to the copy.
     #[arg(long)]
     from_cluster: bool,
-    /// With --from-cluster, show values of Secrets.
+    /// Show the values of Secrets that --from-cluster reads.
     #[arg(long, requires = "from_cluster")]
     secrets: bool,
     #[command(flatten)]
     cluster: LiveArguments,
-    /// The time of day [default: now].
+    /// Simulated time [default: now].
     #[arg(long, value_name = "TIME", value_parser = time)]
     time: Option<Timestamp>,
-    /// In which form.
+    /// Output format.
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
     #[command(flatten)]
@@ -78,7 +80,7 @@ enum Format {
     Json,
 }
 
-/// Of objects in files that do not say theirs, where there is no kubeconfig to say it.
+/// The namespace of objects in files that do not name theirs, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Runs `gyre render`.
@@ -116,7 +118,7 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         let rendered = rendered(&programs, objects.clone(), time)?;
         let selection = Selection::of(&programs, &rendered.parents, &objects, DEFAULT_NAMESPACE);
         if selection.is_given == Given::Unselected {
-            bail!("the files hold nothing for the plugin to reconcile: {}", selection.why.join("; "));
+            bail!("the files contain nothing for the plugin to reconcile: {}", selection.why.join("; "));
         }
         let shown = Shown::whole(rendered, of_files, selection.why);
         let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -130,14 +132,14 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     Ok(verdict)
 }
 
-/// What is said of parents that no mount reconciles.
+/// The parents that no mount reconciles, and why.
 struct Selection {
     /// Each a sentence.
     why: Vec<String>,
     is_given: Given,
 }
 
-/// What the files have of parents.
+/// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
     /// No parents.
@@ -171,11 +173,11 @@ impl Selection {
     }
 }
 
-/// Puts the objects into a cluster of their own, and has a host do what the programs want.
+/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
 ///
 /// # Errors
 ///
-/// What is wrong with an object, after the name of its file.
+/// An error about an object, after the name of its file.
 pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
     check_parents(programs, &objects)?;
     simulate(async {
@@ -187,11 +189,11 @@ pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time
     })?
 }
 
-/// Whether there is something to reconcile.
+/// Checks that the objects contain a parent.
 ///
 /// # Errors
 ///
-/// What there is instead.
+/// When they contain none.
 pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
     let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     if objects.iter().any(|(_, object)| is_parent(object)) {
@@ -200,10 +202,10 @@ pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -
     let wanted = list(programs.iter().map(|program| &program.manifest().parent));
     let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
     if kinds.is_empty() {
-        bail!("the files hold no {wanted} for the plugin to reconcile: add one");
+        bail!("the files contain no {wanted} for the plugin to reconcile: add one");
     }
     bail!(
-        "the files hold no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
+        "the files contain no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
         list(kinds)
     )
 }

@@ -1,11 +1,11 @@
-//! What a host did to objects, and what came of them.
+//! What a host did with objects, and the resulting objects.
 
 use serde_json::{Value, json};
 
 use super::plan::{Action, Subject, Verb};
 use super::scene::{Done, End};
 
-/// What a host did to objects, and what came of them.
+/// What a host did with objects, and the resulting objects.
 pub struct Rendered {
     /// What the host did.
     pub done: Done,
@@ -31,7 +31,7 @@ impl Rendered {
         children.into_iter().map(|action| &action.object).collect()
     }
 
-    /// Each parent's name and status, and when the plugin wants to be called about it once more.
+    /// The name and status of each parent, and when the plugin has requested a requeue.
     pub(super) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = Subject::of(parent);

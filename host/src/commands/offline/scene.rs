@@ -1,4 +1,4 @@
-//! A cluster that holds what files say, and a host that works on it until it rests.
+//! A simulated cluster with the objects of files, and a host that runs on it until it stops writing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,12 +28,12 @@ use super::journal::Journal;
 use super::live::{self, Former};
 use super::plan::{Action, Subject, Verb};
 
-/// Nothing was sent for so long: the host rests. Failing objects are tried again within that time, and again.
+/// After this time without a write request, the host rests. Failing objects are retried several times within it.
 const QUIET: Duration = Duration::from_secs(2);
-/// A host that does not rest by then never does.
+/// A host that still writes after this time never stops.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Who applies the files that go over what is there.
+/// The field manager that applies files to existing objects.
 const FIELD_MANAGER: &str = "kubectl";
 
 /// See the module's documentation.
@@ -51,11 +51,11 @@ pub struct Done {
     pub actions: Vec<Action>,
     /// How it ended.
     pub end: End,
-    /// When the plugin is to be called once more without a change.
+    /// The requeues that the plugin has requested.
     pub again: Again,
 }
 
-/// Which parents the plugin wants to be called about once more, and in what time, by the last call about each.
+/// The parents for which the last call requested a requeue, and after what time.
 #[derive(Clone, Debug, Default)]
 pub struct Again(BTreeMap<Subject, Duration>);
 
@@ -102,20 +102,20 @@ pub enum Part {
     Status,
 }
 
-/// Runs something in time of its own, which jumps to the next timer when nobody can run.
+/// Runs something with a simulated clock, which jumps to the next timer when no task can run.
 ///
 /// # Errors
 ///
-/// When this machine has nothing to run it with.
+/// When the runtime cannot be created.
 pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(simulated()?.block_on(simulation))
 }
 
-/// What runs a simulation: its time is its own, and jumps to the next timer when nobody can run. It passes while somebody blocks on it.
+/// The runtime of a simulation, whose clock jumps to the next timer when no task can run. The clock advances only while the runtime runs.
 ///
 /// # Errors
 ///
-/// When this machine has nothing to run it with.
+/// When the runtime cannot be created.
 pub fn simulated() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.context("cannot start a simulation")
@@ -171,11 +171,11 @@ impl Scene {
         Ok(())
     }
 
-    /// Puts an object there as it is.
+    /// Stores an object unchanged.
     ///
     /// # Errors
     ///
-    /// What its kind has against it.
+    /// When its kind does not allow it.
     pub fn put(&self, object: Value) -> anyhow::Result<()> {
         self.restore(Origin::Written, object)
     }
@@ -309,7 +309,7 @@ impl Scene {
     ///
     /// # Errors
     ///
-    /// What the API server has against it.
+    /// When the API server rejects it.
     pub(super) async fn write(&self, object: Value) -> anyhow::Result<()> {
         let client = self.client();
         let subject = Subject::of(&object);
@@ -325,7 +325,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Deletes an object, as somebody with kubectl does.
+    /// Deletes an object, like kubectl.
     ///
     /// # Errors
     ///
@@ -347,14 +347,14 @@ impl Scene {
         found.map(|object| serde_json::to_value(object).context("an object")).transpose()
     }
 
-    /// Has an object be this one, as somebody with kubectl does.
+    /// Replaces an object by this one, like kubectl.
     ///
     /// # Errors
     ///
     /// What the API server says.
     pub async fn replace(&self, part: Part, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
-        let no_kind = || anyhow!("cannot change {subject}: no such kind is served");
+        let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
         let api = self.api(&subject).await?.ok_or_else(no_kind)?;
         let parameters = PostParams { field_manager: Some("kubectl-edit".to_owned()), ..PostParams::default() };
         let object = serde_json::from_value(object.clone()).context("an object")?;
@@ -371,7 +371,7 @@ impl Scene {
     ///
     /// What the API server says.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
-        let discovery = Discovery::new(self.client()).run().await.context("cannot ask which kinds are served")?;
+        let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
         let served = discovery.groups().flat_map(|group| group.recommended_resources());
         let named = served.filter(|(resource, _)| resource.kind == kind).map(|(resource, _)| resource.api_version);
         Ok(named.collect::<BTreeSet<_>>().into_iter().collect())
@@ -402,7 +402,7 @@ impl Scene {
         Client::new(Service::new(self.cluster.clone()), "default")
     }
 
-    /// Has a host do what these programs want, until it rests.
+    /// Runs a host with these programs until it rests.
     pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
         let (recordings, again) = (Recordings::default(), Arc::<Mutex<Again>>::default());
         let noted = Arc::clone(&again);
@@ -434,7 +434,7 @@ impl Scene {
         Ok(false)
     }
 
-    /// Has a host do what these programs want while something else happens, and stops it then.
+    /// Runs a host with these programs while something else happens, and then stops it.
     pub(super) async fn hosted<T>(
         &self,
         programs: &[Program],
@@ -448,16 +448,16 @@ impl Scene {
         let mut host = std::pin::pin!(self.host(fixed(without_shadows(programs)), recordings, stopped));
         let happened = tokio::select! {
             biased;
-            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host ended by itself"))),
+            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host stopped unexpectedly"))),
             happened = meanwhile => happened,
         };
         drop(stop);
-        // What it does on its way out is nobody's business, as long as it is gone before another one comes.
+        // What it does while it stops is ignored, but it must have stopped before another host starts.
         let _ = tokio::time::timeout(PATIENCE, host).await;
         Ok(happened)
     }
 
-    /// A host that does what these programs want until it is stopped.
+    /// A host that runs these programs until it is stopped.
     pub fn host(
         &self,
         programs: Programs,
@@ -475,7 +475,7 @@ impl Scene {
         host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
     }
 
-    /// What the host did since this was last asked.
+    /// What the host did since the last call of this function.
     pub fn actions(&self) -> Vec<Action> {
         settled(self.journal.take().iter().filter_map(Action::of).collect())
     }
@@ -495,7 +495,7 @@ impl Scene {
     }
 }
 
-/// What a shadow wants is not done.
+/// Shadows are ignored: they do not write.
 fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }

@@ -1,4 +1,4 @@
-//! Which objects programs reconcile, and why not the others.
+//! Which objects programs reconcile, and why they do not reconcile the others.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::plan::Subject;
 use crate::config::problem::list;
 
-/// How many objects are told of one by one.
+/// How many objects are named one by one.
 const MOST_TOLD: usize = 10;
 
 /// Whether a program reconciles an object.
@@ -30,7 +30,7 @@ fn is_selected(program: &Program, object: &Value) -> bool {
     program.selector.matches(label)
 }
 
-/// Those of some objects that no program reconciles, though there is one for their kind.
+/// The objects that no program reconciles, although one reconciles their kind.
 pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
     let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
@@ -44,12 +44,12 @@ pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<
     unselected
 }
 
-/// A sentence about each of them, and about the rest.
+/// A sentence about each of the first objects, and one about the rest.
 pub(super) fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
     let told = unselected.iter().take(MOST_TOLD);
     let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
     if unselected.len() > MOST_TOLD {
-        sentences.push(format!("{} more are not reconciled, either", unselected.len() - MOST_TOLD));
+        sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_TOLD));
     }
     sentences
 }
@@ -60,12 +60,12 @@ fn why_one(programs: &[Program], object: &Value) -> String {
     let reason = match (of_its_kind.as_slice(), &subject.namespace) {
         ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
         ([one], Some(_)) => match &one.namespaces {
-            Namespaces::Only(names) if names.len() == 1 => format!("the mount is for the namespace {}", list(names)),
-            Namespaces::Only(names) => format!("the mount is for the namespaces {}", list(names)),
+            Namespaces::Only(names) if names.len() == 1 => format!("the mount watches only the namespace {}", list(names)),
+            Namespaces::Only(names) => format!("the mount watches only the namespaces {}", list(names)),
             Namespaces::All => "the mount does not select it".to_owned(),
         },
-        ([_], None) => "it is in no namespace, and the mount is for some".to_owned(),
-        _ => "no mount is for it, by its namespace and labels".to_owned(),
+        ([_], None) => "it has no namespace, and the mount watches only some namespaces".to_owned(),
+        _ => "no mount selects its namespace and labels".to_owned(),
     };
     format!("{subject} is not reconciled: {reason}")
 }

@@ -15,27 +15,27 @@ use super::rendered::Rendered;
 use super::scene::{Done, End};
 
 /// Why a child is a comment.
-const WITHHELD: &str = "Without values of Secrets, so that it is not to be applied; --secrets shows them.";
+const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
 /// Why children have no owners.
 const UNOWNED: &str = "\
-# The children come without owners whose UIDs are made up here, since the files do not say them: what names an owner that is not there is
-# deleted as garbage. Give the objects in the files their metadata.uid to have them owned.
+# Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
+# owners do not exist. To print owner references, set metadata.uid of the objects in the files.
 ";
 
 /// What is shown of a rendering.
 pub(super) struct Shown {
     rendered: Rendered,
-    /// UIDs that no object has but here.
+    /// Generated UIDs.
     invented: BTreeSet<String>,
-    /// The children that are shown without values of Secrets that they hold.
+    /// The children that contain hidden values of Secrets.
     withheld: BTreeSet<Subject>,
-    /// What else there is to say, each a sentence.
+    /// Further remarks, each a sentence.
     remarks: Vec<String>,
 }
 
 impl Shown {
-    /// All of what came of these objects.
+    /// The complete result for these objects.
     pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
         let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
@@ -43,11 +43,11 @@ impl Shown {
         Self { rendered, invented, withheld: BTreeSet::new(), remarks }
     }
 
-    /// Without values of Secrets: of those that were seen, as JSON, and of those that are wanted.
+    /// Hides the values of Secrets: of those that were read, as JSON, and of those that the plugin returns.
     ///
     /// # Errors
     ///
-    /// When there are more than can be looked for.
+    /// When there are too many values to search for.
     pub(super) fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { rendered, invented, remarks, .. } = self;
         let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
@@ -56,8 +56,8 @@ impl Shown {
         let programs: Vec<&Program> = programs.iter().collect();
         let Some(mut redaction) = Redaction::new(secrets, &programs) else {
             bail!(
-                "there are more values of Secrets than can be looked for, so that nothing is shown: have them printed with --secrets, or \
-                 look at less with --namespace"
+                "there are too many values of Secrets to hide all of them, so nothing is printed: print them with --secrets, or \
+                 select fewer objects with --namespace"
             );
         };
         let is_changed = |child: &&Value| redaction.object(child) != **child;
@@ -74,7 +74,7 @@ impl Shown {
         Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld, remarks })
     }
 
-    /// Whether nothing is warned of or refused.
+    /// Whether there are no warnings and refusals.
     pub(super) fn is_fine(&self) -> bool {
         self.rendered.is_fine()
     }
@@ -102,13 +102,13 @@ impl Shown {
             commented(&mut text, "#   ", &action.to_string());
         }
         if done.actions.is_empty() {
-            text.push_str(if self.remarks.is_empty() { "#   nothing: all is as it should be\n" } else { "#   nothing\n" });
+            text.push_str(if self.remarks.is_empty() { "#   nothing: everything is up to date\n" } else { "#   nothing\n" });
         }
         for remark in &self.remarks {
             commented(&mut text, "# ", remark);
         }
         if done.end == End::Restless {
-            text.push_str("# It never comes to rest: the plan is cut short.\n");
+            text.push_str("# The host never stops writing: the plan is cut off.\n");
         }
         for status in self.rendered.statuses() {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
@@ -141,7 +141,7 @@ fn uid(object: &Value) -> Option<&str> {
     object.pointer("/metadata/uid").and_then(Value::as_str)
 }
 
-/// A child without the owners that have these UIDs, and without the labels that say the same: as nobody's, a mount may adopt it.
+/// A child without the owner references to these UIDs, and without the corresponding labels, so that a mount may adopt it.
 fn without_owners(child: &Value, uids: &BTreeSet<String>) -> Value {
     let mut child = child.clone();
     let Some(metadata) = child.get_mut("metadata").and_then(Value::as_object_mut) else { return child };

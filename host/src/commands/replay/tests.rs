@@ -1,4 +1,4 @@
-//! What `gyre replay` says, as golden files. `GYRE_BLESS=1` writes them anew.
+//! The output of `gyre replay`, as golden files. `GYRE_BLESS=1` rewrites them.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -85,7 +85,7 @@ fn check(name: &str, actual: &str) {
         std::fs::write(&path, actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(actual, expected, "{}; GYRE_BLESS=1 writes it anew", path.display());
+    assert_eq!(actual, expected, "{}; GYRE_BLESS=1 rewrites it", path.display());
 }
 
 #[test]

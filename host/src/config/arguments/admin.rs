@@ -9,35 +9,35 @@ use gyre_engine::admin::{Options, RESERVED_PATHS, Security};
 
 use crate::config::values::whole;
 
-/// Where the host is looked at.
+/// Where the host serves probes, metrics and debug endpoints.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminArguments {
-    /// Where to serve /healthz, /readyz, /metrics, /debug/state and, for this machine only, /debug/record and /debug/shadow; "off" for
-    /// nowhere [default: 0.0.0.0 and the port of --metrics-port].
+    /// Address on which to serve /healthz, /readyz, /metrics, /debug/state and, only to clients on this machine, /debug/record and
+    /// /debug/shadow; "off" disables all of them [default: 0.0.0.0 and the port of --metrics-port].
     #[arg(long, value_name = "ADDRESS", env = "GYRE_LISTEN")]
     listen: Option<Listen>,
-    /// The port of all that, where --listen does not say.
+    /// Port of these endpoints if --listen is not given.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 2112, value_parser = whole(0..=u16::MAX))]
     metrics_port: u16,
-    /// The path of the metrics.
+    /// Path of the metrics endpoint.
     #[arg(long, value_name = "PATH", env = "METRICS_PATH", default_value = "/metrics", value_parser = path)]
     metrics_path: String,
-    /// Whether to serve the metrics.
+    /// Serve metrics.
     #[arg(long, value_name = "BOOL", env = "METRICS_ENABLED", action = clap::ArgAction::Set, default_value_t = true)]
     metrics: bool,
     #[command(flatten)]
     pub(crate) secure: SecureArguments,
-    /// The directory of the certificate, tls.crt, and its key, tls.key, which are followed as they change [default: a certificate that
-    /// the host signs itself].
+    /// Directory of the TLS certificate (tls.crt) and its key (tls.key), which are reloaded when they change [default: a self-signed
+    /// certificate].
     #[arg(long, value_name = "DIRECTORY", env = "METRICS_CERT_PATH")]
     metrics_cert_path: Option<PathBuf>,
 }
 
-/// Whether who looks must be permitted to.
+/// Whether clients need permissions.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SecureArguments {
-    /// Serve all that over TLS; and the metrics and /debug/state only to those whose token the API server knows, and who may `get` the
-    /// path there (a nonResourceURL).
+    /// Serve the endpoints of the host over TLS. Clients of the metrics and of /debug/state then need a bearer token that the API server
+    /// accepts, and permission to `get` the path (a nonResourceURL).
     #[arg(
         long, value_name = "BOOL", env = "METRICS_SECURE", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set
@@ -66,7 +66,7 @@ fn path(text: &str) -> Result<String, String> {
     if text.starts_with('/') && text.len() > 1 && text.chars().all(is_plain) && !RESERVED_PATHS.contains(&text) {
         Ok(text.to_owned())
     } else {
-        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no probe has".to_owned())
+        Err("expected a path such as /metrics, of letters, digits, /, -, _ and ., which no other endpoint has".to_owned())
     }
 }
 

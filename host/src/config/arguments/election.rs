@@ -18,31 +18,31 @@ use crate::config::values::{WrongArguments, one_of, period};
 const SCOPES: &[(&str, &str, Scope)] =
     &[("host", "One leader for all mounts", Scope::Host), ("mount", "One leader for each mount", Scope::Mount)];
 
-/// Whether several replicas of this host run, and how they agree on who writes.
+/// Whether several replicas of this host run, and how they elect leaders.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ElectionArguments {
-    /// Elect a leader among the replicas: the others keep their caches warm, and write nothing.
+    /// Enable leader election among the replicas. Replicas that do not lead keep their caches up to date and write nothing.
     #[arg(
         long, value_name = "BOOL", env = "HA_ENABLED", num_args = 0..=1, require_equals = true,
         default_value_t = false, default_missing_value = "true", action = clap::ArgAction::Set, value_parser = boolean
     )]
     ha: bool,
-    /// What is elected: one leader for all mounts, or one for each, so that the replicas share them.
+    /// Whether to elect one leader for all mounts, or one leader for each mount so that the replicas share the mounts.
     #[arg(long, value_name = "SCOPE", env = "HA_SCOPE", value_parser = one_of(SCOPES), default_value = "host")]
     ha_scope: Scope,
-    /// What this replica is called, in the Lease and in logs [default: the host's name].
+    /// Name of this replica in Leases and logs [default: the hostname].
     #[arg(long, value_name = "NAME", env = "HA_NODE_ID", value_parser = node)]
     ha_node_id: Option<String>,
-    /// What the Lease is called, or what the names of the Leases begin with [default: the deployment's name].
+    /// Name of the Lease, or prefix of the names of the Leases if there are several [default: the name of the deployment].
     #[arg(long, value_name = "NAME", env = "HA_LEASE_LOCK_NAME", value_parser = lease_name)]
     ha_lease_name: Option<String>,
-    /// How long a lease stays with a leader that does not renew it.
+    /// Lease duration: how long other replicas wait before they take over a Lease that is not renewed.
     #[arg(long, value_name = "DURATION", env = LEASE_DURATION.variable, default_value = LEASE_DURATION.default, value_parser = period)]
     ha_lease_duration: Duration,
-    /// How long a leader writes after it last renewed its lease.
+    /// Renew deadline: how long a leader continues to write after it last renewed its Lease.
     #[arg(long, value_name = "DURATION", env = RENEW_DEADLINE.variable, default_value = RENEW_DEADLINE.default, value_parser = period)]
     ha_renew_deadline: Duration,
-    /// How often the leader renews its lease, and the others look.
+    /// Retry period: how often the leader renews its Lease, and how often other replicas check it.
     #[arg(long, value_name = "DURATION", env = RETRY_PERIOD.variable, default_value = RETRY_PERIOD.default, value_parser = period)]
     ha_retry_period: Duration,
 }
@@ -53,7 +53,7 @@ pub(crate) struct TimeFlag {
     /// Without its hyphens.
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// What it is unless somebody says otherwise.
+    /// The default value.
     pub(crate) default: &'static str,
 }
 
@@ -61,19 +61,19 @@ const LEASE_DURATION: TimeFlag = TimeFlag { flag: "ha-lease-duration", variable:
 const RENEW_DEADLINE: TimeFlag = TimeFlag { flag: "ha-renew-deadline", variable: "HA_RENEW_DEADLINE_SECONDS", default: "10s" };
 const RETRY_PERIOD: TimeFlag = TimeFlag { flag: "ha-retry-period", variable: "HA_RETRY_PERIOD_SECONDS", default: "2s" };
 
-/// Times that cannot be.
+/// Invalid times.
 #[derive(Debug)]
 pub(crate) struct WrongTimes {
-    /// One that is wrong by itself, or those that do not go together, each with what it was set to.
+    /// The time that is invalid by itself, or the times that contradict each other, each with its value.
     pub(crate) times: Vec<(TimeFlag, Duration)>,
     pub(crate) error: election::Error,
 }
 
-/// As somebody sees it who gave them as flags or variables.
+/// Names the times by their flags and variables.
 impl fmt::Display for WrongTimes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flags = list(self.times.iter().map(|(time, _)| time));
-        let verdict = if self.times.len() == 1 { "is refused" } else { "do not go together" };
+        let verdict = if self.times.len() == 1 { "is invalid" } else { "are inconsistent" };
         write!(formatter, "{flags} {verdict}: {}", self.error)
     }
 }
@@ -86,11 +86,11 @@ impl fmt::Display for TimeFlag {
 }
 
 impl ElectionArguments {
-    /// What to elect, in that namespace, for the deployment of that name, by the host of that name; none: it is alone.
+    /// What to elect, in this namespace, for the deployment and the host of these names; none: there is no election.
     ///
     /// # Errors
     ///
-    /// When times do not go together.
+    /// When the times contradict each other.
     pub(crate) fn options(&self, namespace: &str, deployment: &str, host: &str) -> anyhow::Result<Option<(Scope, Options)>> {
         if !self.ha {
             return Ok(None);
@@ -140,7 +140,7 @@ fn boolean(text: &str) -> Result<bool, String> {
 
 fn node(text: &str) -> Result<String, String> {
     let is_plain = !text.is_empty() && text.len() <= 253 && text.chars().all(|letter| letter.is_ascii_graphic());
-    if is_plain { Ok(text.to_owned()) } else { Err("expected a name of 1 to 253 letters without spaces".to_owned()) }
+    if is_plain { Ok(text.to_owned()) } else { Err("expected a name of 1 to 253 ASCII characters without spaces".to_owned()) }
 }
 
 fn lease_name(text: &str) -> Result<String, String> {
@@ -148,7 +148,7 @@ fn lease_name(text: &str) -> Result<String, String> {
     if names::is_dns_subdomain(text) && text.len() <= 120 {
         Ok(text.to_owned())
     } else {
-        Err("expected lower-case letters, digits, hyphens and dots, at most 120".to_owned())
+        Err("expected at most 120 lower-case letters, digits, hyphens and dots".to_owned())
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_echoperator_has_it() {
+    fn the_defaults_are_those_of_echoperator() {
         let (scope, options) = options(&["--ha"]).unwrap().unwrap();
         assert_eq!((scope, options.name.as_str(), options.namespace.as_str()), (Scope::Host, "echo", "gyre-system"));
         assert!(options.identity.starts_with("pod-1_"), "{options:?}");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_named_with_its_variable() {
+    fn errors_name_the_environment_variable() {
         let refused = |arguments: &[&str]| options(arguments).unwrap_err();
         let error = refused(&["--ha", "--ha-lease-duration=10"]);
         assert!(

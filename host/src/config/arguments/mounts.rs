@@ -1,12 +1,12 @@
-//! The flags that say what is mounted: each command has those that act there.
+//! The flags that define mounts. Each command has those that have an effect there.
 //!
 //! | flags | run | dev | rbac | render, diff | test, check |
 //! |---|---|---|---|---|---|
 //! | [`NamedArguments`]: plugins, their settings and namespaces | yes | yes | yes | yes | yes |
 //! | [`SourceArguments`]: a file instead | yes | yes | yes | yes | |
 //! | [`PolicyArguments`]: what mounts may do and take | yes | yes | | yes | yes |
-//! | how many workers: nothing is waited for offline | yes | yes | | | |
-//! | a name: what was mounted before is not known by it offline | yes | | yes | | |
+//! | how many workers: offline, nothing waits | yes | yes | | | |
+//! | a name: offline, there is no inventory | yes | | yes | | |
 //! | [`CodeArguments`]: where compiled code is kept | yes | yes | yes | yes | yes |
 
 #[cfg(feature = "tools")]
@@ -28,10 +28,10 @@ use crate::config::problem::{Place, Problems};
 use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
 use crate::config::values::{label, whole};
 
-/// All that flags can say of what is mounted. What a command has no flags for is not said.
+/// All flags that define mounts. Those that a command does not have are not set.
 ///
-/// What a flag or its environment variable says holds for each mount, and replaces what `defaults` in the configuration file say; what
-/// a mount in the file says of itself goes before both.
+/// A flag or its environment variable applies to each mount, and overrides `defaults` in the configuration file; the entry of a mount in
+/// the file overrides both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
@@ -43,69 +43,69 @@ pub(crate) struct MountArguments {
     pub(crate) code: CodeArguments,
 }
 
-/// What is mounted: a file says it, or flags do.
+/// The mounts, from a file or from flags.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// A YAML file that says what is mounted, instead of --plugin and the like.
+    /// Path to the configuration file (YAML). Cannot be combined with --plugin, --plugin-dir, --settings or --namespace.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plugins", "plugin_dir", "settings", "namespaces"])]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     named: NamedArguments,
 }
 
-/// What is mounted, by flags.
+/// The mounts, from flags.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NamedArguments {
-    /// A plugin to mount: a WebAssembly component. May be given several times.
+    /// Path to a plugin to mount, a WebAssembly component. Can be repeated.
     #[arg(long = "plugin", value_name = "FILE")]
     pub(crate) plugins: Vec<PathBuf>,
-    /// A directory: every .wasm file in it is mounted.
+    /// Directory of plugins: every .wasm file in it is mounted.
     #[arg(long, value_name = "DIRECTORY")]
     plugin_dir: Option<PathBuf>,
-    /// Settings of a plugin, as JSON, after its name.
+    /// Settings of a plugin: the plugin's name, =, and a JSON object. Can be repeated.
     #[arg(long = "settings", value_name = "NAME=JSON")]
     settings: Vec<Settings>,
-    /// Watch and write in this namespace only. May be given several times [default: all namespaces].
+    /// Watch and write in this namespace only. Can be repeated [default: all namespaces].
     #[arg(long = "namespace", value_name = "NAMESPACE", value_parser = label)]
     namespaces: Vec<String>,
 }
 
-/// What mounts may do and take. Beside a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot say themselves.
+/// Permissions and limits of mounts. With a [`SourceArguments`], `--adopt` and `--config` exclude each other, which these cannot declare.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PolicyArguments {
-    /// Let plugins take over objects that nobody owns and that bear the name of a child.
+    /// Let plugins adopt existing objects that have the name of a child and no owner.
     #[arg(long)]
     adopt: bool,
-    /// How often an object whose reconcile fails is tried again before it is left until it changes [default: for ever].
+    /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Quarantine the plugin for a namespace after consecutive faults on so many different objects of it; or never [default: 5].
+    /// Quarantine a plugin in a namespace after consecutive faults on N distinct objects there; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
-    /// The soonest that a plugin is called again because it asked for it [default: 1000].
+    /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
     #[arg(long, value_name = "MILLISECONDS", value_parser = whole(1_u64..=3_600_000))]
     min_requeue_after: Option<u64>,
-    /// How long one call of a plugin may take [default: 2000].
+    /// Maximum duration of one plugin call, in milliseconds [default: 2000].
     #[arg(long, value_name = "MILLISECONDS", value_parser = whole(10_u64..=600_000))]
     call_deadline: Option<u64>,
-    /// How much memory one call of a plugin may take [default: 64].
+    /// Maximum memory of one plugin call, in MiB [default: 64].
     #[arg(long, value_name = "MIB", value_parser = whole(1_u16..=1024))]
     call_memory: Option<u16>,
 }
 
-/// Of a host that is to be known again.
+/// The name of a deployment, for hosts that keep an inventory.
 #[derive(Clone, Debug, Args)]
 struct NameArgument {
-    /// What this deployment is called, unlike any other in its namespace: by it, a later start knows what was mounted before, and lets go
-    /// what no longer is [default: the name in the file].
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
+    /// were removed and cleans up after them [default: the name in the configuration file].
     #[arg(long, value_name = "NAME", env = "GYRE_NAME", value_parser = label)]
     name: Option<String>,
 }
 
-/// Of a host in whose time something else happens meanwhile.
+/// The number of workers, for hosts that run in real time.
 #[derive(Clone, Debug, Args)]
 struct WorkersArgument {
-    /// How many objects of each mount are worked on at once [default: 4].
+    /// Number of objects that each mount reconciles concurrently [default: 4].
     #[arg(long, value_name = "N", env = "NUM_WORKERS", value_parser = whole(bounds::WORKERS))]
     workers: Option<u32>,
 }
@@ -113,10 +113,11 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Where compiled plugins are kept for the next start; "off" for nowhere [default: gyre/code in the user's cache directory].
+    /// Directory for compiled plugins, which are reused at the next start; "off" disables it [default: gyre/code in the user's cache
+    /// directory].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,
-    /// Another directory like that, which is only read: an image has the code of its plugins in one.
+    /// Additional directory of compiled plugins, which is only read, e.g. one that is part of an image.
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_COMPILED")]
     compiled: Option<PathBuf>,
 }
@@ -164,7 +165,7 @@ impl From<RbacMounts> for MountArguments {
 struct Settings {
     plugin: String,
     json: String,
-    /// What they are called in messages.
+    /// Their name in messages.
     place: String,
 }
 
@@ -173,10 +174,10 @@ impl FromStr for Settings {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (plugin, json) = text.split_once('=').ok_or("expected the plugin's name, =, and a JSON object")?;
-        let value: serde_json::Value = serde_json::from_str(json)
-            .map_err(|error| format!("expected a JSON object after {plugin}=, which is none: {error}"))?;
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| format!("expected a JSON object after {plugin}=: {error}"))?;
         if !value.is_object() {
-            return Err("the settings of a plugin are a JSON object, such as {\"key\": \"value\"}".to_owned());
+            return Err("the settings of a plugin must be a JSON object, such as {\"key\": \"value\"}".to_owned());
         }
         Ok(Self { plugin: plugin.to_owned(), json: json.to_owned(), place: format!("--settings {plugin}") })
     }
@@ -215,7 +216,7 @@ impl MountArguments {
         self.name.as_deref()
     }
 
-    /// What the flags say of each mount goes before the policy's own.
+    /// Overrides a policy with the flags that apply to each mount.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
@@ -243,7 +244,7 @@ impl MountArguments {
         }
     }
 
-    /// The configuration that the flags are, without a file.
+    /// The configuration that the flags define, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let flag = |flag: &str, path: &Path| Place::whole(&format!("{flag} {}", path.display()).into());
         let mut configuration = Configuration::empty(Place::whole(&"--name".into()));
@@ -268,12 +269,12 @@ impl MountArguments {
 }
 
 impl CodeArguments {
-    /// A sandbox for asking plugins what they are.
+    /// A sandbox for reading the manifests of plugins.
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
         Sandbox::new(self.options()).context("cannot set up the sandbox")
     }
 
-    /// Of a sandbox, as far as they say.
+    /// The options of a sandbox that these arguments set.
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
         let compiled_dirs = self.compiled.iter().cloned().collect();
         gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }

@@ -9,19 +9,19 @@ use crate::config::values::one_of;
 
 /// How lines are logged, by its word.
 const FORMATS: &[(&str, &str, LogFormat)] =
-    &[("text", "For people", LogFormat::Text), ("json", "One JSON object a line", LogFormat::Json)];
+    &[("text", "Text for people", LogFormat::Text), ("json", "One JSON object per line", LogFormat::Json)];
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LogArguments {
-    /// What to log: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; of `gyre dev`, what goes wrong
-    /// and what plugins log].
+    /// Log filter: a level, or levels by module, e.g. "info,gyre=debug,plugin=trace" [default: info; for `gyre dev`, warnings and what
+    /// plugins log].
     #[arg(id = "log_level", long = "log-level", value_name = "FILTER", env = "LOG_LEVEL", value_parser = level)]
     level: Option<String>,
-    /// How to log [default: text; JSON where ENV says that this is not "local"].
+    /// Log format [default: text, or JSON if the environment variable ENV is set to another value than "local"].
     #[arg(id = "log_format", long = "log-format", value_name = "FORMAT", value_parser = one_of(FORMATS))]
     format: Option<LogFormat>,
-    /// Where this runs, as echoperator has it: "local", "production" or the like.
+    /// Environment in which the host runs, as for echoperator: "local", "production" or the like.
     #[arg(id = "log_environment", long = "log-environment", value_name = "NAME", env = "ENV", hide = true)]
     environment: Option<String>,
 }
@@ -32,7 +32,7 @@ fn level(text: &str) -> Result<String, String> {
 }
 
 impl LogArguments {
-    /// Logs from now on what the arguments or else `default` let through; and traces, if there is something that sends them.
+    /// Starts logging with the filter of the arguments, or else with `default`; and tracing, if traces are sent.
     ///
     /// # Errors
     ///
@@ -48,10 +48,10 @@ impl LogArguments {
 /// the sampler and the batches.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// Send a trace of each reconcile to the OpenTelemetry collector with this URL, e.g. http://collector:4318 (OTLP over HTTP, JSON).
+    /// URL of an OpenTelemetry collector that receives a trace of each reconcile, e.g. http://collector:4318 (OTLP over HTTP, JSON).
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = endpoint)]
     otlp_endpoint: Option<Uri>,
-    /// A header for the collector. May be given several times.
+    /// Header to send to the collector. Can be repeated.
     #[arg(
         long = "otlp-header", value_name = "NAME=VALUE", env = "OTEL_EXPORTER_OTLP_HEADERS", value_delimiter = ',',
         value_parser = header, hide_env_values = true
@@ -66,14 +66,14 @@ fn endpoint(text: &str) -> Result<Uri, String> {
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once('=').ok_or("expected a name, =, and a value")?;
-    let name = name.trim().parse().map_err(|_| "that is no name of a header".to_owned())?;
-    let mut value: HeaderValue = value.trim().parse().map_err(|_| "that is no value of a header".to_owned())?;
+    let name = name.trim().parse().map_err(|_| "the name of the header is invalid".to_owned())?;
+    let mut value: HeaderValue = value.trim().parse().map_err(|_| "the value of the header is invalid".to_owned())?;
     value.set_sensitive(true);
     Ok((name, value))
 }
 
 impl TraceArguments {
-    /// What sends traces, if the arguments say so, of the host with that name.
+    /// The sender of traces of the host with this name, if the arguments enable it.
     ///
     /// # Errors
     ///

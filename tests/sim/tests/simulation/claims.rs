@@ -78,7 +78,7 @@ fn in_turns(name: &str, seeds: u64, hosts: usize) {
 }
 
 #[test]
-fn a_host_that_loses_the_claim_writes_nothing_and_goes_on_when_it_has_it_back() {
+fn a_host_that_loses_the_claim_writes_nothing_until_it_has_the_claim_again() {
     in_turns("one host, claim lost", 30, 1);
 }
 

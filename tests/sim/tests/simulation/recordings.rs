@@ -286,7 +286,7 @@ fn a_recording_is_never_larger_than_its_bounds() {
 
 /// What a line says it says again when it is written again: nothing of it is lost in between.
 #[test]
-fn each_line_is_written_as_it_was_read() {
+fn each_line_survives_a_round_trip() {
     let file = written(&secretive(20), everything(), Secrets::Kept);
     for line in file.split_inclusive(|byte| *byte == b'\n') {
         let parsed: Line = serde_json::from_slice(line).unwrap();

@@ -92,7 +92,7 @@ fn with_peer(told: &mut Told) {
 }
 
 #[test]
-fn who_is_alone_leads_all() {
+fn a_single_replica_leads_all_mounts() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
     assert_eq!(told.leads(), ["a", "b"]);
@@ -100,7 +100,7 @@ fn who_is_alone_leads_all() {
 }
 
 #[test]
-fn what_is_anothers_is_given_back_when_that_one_has_been_there_for_a_lease_duration() {
+fn a_mount_of_another_replica_is_released_after_that_replica_has_existed_for_a_lease_duration() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
     told.pass(1, 14, with_peer);
@@ -118,7 +118,7 @@ fn what_is_anothers_is_given_back_when_that_one_has_been_there_for_a_lease_durat
 }
 
 #[test]
-fn what_another_does_not_take_is_taken_after_a_lease_duration_and_kept_for_a_while() {
+fn a_mount_that_its_replica_does_not_take_is_taken_after_a_lease_duration_and_kept_for_a_while() {
     let mut told = Told::new();
     with_peer(&mut told);
     told.pass(0, 14, with_peer);
@@ -163,7 +163,7 @@ fn a_mount_that_is_not_led_any_more_is_drained_and_given_back() {
 }
 
 #[test]
-fn who_ends_says_so_before_it_gives_back_and_leaves_nothing_behind() {
+fn a_replica_that_stops_announces_it_before_it_releases_its_leases_and_deletes_its_presence() {
     let mut told = Told::new();
     told.told(Input::Tick, at(0));
     let actions = told.share.step(Input::Leave, at(1));

@@ -163,7 +163,7 @@ fn a_child_that_is_being_deleted_is_waited_for() {
 }
 
 #[test]
-fn what_is_owned_and_not_wanted_is_deleted_after_all_else() {
+fn owned_objects_that_are_not_desired_are_deleted_last() {
     let base = world();
     let (map, old_job) = (created(&base, config_map("old", "x")), created(&base, job("old", "x")));
     // A kind that an earlier version of the plugin declared, and a child that the plugin made under another version of its kind.
@@ -240,7 +240,7 @@ fn what_is_not_ours_is_not_touched_whatever_its_name() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_with_what_to_do() {
+fn refusals_name_the_remedy() {
     use RefusalReason::{InvalidChild, KindNotGranted, NamespaceNotGranted, NotServed, UndeclaredKind};
     let object = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let map = |metadata: &str| object(&format!(r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {metadata}}}"#));
@@ -322,7 +322,7 @@ fn nothing_is_lost_because_of_a_bad_output() {
 }
 
 #[test]
-fn what_is_outside_the_grants_is_not_deleted_either() {
+fn objects_outside_of_the_grants_are_not_deleted() {
     let base = world();
     let mut seen = base.clone().sees([created(&base, config_map("a", "x")), created(&base, job("j", "x"))]).wants([]);
     let jobs = Kinds::Only([gvk("batch/v1/Job")].into());
@@ -440,7 +440,7 @@ fn an_object_that_bears_the_name_is_ours_or_adopted_or_left_alone() {
         (&base, &earlier, "wait: ConfigMap.v1 default/a belongs to an earlier Echo of the same name"),
         (&base, &another, "ForeignObject: ConfigMap.v1 default/a exists and is controlled by Deployment.v1.apps d"),
         (&base, &labelled_by_another, "ForeignObject: ConfigMap.v1 default/a exists and is labelled as a child of x (UID y)"),
-        (&base, &bare, "ForeignObject: ConfigMap.v1 default/a exists, and nobody says that it is a child"),
+        (&base, &bare, "ForeignObject: ConfigMap.v1 default/a exists, and nothing marks it as a child of this parent"),
         (&base, &json!({}), "ForeignObject: "),
         (&adopter, &bare, "apply ConfigMap.v1 default/a Adopted"),
         (&adopter, &another, "ForeignObject: "),

@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn a_crash_after_any_write_costs_nothing(world in lingering_worlds(), lost in any::<bool>()) {
+    fn a_crash_after_any_write_does_no_harm(world in lingering_worlds(), lost in any::<bool>()) {
         let mut faultless = world.clone();
         let state = faultless.converge();
         let first = world.plan();
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_decided_from_a_stale_cache_does_no_harm(world in worlds(), later in desired(), last in desired()) {
+    fn a_plan_from_a_stale_cache_does_no_harm(world in worlds(), later in desired(), last in desired()) {
         let mut cluster = world.clone();
         cluster.desired = later;
         cluster.converge();

@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_wanted_exists_or_is_refused_or_waited_for(mut world in worlds()) {
+    fn every_desired_child_exists_or_is_refused_or_waited_for(mut world in worlds()) {
         let plan = world.plan();
         world.execute(&plan);
         for child in world.desired.iter().flatten() {

@@ -192,7 +192,7 @@ fn apply(object: Value) -> Child {
 }
 
 #[test]
-fn without_a_finalizing_plugin_only_what_is_out_of_reach_is_deleted() {
+fn without_a_finalizing_plugin_only_children_out_of_reach_of_the_garbage_collector_are_deleted() {
     let world = world();
     let near = created(&world, config_map("a", "x"));
     let far = created(&world, elsewhere(config_map("b", "x")));
@@ -234,7 +234,7 @@ fn a_plugin_decides_what_goes_before_its_parent() {
 }
 
 #[test]
-fn what_is_out_of_reach_goes_even_if_the_plugin_wants_it_or_may_want_it() {
+fn children_out_of_reach_of_the_garbage_collector_are_deleted_even_if_the_plugin_returns_them() {
     let world = world();
     let far = created(&world, elsewhere(config_map("a", "x")));
     let world = world.sees([far]).lists_all();
@@ -249,7 +249,7 @@ fn what_is_out_of_reach_goes_even_if_the_plugin_wants_it_or_may_want_it() {
 }
 
 #[test]
-fn what_may_not_be_deleted_is_waited_for_and_the_message_says_how_to_go_on() {
+fn a_parent_waits_for_children_that_may_not_be_deleted_and_the_message_names_the_remedy() {
     let world = world();
     let far = created(&world, elsewhere(config_map("a", "x")));
     let mut world = world.sees([far]).lists_all();
@@ -260,7 +260,7 @@ fn what_may_not_be_deleted_is_waited_for_and_the_message_says_how_to_go_on() {
     assert_eq!(
         message,
         "an object is no longer wanted and cannot be deleted: ConfigMap.v1 other/a is in a namespace that the mount is not configured for: \
-         add \"other\" to the mount's key namespaces, or mount it for all namespaces; or leave it behind with the annotation \
+         add \"other\" to the mount's key namespaces, or mount it for all namespaces; or leave this child behind by the annotation \
          gyre.dev/release=true on the parent"
     );
 }

@@ -29,7 +29,7 @@ fn elsewhere(mut object: Value) -> Value {
 
 proptest! {
     #[test]
-    fn a_list_is_read_as_it_was_written(children in vec(child(), 0..40), others in vec(child(), 0..40), seed in any::<u64>()) {
+    fn a_list_survives_a_round_trip(children in vec(child(), 0..40), others in vec(child(), 0..40), seed in any::<u64>()) {
         let list = list_of(&children);
         let text = list.to_text();
         prop_assert!(text.len() <= list.size().max(2), "{} bytes of at most {}", text.len(), list.size());
@@ -46,7 +46,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_annotation_holds_it_is_read(text in ".{0,200}", has_finalizer in any::<bool>()) {
+    fn any_text_of_the_annotation_can_be_read(text in ".{0,200}", has_finalizer in any::<bool>()) {
         prop_assert!(!ChildList::read(Some(&text), has_finalizer).is_missing());
     }
 
@@ -90,7 +90,7 @@ proptest! {
 
     /// Without a list there is only the labels to go by, so nothing is waited for, and only what is wanted gets on the list.
     #[test]
-    fn a_list_is_made_of_what_is_wanted(mut world in lingering_worlds()) {
+    fn a_list_contains_the_desired_children(mut world in lingering_worlds()) {
         world.parent.children = ChildList::read(None, true);
         let plan = world.plan();
         let before = world.clone();
@@ -197,5 +197,5 @@ fn children_beyond_what_the_list_holds_are_refused_and_the_others_are_not() {
     let list = world().with_input(|input| child_list(input, &plan));
     assert!(list.to_text().len() <= LARGEST_LIST);
     let message = &plan.refusals[0].message;
-    assert!(message.contains("more than 131072 bytes") && message.contains("want fewer of them"), "{message}");
+    assert!(message.contains("exceed 131072 bytes") && message.contains("return fewer of these children"), "{message}");
 }

@@ -126,7 +126,7 @@ impl Leases {
         let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         async move {
             if let Ok(Err(error)) = tokio::time::timeout(timeout, api.delete(&name, &parameters)).await {
-                debug!(lease = name, error = %error_chain(&error), "not deleted");
+                debug!(lease = name, error = %error_chain(&error), "cannot delete the Lease");
             }
         }
     }
@@ -198,7 +198,7 @@ fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (Answer, Opt
     };
     match &error {
         kube::Error::Api(status) if status.code == 409 => {
-            debug!(lease = name, "another was there first: {}", status.message);
+            debug!(lease = name, "another client changed the Lease first: {}", status.message);
             (Answer::Conflict, None)
         }
         error => {

@@ -1,4 +1,4 @@
-//! How a host stands to a lease, as others are told of it, and how its election is ended.
+//! The state of a host's lease, as it is reported to writers, logs and metrics, and how its election is stopped.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::telemetry::metrics::Metrics;
 
 /// How an election is ended.
 #[derive(Debug)]
-#[must_use = "when it is dropped, the lease is given back"]
+#[must_use = "when it is dropped, the lease is released"]
 pub struct Release {
     ask: oneshot::Sender<()>,
     done: oneshot::Receiver<()>,
@@ -88,9 +88,9 @@ impl LeaseState {
         if claim.is_some() != self.claim.is_some() {
             self.metrics.leads(&self.name, claim.is_some());
             match claim {
-                Some(_) => info!(lease = self.name, "leads: this host may write"),
-                None if goal == Goal::Lead => warn!(lease = self.name, "leads no more: this host does not write"),
-                None => info!(lease = self.name, "gives the lease back"),
+                Some(_) => info!(lease = self.name, "acquired the lease: this host may write"),
+                None if goal == Goal::Lead => warn!(lease = self.name, "lost the lease: this host may not write"),
+                None => info!(lease = self.name, "released the lease"),
             }
         }
         self.claim = claim;
@@ -101,7 +101,7 @@ impl LeaseState {
             return;
         }
         if let Some(leader) = leader.filter(|leader| *leader != identity) {
-            info!(lease = self.name, leader, "another leads");
+            info!(lease = self.name, leader, "another replica leads");
         }
         self.leader = leader.map(str::to_owned);
     }

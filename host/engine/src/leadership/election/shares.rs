@@ -144,7 +144,7 @@ enum Ended {
 
 impl Sharing {
     async fn run(mut self, mut asked: Asked) {
-        info!(identity = self.share.identity(), "shares the mounts with other replicas");
+        info!(identity = self.share.identity(), "sharing the mounts with other replicas");
         let mut input = Input::Tick;
         while !self.step(input) {
             let claim_ends = self.share.claims().map(|(_, until)| until).min();
@@ -162,7 +162,7 @@ impl Sharing {
         }
         // What is left is the deletion of what says that this replica is there, and each request ends in time.
         while self.sent.next().await.is_some() {}
-        info!("has left the election");
+        info!("left the election");
         drop(asked);
     }
 
@@ -193,7 +193,7 @@ impl Sharing {
                     })
                 }
                 Action::Drain(mount) => {
-                    info!(mount, "is another replica's: what is in progress ends, then the lease is given back");
+                    info!(mount, "handing over to another replica: finishing what is in progress, then releasing the lease");
                     let drained = (self.drains)(&mount);
                     Box::pin(async move {
                         drained.await;

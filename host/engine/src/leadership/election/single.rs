@@ -64,7 +64,7 @@ struct Single {
 impl Single {
     async fn run(mut self, mut asked: Asked, ready: BoxFuture<'static, ()>) {
         let mut ready = ready.fuse();
-        info!(lease = self.name, identity = self.elector.identity(), "follows the election");
+        info!(lease = self.name, identity = self.elector.identity(), "following the election, not a candidate yet");
         let mut input = Input::Tick;
         loop {
             input = match self.step(input) {
@@ -94,12 +94,12 @@ impl Single {
                 Action::Left => break,
             };
         }
-        info!(lease = self.name, "has left the election");
+        info!(lease = self.name, "left the election");
         drop(asked);
     }
 
     fn stand(&self) -> Input {
-        info!(lease = self.name, "stands for election");
+        info!(lease = self.name, "became a candidate for leadership");
         Input::Goal(Goal::Lead)
     }
 

@@ -122,7 +122,7 @@ async fn time_to_lead(hosts: &[&Host], limit: Duration) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_loses_the_claim_before_another_has_it_and_stands_again() {
+async fn a_replica_that_is_cut_off_loses_the_claim_before_another_gets_it_and_becomes_a_candidate_again() {
     let service = service();
     let (first, second) = (Host::start(&service, "first"), Host::start(&service, "second"));
     time_to_lead(&[&first, &second], MOMENT).await;
@@ -149,7 +149,7 @@ async fn who_is_cut_off_loses_the_claim_before_another_has_it_and_stands_again()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_ready_leaves_the_lease_to_others_and_knows_of_it() {
+async fn a_replica_that_is_not_ready_leaves_the_lease_to_others_and_knows_the_leader() {
     let service = service();
     let unready = Host::start_unready(&service, "unready", sleep(Duration::from_secs(60)));
     sleep(Duration::from_secs(20)).await;
@@ -185,7 +185,7 @@ async fn who_releases_is_followed_within_a_retry_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_cut_off_still_ends() {
+async fn a_replica_that_is_cut_off_can_stop() {
     let service = service();
     let mut host = Host::start(&service, "first");
     host.claim.held().await;
@@ -197,7 +197,7 @@ async fn who_is_cut_off_still_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lease_says_what_client_go_would_and_keeps_what_others_wrote() {
+async fn the_lease_has_the_fields_of_client_go_and_keeps_fields_of_others() {
     let service = service();
     let host = Host::start(&service, "first_1");
     host.claim.held().await;
@@ -220,7 +220,7 @@ async fn the_lease_says_what_client_go_would_and_keeps_what_others_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_run_has_no_claim() {
+async fn without_a_running_election_there_is_no_claim() {
     let service = service();
     let client = Client::new(service, "default");
     let (claim, election, _release) =

@@ -106,7 +106,7 @@ async fn a_mount_waits_until_it_was_tried_to_write_its_own_entry_and_for_no_othe
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_an_inventory_when_the_host_stops_or_loses_its_claim() {
+async fn waiting_for_the_inventory_ends_when_the_host_stops_or_loses_its_claim() {
     let (inventory, _writes) = kept();
     inventory.note("new", entry(None, &[]));
     assert_eq!(inventory.tried("new", &Claim::never()).await, Going::On);
@@ -116,7 +116,7 @@ async fn nobody_waits_for_an_inventory_when_the_host_stops_or_loses_its_claim() 
 }
 
 #[test]
-fn what_is_left_is_what_was_without_what_is() {
+fn entries_without_and_with_others_are_their_difference_and_union() {
     let sets: &[&[&str]] = &[&[], &["a"], &["b"], &["a", "b"], &["b", "c"], &["a", "b", "c"]];
     let some = sets.iter().map(|names| entry(Some(names), &[]));
     let all = sets.iter().map(|except| entry(None, except));

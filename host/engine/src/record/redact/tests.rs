@@ -139,7 +139,7 @@ fn names_stay_also_if_a_secret_has_the_same_value() {
 }
 
 #[test]
-fn equal_values_stay_equal_in_a_recording_and_no_two_recordings_are_alike() {
+fn placeholders_are_equal_for_equal_values_and_differ_between_recordings() {
     let parent = json!({ "spec": { "password": "correct horse" } });
     let secrets = [secret(&[("one", "correct horse"), ("other", "correct horse"), ("third", "battery staple")])];
     let left = redacted(&parent, &secrets).unwrap();
@@ -154,7 +154,7 @@ fn equal_values_stay_equal_in_a_recording_and_no_two_recordings_are_alike() {
 }
 
 #[test]
-fn what_holds_no_secret_stays_as_it_is() {
+fn texts_without_secrets_are_not_changed() {
     let parent = json!({ "kind": "Echo", "spec": { "secretName": "Secret", "data": { "password": "correct horse" } } });
     assert_eq!(redacted(&parent, &[json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "b" } })]), None);
     let other = json!({ "apiVersion": "external.io/v1", "kind": "Secret", "data": { "a": "Zm9vYmFy" } });
@@ -162,7 +162,7 @@ fn what_holds_no_secret_stays_as_it_is() {
 }
 
 #[test]
-fn what_was_learned_is_found_in_later_calls() {
+fn secrets_of_earlier_calls_are_found_in_later_calls() {
     let mut redactor = Redactor::new(KEY);
     redactor.learn(&bytes(&secret(&[("password", "correct horse")]))).unwrap();
     let parent = json!({ "spec": { "password": "correct horse" } });
@@ -198,7 +198,7 @@ fn a_secret_of_which_only_metadata_is_read_keeps_no_value_either() {
 }
 
 #[test]
-fn a_question_by_a_name_that_a_secret_says_is_answered_by_either() {
+fn a_read_by_a_name_from_a_secret_is_answered_by_the_value_and_by_the_placeholder() {
     let mut given = given(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
     let kind = GroupVersionKind::new("", "v1", "ConfigMap");
     let question = |name: &str| Question::Get { kind: kind.clone(), namespace: None, name: name.to_owned() };
@@ -209,7 +209,7 @@ fn a_question_by_a_name_that_a_secret_says_is_answered_by_either() {
 }
 
 #[test]
-fn more_values_than_can_be_looked_for_end_it() {
+fn too_many_values_of_secrets_end_a_recording() {
     let mut redactor = Redactor::new(KEY);
     let ended = (0..100_000_u32).find_map(|number| {
         let value = format!("{number:0200}");

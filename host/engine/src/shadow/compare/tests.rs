@@ -122,7 +122,7 @@ fn what_is_recreated_goes_and_comes_and_what_is_made_once_stays() {
 }
 
 #[test]
-fn what_the_host_and_the_api_server_add_is_no_difference() {
+fn fields_that_the_host_and_the_api_server_add_are_not_differences() {
     let found = differences(Strategy::Apply, Some("one"), Some("one"), Some("two"));
     let [Change { before, after, .. }] = &found[..] else { panic!("{found:?}") };
     let mut same = after.clone();

@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Read anew each time it is asked. Where there is no `/proc`, there are no such metrics.
+/// Reads the values for each scrape. Where there is no `/proc`, there are no such metrics.
 #[derive(Debug)]
 pub(super) struct Process;
 
@@ -69,15 +69,15 @@ impl Collector for Process {
         let found = Found::now();
         if let Some(seconds) = found.cpu_seconds {
             let counter = ConstCounter::new(seconds);
-            let help = "Time that the CPUs have spent on this process";
+            let help = "CPU time of this process";
             counter.encode(encoder.encode_descriptor("process_cpu_seconds", help, None, counter.metric_type())?)?;
         }
         let gauges = [
-            ("process_resident_memory_bytes", "Memory that this process has in RAM", found.resident_bytes),
-            ("process_virtual_memory_bytes", "Address space of this process", found.virtual_bytes),
+            ("process_resident_memory_bytes", "Resident memory of this process", found.resident_bytes),
+            ("process_virtual_memory_bytes", "Virtual memory of this process", found.virtual_bytes),
             ("process_open_fds", "Open file descriptors", found.open_files),
-            ("process_max_fds", "How many file descriptors may be open", found.most_files),
-            ("process_start_time_seconds", "When this process was started, since 1970", found.start_seconds),
+            ("process_max_fds", "Maximum number of open file descriptors", found.most_files),
+            ("process_start_time_seconds", "Start time of this process, since the Unix epoch", found.start_seconds),
         ];
         for (name, help, value) in gauges {
             let Some(value) = value else { continue };
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_proc_says_is_read() {
+    fn values_of_proc_are_parsed() {
         let stat = "42 (a) b) R 1 42 42 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 4 0 12345 1000 10 18446744073709551615";
         let status = "Name:\tgyre\nVmSize:\t    2048 kB\nVmRSS:\t     512 kB\n";
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\

@@ -29,7 +29,7 @@ pub(super) struct Exporter {
     runtime: Runtime,
     client: Connection,
     resource: serde_json::Value,
-    /// Whether the last batch was lost: each streak of failures is told of once.
+    /// Whether the last batch was lost: each streak of failures is logged once.
     is_failing: AtomicBool,
 }
 
@@ -81,8 +81,8 @@ impl SpanExporter for Exporter {
         let sent = self.send(&batch);
         let was_failing = self.is_failing.swap(sent.is_err(), Ordering::Relaxed);
         match &sent {
-            Ok(()) if was_failing => info!(endpoint = %self.endpoint, "traces are sent again"),
-            Err(error) if !was_failing => warn!(endpoint = %self.endpoint, error, "traces cannot be sent, and are dropped"),
+            Ok(()) if was_failing => info!(endpoint = %self.endpoint, "sending traces again"),
+            Err(error) if !was_failing => warn!(endpoint = %self.endpoint, error, "cannot send traces; they are dropped"),
             Ok(()) | Err(_) => {}
         }
         sent.map_err(OTelSdkError::InternalFailure)

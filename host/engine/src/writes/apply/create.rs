@@ -66,7 +66,10 @@ impl Applier<'_> {
         let live = match answered(self.api(child)?.get(&child.key.name)).await {
             Ok(live) => live,
             Err(kube::Error::Api(gone)) if gone.is_not_found() => {
-                return Err(Problem::new(ProblemKind::Stale, format!("{child}: {}, and it is gone now", status.message)));
+                return Err(Problem::new(
+                    ProblemKind::Stale,
+                    format!("{child}: {}, but it does not exist any more", status.message),
+                ));
             }
             Err(error) => return Err(problem(&error, child)),
         };

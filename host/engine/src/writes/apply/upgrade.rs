@@ -34,7 +34,7 @@ impl Applier<'_> {
         let live: Value = answered(self.client.request(request)).await.map_err(|error| problem(&error, child))?;
         let metadata = |field: &str| live.pointer("/metadata").and_then(|metadata| metadata.get(field));
         if metadata("uid").and_then(Value::as_str) != Some(uid) {
-            return Err(Problem::new(ProblemKind::Stale, format!("{child} is another object than the cache shows")));
+            return Err(Problem::new(ProblemKind::Stale, format!("{child} is not the object that is in the cache")));
         }
         let entries = metadata("managedFields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let Some(entries) = as_applied(entries, &field_manager(self.plugin)) else { return Ok(None) };

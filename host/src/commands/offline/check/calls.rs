@@ -1,4 +1,4 @@
-//! What each call says of its plugin: what it answered, whether it answers that again, and what it took.
+//! Checks of each call: its answer, whether a repeated call gives the same answer, and the resources that it used.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,13 +20,13 @@ use crate::replay::show;
 /// More of one case are alike.
 const MOST_MADE_AGAIN: usize = 40;
 
-/// What differs is shown up to here: whoever wants more makes the call again.
+/// The most lines of a difference; to see more, repeat the call.
 const MOST_LINES: usize = 40;
 
-/// Idle instances are the plugin's: experiments beside each other would take them from each other, and find another thing each time.
+/// Idle instances belong to the plugin: parallel experiments would take them from each other, and results would vary.
 static SERVED: Mutex<()> = Mutex::new(());
 
-/// Whoever asks for another call sooner than this, again and again, keeps a worker busy for nothing.
+/// A plugin that repeatedly requests a requeue sooner than this keeps a worker busy for nothing.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Something about a call.
@@ -35,7 +35,7 @@ pub(super) struct Remark {
     pub(super) what: String,
 }
 
-/// Looks at the calls of a case, and counts those that were made again.
+/// Checks the calls of a case, and counts those that were repeated.
 pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
@@ -54,7 +54,7 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
 /// What a call ended in by the plugin's own fault.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
-    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("About {}: {error}.", parent(call)) })
+    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent(call)) })
 }
 
 fn outside(call: &CallRecord) -> Vec<Remark> {
@@ -63,7 +63,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
     if let Some(kind) = &call.usage.undeclared_read {
         remarks.push(Remark {
             flaw: Flaw::OutsideManifest,
-            what: format!("It reads {kind}, which its manifest does not declare."),
+            what: format!("The plugin reads {kind}, which its manifest does not declare."),
         });
     }
     for wanted in wanted(call) {
@@ -72,7 +72,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
         if !manifest.children.iter().any(|declared| declared.kind == kind) {
             remarks.push(Remark {
                 flaw: Flaw::OutsideManifest,
-                what: format!("It wants a child of {kind}, which its manifest does not declare."),
+                what: format!("The plugin returns a child of the kind {kind}, which its manifest does not declare."),
             });
         }
     }
@@ -95,13 +95,13 @@ pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
     hot.collect()
 }
 
-/// After which time it asks for another call, if that is too soon to be about anything.
+/// The delay of the requeue that a call requests, if it is too short to be useful.
 fn soon(call: &CallRecord) -> Option<Duration> {
     let teardown = call.answer.result.as_ref().ok()?;
     teardown.response.requeue_after.filter(|after| *after < SOON && !teardown.done)
 }
 
-/// Whether nothing was another thing but the time.
+/// Whether the inputs of two calls differ at most in the time.
 fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
     let is_seen = (&one.parent, &one.children, &one.reads) == (&other.parent, &other.children, &other.reads);
     is_seen && one.answer.texts == other.answer.texts
@@ -118,7 +118,7 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
     GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
-/// Makes a call twice more: alone, and in an instance that has served one before.
+/// Repeats a call twice: in a new instance, and in an instance that has served a call before.
 fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
     let plugin = &call.program.plugin;
     let mut given = Given::of(call);
@@ -128,7 +128,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
         // That depends on the machine: see below.
     } else if alone.answer != call.answer {
         let what = format!(
-            "About {}: made again with the same input, the call is answered otherwise.\n{}",
+            "{}: the call was repeated with the same input, and the answer differs.\n{}",
             parent(call),
             difference(call, &alone)
         );
@@ -142,24 +142,22 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
         };
         if let Some(made) = served.iter().find(|made| made.answer != call.answer && !ran_out_of_time(made)) {
             let what = format!(
-                "About {}: an instance that has served a call before answers otherwise: it keeps something from one call to the next.\n{}",
+                "{}: an instance that has served an earlier call answers differently: it keeps state between calls.\n{}",
                 parent(call),
                 difference(call, made)
             );
             remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
         }
     }
-    // A machine that is busy makes one call slow, but hardly two.
+    // On a busy machine, one call may be slow, but hardly two.
     let took = alone.usage.duration.min(call.usage.duration);
     if took > given.limits.deadline / 2 {
-        let what =
-            format!("About {}: a call took {took:.1?} of the {:?} that it may take.", parent(call), given.limits.deadline);
+        let what = format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
         remarks.push(Remark { flaw: Flaw::TooSlow, what });
     }
     let [peak, limit] = [call.usage.memory_peak_bytes, given.limits.memory_bytes];
     if peak > limit / 2 {
-        let what =
-            format!("About {}: a call took {} MiB of the {} MiB that it may take.", parent(call), peak >> 20, limit >> 20);
+        let what = format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
 }

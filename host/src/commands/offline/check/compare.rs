@@ -38,7 +38,7 @@ pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut 
 pub fn flapping(actions: &[Action]) -> String {
     let writes: Vec<&Action> = actions.iter().filter(|action| action.verb != Verb::Event).collect();
     let mut subjects: Vec<&Subject> = Vec::new();
-    let mut lines = vec!["The host goes on writing although nothing changes.".to_owned()];
+    let mut lines = vec!["The host keeps writing although nothing else changes.".to_owned()];
     for write in &writes {
         if !subjects.contains(&&write.subject) {
             subjects.push(&write.subject);

@@ -1,4 +1,4 @@
-//! What somebody else does to a world: to children, specs and parents.
+//! Changes by another client: to children, specs and parents.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::commands::offline::scene::{End, Scene};
 
 /// Of each child: they are much alike.
 const MOST_CHANGES: usize = 3;
-/// So many objects are disturbed one by one; a plugin treats more of them alike.
+/// How many objects are changed one by one; a plugin treats further ones alike.
 pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A child of the world at rest that is taken away, or changed.
+/// A child that is deleted or changed after the host has converged.
 pub(super) struct Disturbed {
     pub(super) parent: Subject,
     pub(super) child: Subject,
     pub(super) disturbance: Disturbance,
 }
 
-/// What somebody does to a child.
+/// What another client does to a child.
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
@@ -58,13 +58,13 @@ impl fmt::Display for Disturbance {
     }
 }
 
-/// What can be done to the children of a world at rest.
+/// The changes to children that can be tried after the host has converged.
 pub(super) fn disturbances(rested: &Rested) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
     for child in rested.children.iter().take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
-        // What is made once is not touched again, whoever changes it.
+        // A child that is created only once is not restored.
         if child.strategy != Strategy::CreateOnly {
             all.extend(changes(child));
         }
@@ -118,7 +118,7 @@ fn ends(child: &Made) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// Why a child is not as it should be in the end; none: it is, or nobody can say.
+/// Why a child is not restored; none: it is, or this cannot be decided.
 enum Verdict {
     Fine,
     Unsure,
@@ -181,7 +181,7 @@ impl Ground {
             return Ok(if lost.is_empty() || *strategy == Strategy::CreateOnly {
                 Verdict::Fine
             } else {
-                Verdict::Wrong(format!("It stays as somebody changed it.\n{}", lost.join("\n")))
+                Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
             });
         }
         let calls = listener.calls();
@@ -194,12 +194,12 @@ impl Ground {
         Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
             Verdict::Fine
         } else {
-            Verdict::Wrong("It is not made again, and the status of its parent says nothing of it.".to_owned())
+            Verdict::Wrong("The host does not create it again, and the status of its parent does not mention it.".to_owned())
         })
     }
 
     pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
-        let case = format!("the spec of {parent} becomes {}, and then what it was", brief(other));
+        let case = format!("the spec of {parent} changes to {}, and back", brief(other));
         let mut found = Found::default();
         let scene = self.scene(Controllers::Absent)?;
         let listener = Listener::new();
@@ -229,7 +229,7 @@ impl Ground {
             found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
         }
         found.judge(self, &listener, &case);
-        // A fault comes of that spec alone.
+        // A fault depends on this spec alone.
         for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
@@ -244,7 +244,7 @@ impl Ground {
         }
         let lines = self.differs(&scene, &before, &listener).await?;
         if !lines.is_empty() {
-            let what = format!("Its children are not what they were.\n{}", lines.join("\n"));
+            let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
             found.add(Flaw::SpecNotRestored, &case, what, self.all());
         }
         Ok(found)
@@ -274,7 +274,7 @@ impl Ground {
                 let there = find(&owned, &Value::Object(desired.clone()), &subject);
                 if let Some((there, _)) = there.filter(|(there, _)| !before.children.iter().any(|made| made.subject == **there))
                 {
-                    lines.push(format!("{there} was not there before."));
+                    lines.push(format!("{there} did not exist before."));
                 }
             }
         }
@@ -326,13 +326,13 @@ impl Ground {
         found.judge(self, &listener, &case);
         if !left.is_empty() {
             let minutes = TEARDOWN.as_secs() / 60;
-            let what = format!("After {minutes} minutes there still is:\n{}", left.join("\n"));
+            let what = format!("After {minutes} minutes, these objects still exist:\n{}", left.join("\n"));
             found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
         }
         Ok(found)
     }
 
-    /// Takes from a parent and its children the finalizers that the files give them: nobody else is there to do what those wait for. What was taken.
+    /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
     async fn without_others(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
@@ -351,7 +351,7 @@ impl Ground {
             if !others.is_empty() {
                 let names: Vec<&str> = others.iter().filter_map(Value::as_str).collect();
                 notes.push(format!(
-                    "{parent} was deleted after {subject} had lost finalizers that nobody here sees to: {}.",
+                    "{parent} was deleted after these finalizers of {subject} had been removed, which no controller here handles: {}.",
                     names.join(", ")
                 ));
                 scene.put(object)?;
@@ -360,7 +360,7 @@ impl Ground {
         Ok(notes)
     }
 
-    /// What there still is of a parent that was deleted.
+    /// The remaining objects of a parent that was deleted.
     async fn left(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
         for object in scene.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {

@@ -1,14 +1,14 @@
-//! Objects drawn from a schema: valid ones, that nobody thought of.
+//! Generates valid objects from a schema, with values that people would not think of.
 
 use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
 use super::texts;
 
-/// Deeper, only what is required is drawn.
+/// Below this depth, only required fields are generated.
 const DEPTH: usize = 8;
 
-/// A value that the schema allows; none: this does not know how to make one.
+/// A value that the schema allows; none: no such value could be generated.
 pub(super) fn value(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     at_depth(schema, sample, dice, 0)
 }
@@ -103,7 +103,7 @@ fn object(schema: &Value, sample: Option<&Value>, dice: &mut Dice, depth: usize)
     }
     let is_open = schema.get("x-kubernetes-preserve-unknown-fields").is_some_and(|is| *is == true);
     if is_open && dice.in_percent(50) {
-        // What a user wrote, with something that nobody expects.
+        // A value from the files, with an unexpected change.
         fields.extend(sample.and_then(Value::as_object).cloned().unwrap_or_default());
         fields.insert("unexpected".to_owned(), json!({ "list": [1, "two", null], "deep": { "er": dice.below(10) } }));
     }

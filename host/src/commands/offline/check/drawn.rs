@@ -1,4 +1,4 @@
-//! Parents that nobody wrote, drawn from the schema of their kind.
+//! Parents that are generated from the schema of their kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::{calls, draw};
 use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::{End, simulate};
 
-/// So many drawn parents share a world.
+/// How many generated parents share a cluster.
 const BATCH: usize = 10;
-/// For each spec that is wanted, so many are drawn until one is not refused.
+/// How many specs are generated at most to find one that is not rejected.
 const MOST_REFUSED: usize = 10;
-/// A spec that is drawn the same way so often and never differs has nothing to draw.
+/// If this many generated specs are all equal, the schema allows only one.
 const TRIES: usize = 20;
 
-/// The definition of a program's parents, if a plugin or the files bring one.
+/// The definition of a program's parents, if a plugin or the files contain one.
 pub(super) fn definition<'a>(ground: &'a Ground, program: &Program) -> Option<&'a Value> {
     let parent = &program.manifest().parent;
     let brought = ground.programs.iter().flat_map(|program| &program.manifest().crds);
@@ -59,12 +59,12 @@ pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Va
     draw::value(known.unwrap_or(&open), sample.get("spec"), dice)
 }
 
-/// Another spec than its own, to be changed to; none: there is none.
+/// A spec that differs from the parent's own; none: there is no such spec.
 pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// So many parents that the API server takes, those of each world together; those that it refuses are counted, and others drawn instead.
+/// As many parents as requested that the API server accepts, grouped by cluster; rejected ones are counted, and others generated instead.
 pub(super) fn worlds(
     ground: &Ground,
     parents: &[Value],
@@ -87,7 +87,7 @@ pub(super) fn worlds(
                 continue;
             };
             let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
-            // One takes the place of another, as nobody looks at them here.
+            // They all get the same name, because no host reads them here.
             let mut tried = parent.clone();
             if let Some(name) = tried.pointer_mut("/metadata/name") {
                 *name = Value::from("drawn");
@@ -99,9 +99,10 @@ pub(super) fn worlds(
             }
         }
         if !samples.is_empty() && drawn.len() < cases {
-            found
-                .notes
-                .push(format!("{} of {cases} specs were drawn: no more were found that the API server takes.", drawn.len()));
+            found.notes.push(format!(
+                "{} of {cases} specs were generated: no more were found that the API server accepts.",
+                drawn.len()
+            ));
         }
         Ok(drawn.chunks(BATCH).map(<[Value]>::to_vec).collect())
     })?
@@ -147,22 +148,22 @@ impl Ground {
         }
         if end == End::Restless {
             let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-            found.add(Flaw::Restless, "specs drawn from the schema", compare::flapping(&actions), all);
+            found.add(Flaw::Restless, "specs generated from the schema", compare::flapping(&actions), all);
         }
         for action in actions.iter().filter(|action| is_of_child(action)) {
-            // A spec may well ask for what cannot be, but names and labels are the plugin's to make.
+            // A spec may request impossible things, but the plugin is responsible for names and labels.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
                 continue;
             };
             let owner = action.object.pointer("/metadata/ownerReferences/0/name").and_then(Value::as_str).unwrap_or_default();
-            let what = format!("The API server refuses the child {}: {refusal}.", action.subject);
+            let what = format!("The API server rejects the child {}: {refusal}.", action.subject);
             found.add(Flaw::InvalidChild, &world.case(owner), what, world.objects(owner));
         }
         Ok(found)
     }
 }
 
-/// What is there, beside what the plugin makes.
+/// The objects of a cluster, without those that the plugin creates.
 struct World<'a> {
     /// What the files have, but for their parents.
     others: Vec<Value>,
@@ -180,7 +181,7 @@ impl World<'_> {
 
     fn case(&self, name: &str) -> String {
         let spec = self.parent(name).and_then(|parent| parent.get("spec")).map(brief).unwrap_or_default();
-        format!("{name}, drawn from the schema: {spec}")
+        format!("{name}, generated from the schema: {spec}")
     }
 }
 

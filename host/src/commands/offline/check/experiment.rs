@@ -1,4 +1,4 @@
-//! One thing that is done to a world, and what its plugin makes of it.
+//! One change to a simulated cluster, and how its plugin reacts.
 
 use serde_json::Value;
 
@@ -11,9 +11,9 @@ use crate::commands::offline::plan::Subject;
 use crate::commands::offline::scene::simulate;
 
 pub(super) enum Experiment {
-    /// A child of the world at rest is taken away, or changed.
+    /// A child is deleted or changed after the host has converged.
     Disturbed(Disturbed),
-    /// The parent's spec becomes another, and then what it was.
+    /// The parent's spec is changed, and changed back.
     Restored { parent: Subject, other: Value },
     /// The parent is deleted.
     TornDown(Subject),
@@ -44,10 +44,10 @@ impl Experiment {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
-            Self::Restored { parent, other } => format!("the spec of {parent} becomes {}, and then what it was", brief(other)),
+            Self::Restored { parent, other } => format!("the spec of {parent} changes to {}, and back", brief(other)),
             Self::TornDown(parent) => format!("{parent} is deleted"),
             Self::Stored(stored) => stored.name(),
-            Self::Drawn(_) => "a spec drawn from the schema".to_owned(),
+            Self::Drawn(_) => "a spec generated from the schema".to_owned(),
         }
     }
 

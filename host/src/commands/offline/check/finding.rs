@@ -1,4 +1,4 @@
-//! What a check found, and how it is told.
+//! Findings of a check, and how they are printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,24 +35,24 @@ macro_rules! flaws {
     };
 }
 
-const BOUND: &str = "Bound what one call does, or give the mount other limits.";
+const BOUND: &str = "Do less in one call, or raise the limits of the mount.";
 
 flaws! {
     Nondeterministic, "nondeterministic",
-        "Let the answer follow from the parent, the settings and what is read alone: keep nothing in statics \
-         between calls, and let no HashMap or HashSet decide an order: BTreeMap and BTreeSet have one.";
+        "Compute the answer only from the parent, the settings and the objects that the plugin reads: keep nothing in statics \
+         between calls, and use BTreeMap and BTreeSet, because the order of HashMap and HashSet varies.";
     Restless, "restless",
-        "Let what is written follow from what is wanted: no time, counter or random number that differs from call to call.";
+        "Return the same children and status for the same inputs: without a time, counter or random number that differs between calls.";
     HotLoop, "hot-loop",
-        "Ask for another call only when something is due by then, and not sooner than it takes to happen: a change of anything that was read calls \
-         the plugin by itself.";
+        "Request a requeue only if something is due at that time, and not earlier: when an object that was read changes, the host calls \
+         the plugin anyway.";
     DoesNotConverge, "does-not-converge",
-        "Return every child that should exist in every call, whether or not it is there: the host creates what is missing.";
-    SpecNotRestored, "spec-not-restored", "Decide from the spec as it is, not from what was observed of an earlier one.";
-    TeardownDoesNotEnd, "teardown-does-not-end", "Answer that the teardown is done once nothing that it waits for is left.";
+        "In every call, return every child that should exist, whether or not it exists already: the host creates the missing ones.";
+    SpecNotRestored, "spec-not-restored", "Decide by the current spec, not by what was observed of an earlier one.";
+    TeardownDoesNotEnd, "teardown-does-not-end", "Report the teardown as done once nothing is left that it waits for.";
     OldVersion, "old-version",
-        "Let fields that another version lacks be optional, or have defaults, and the same ones in each version: what was stored is not made anew.";
-    Trap, "trap", "Answer what cannot be done with Failure::terminal, or a condition: do not panic.";
+        "Make fields that another version lacks optional, or give them the same defaults in each version: stored objects are not rewritten.";
+    Trap, "trap", "Do not panic: report what cannot be done by Failure::terminal, or by a condition.";
     Deadline, "deadline", BOUND;
     Memory, "memory", BOUND;
     Stack, "stack", BOUND;
@@ -61,9 +61,9 @@ flaws! {
     /// Whatever else a call can end in by the plugin's own fault.
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
-    InvalidChild, "invalid-child", "Make the child as its kind wants it, field by field: the API server says which one is wrong. `names::dns_label` makes names of any text.";
+    InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. `names::dns_label` turns any text into a valid name.";
     TooSlow, "too-slow", "Do less in a call, or give the mount a longer deadline.";
-    TooLarge, "too-large", "Hold less at once, or give the mount more memory.";
+    TooLarge, "too-large", "Use less memory in a call, or raise the memory limit of the mount.";
 }
 
 impl Flaw {
@@ -109,25 +109,25 @@ impl Flaw {
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) flaw: Flaw,
-    /// What was done when it showed.
+    /// What had been done when it occurred.
     pub(super) case: String,
     /// In sentences; lines of details.
     pub(super) what: String,
-    /// What was there from the start, to see it again.
+    /// The initial objects, to reproduce it.
     pub(super) objects: Vec<Value>,
 }
 
 impl Finding {
-    /// What it says: findings that say the same are one.
+    /// What identifies it: findings with the same gist are one.
     pub(super) fn gist(&self) -> (Flaw, &str) {
         match self.flaw {
-            // The lines that differ are others each time.
+            // The differing lines vary.
             Flaw::Nondeterministic => (self.flaw, self.what.lines().next().unwrap_or_default()),
             _ => (self.flaw, &self.what),
         }
     }
 
-    /// For programs, with what shows it again.
+    /// For programs, with the command that reproduces it.
     pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
@@ -135,16 +135,16 @@ impl Finding {
         })
     }
 
-    /// For people, with what shows it again.
+    /// For people, with the command that reproduces it.
     pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
-        text.push_str(&format!("    To do: {}\n    {}\n", self.flaw.remedy(), reproduction));
+        text.push_str(&format!("    Remedy: {}\n    {}\n", self.flaw.remedy(), reproduction));
         text
     }
 }
 
-/// How much was tried, by what was checked: in the order in which they are told.
+/// How often each check was made, in the order in which they are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Tried, usize>);
 
@@ -202,19 +202,19 @@ impl Tried {
 
     const fn sentence(self) -> &'static str {
         match self {
-            Self::Calls => "calls made again",
-            Self::NotCalled => "calls that were not made again, as enough of the same case were",
-            Self::Restarts => "restarts of a host at rest",
-            Self::Disturbances => "children removed, changed or finished by somebody else",
-            Self::NotDisturbed => "disturbances that could not be made",
+            Self::Calls => "calls repeated",
+            Self::NotCalled => "calls not repeated, because enough calls of the same case were",
+            Self::Restarts => "restarts of a host that has nothing left to do",
+            Self::Disturbances => "children removed, changed or finished by another client",
+            Self::NotDisturbed => "changes to children that could not be made",
             Self::Specs => "specs changed and changed back",
             Self::Teardowns => "parents deleted",
             Self::Stored => "parents stored as another version of their kind",
-            Self::NotStored => "parents that another version of their kind refuses",
-            Self::Drawn => "specs drawn from the schema",
-            Self::NotDrawn => "specs drawn that the API server refuses",
-            Self::NotMade => "specs that could not be drawn, as no value is known for a field that is required",
-            Self::Unsure => "disturbances that the API server does not let anybody undo",
+            Self::NotStored => "parents that another version of their kind rejects",
+            Self::Drawn => "specs generated from the schema",
+            Self::NotDrawn => "generated specs that the API server rejects",
+            Self::NotMade => "specs that could not be generated, because no value is known for a required field",
+            Self::Unsure => "changes that the API server does not allow to be undone",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The worlds of a check: what they begin with, what is listened to, and what is found in them.
+//! The simulated clusters of a check: their initial objects, the calls that are recorded, and the findings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,19 +25,19 @@ pub(super) const MOST_PARENTS: usize = 10;
 pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
 /// Of one simulation: what goes on for ever is cut short.
 const MOST_CALLS: usize = 500;
-/// What all experiments have in common: the plugins and the world that they begin with.
+/// What all experiments share: the plugins and the initial objects.
 pub(super) struct Ground {
     pub(super) programs: Vec<Program>,
     pub(super) start: Timestamp,
     pub(super) objects: Vec<(String, Value)>,
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
-    /// What was left out, or done otherwise than one would think, in sentences.
+    /// What was left out, or done differently than expected, in sentences.
     pub(super) notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which objects a world needs: parents that an experiment is not about cost as much as the one that it is about, in each world anew.
+//! Which objects a world needs: parents that an experiment is not about cost as much as the one that it is about, in every world.
 //!
 //! They are left out where nobody reads their kind or makes objects of it: then no call depends on them. All are there together in the world
 //! without a disturbance.

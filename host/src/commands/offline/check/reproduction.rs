@@ -24,8 +24,8 @@ impl Reproduction {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let again = if self.reads_input { ", with the same objects on standard input again" } else { "" };
-        format!("To see it{again}: {}", self.command)
+        let again = if self.reads_input { " with the same objects on standard input" } else { "" };
+        format!("To reproduce it{again}: {}", self.command)
     }
 }
 
@@ -36,7 +36,7 @@ impl Reproduction {
 /// When that cannot be, in a sentence.
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}; name another with --keep", folder.display()))
+        .with_context(|| format!("cannot create the directory {}; name another with --keep", folder.display()))
 }
 
 /// How a finding is seen again; its objects are written where they are to be kept, and read from there.
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_was_given_is_given_again() {
+    fn all_arguments_are_repeated() {
         let given = [
             "--seed=7",
             "--cases=3",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn words_that_a_shell_would_split_are_quoted() {
         for plain in ["a/b-1_c.wasm", "--time=2026-01-01T00:00:00Z", "--settings=echo=1"] {
             assert_eq!(quoted(plain), plain);
         }

@@ -153,7 +153,7 @@ impl Ground {
         }
         if let Err(error) = &call.answer.result {
             let is_told = !is_old || calls::fault(call).is_some();
-            return (!is_told).then(|| format!("It cannot be reconciled: {error}."));
+            return (!is_told).then(|| format!("The plugin cannot reconcile it: {error}."));
         }
         let spec = self.written(subject)?.get("spec").unwrap_or(&Value::Null);
         let read = object.get("spec").unwrap_or(&Value::Null);
@@ -167,7 +167,7 @@ impl Ground {
         fields.truncate(MOST_TOLD);
         let version = subject.api_version.as_str();
         Some(format!(
-            "Nothing of it is lost, and yet other children are wanted than of the same as {version}.\n{}",
+            "No field is lost, but the plugin returns other children than for the same object stored as {version}.\n{}",
             fields.join("\n")
         ))
     }

@@ -11,7 +11,7 @@ use super::{calls, compare};
 use crate::commands::offline::plan::{Action, Verb};
 use crate::commands::offline::scene::{End, Scene, simulate};
 
-/// A host that writes whenever it starts anew does so for ever.
+/// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
 /// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
 const COOLS: Duration = Duration::from_secs(10);
@@ -37,9 +37,7 @@ impl Ground {
             let rested = self.rested(&scene, &listener.calls()).await?;
             found.judge(self, &listener, case);
             for (parent, after) in calls::hot_loops(&listener.calls()) {
-                let what = format!(
-                    "About {parent}: nothing changes, and yet the plugin asks to be called again after {after:?}, each time."
-                );
+                let what = format!("{parent}: nothing changes, but each answer requests a requeue after {after:?}.");
                 found.add(Flaw::HotLoop, case, what, self.all());
             }
             let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
@@ -76,7 +74,7 @@ impl Ground {
                 Some(refusal) if is_of_child(action) && is_about_form(refusal) && !seen.contains(&refusal) => {
                     seen.push(refusal);
                     let why = schema_violations(refusal).unwrap_or_else(|| refusal.clone());
-                    let what = format!("The API server refuses the child {}: {why}.", action.subject);
+                    let what = format!("The API server rejects the child {}: {why}.", action.subject);
                     found.add(Flaw::InvalidChild, case, what, self.all());
                 }
                 // What the host does not even send.

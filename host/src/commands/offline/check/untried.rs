@@ -18,13 +18,12 @@ pub(super) fn notes(ground: &Ground, rested: &Rested) -> Vec<String> {
     let parents = rested.parents.len();
     if let left @ 1.. = parents.saturating_sub(MOST_PARENTS) {
         notes.push(format!(
-            "{left} of {parents} parents were not disturbed: none of these was deleted, or had its spec changed."
+            "{left} of {parents} parents were left out: they were not deleted, and their specs were not changed."
         ));
     }
     let children = rested.children.len();
     if let left @ 1.. = children.saturating_sub(MOST_CHILDREN) {
-        notes
-            .push(format!("{left} of {children} children were not disturbed: none of these was removed, changed or finished."));
+        notes.push(format!("{left} of {children} children were left out: they were not removed, changed or finished."));
     }
     notes.extend(childless(ground, rested));
     for program in &ground.programs {
@@ -39,7 +38,7 @@ fn childless(ground: &Ground, rested: &Rested) -> Vec<String> {
     let others = notes.len().saturating_sub(MOST_NAMED);
     notes.truncate(MOST_NAMED);
     if others > 0 {
-        notes.push(format!("{others} more parents have no child to disturb."));
+        notes.push(format!("{others} more parents have no child that could be changed."));
     }
     notes
 }
@@ -50,12 +49,12 @@ fn of_parent(ground: &Ground, rested: &Rested, parent: &Value) -> Option<String>
         return None;
     }
     if !rested.calls.contains_key(&subject) {
-        return Some(format!("{subject} was never reconciled: the mount leaves it out, or it has been released."));
+        return Some(format!("{subject} was never reconciled: the mount does not select it, or it has been released."));
     }
     let program = ground.program_of(parent)?;
     match (not_ready(parent), program.manifest().children.is_empty()) {
-        (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child to disturb.")),
-        (None, false) => Some(format!("{subject} has no child to disturb.")),
+        (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child that could be changed.")),
+        (None, false) => Some(format!("{subject} has no child that could be changed.")),
         // That is as it should be.
         (None, true) => None,
     }
@@ -76,14 +75,17 @@ fn of_definition(ground: &Ground, rested: &Rested, program: &Program) -> Option<
     let parent @ GroupVersionKind { kind, .. } = &program.manifest().parent;
     let Some(definition) = drawn::definition(ground, program) else {
         return Some(format!(
-            "No specs of {kind} were drawn: neither the plugin nor the files bring the CustomResourceDefinition of {parent}."
+            "No specs of {kind} were generated: neither the plugin nor the files contain the CustomResourceDefinition of {parent}."
         ));
     };
     if drawn::schema_of(definition, &parent.version).is_none() {
-        return Some(format!("No specs of {kind} were drawn: its definition has no schema for {}.", parent.version));
+        return Some(format!(
+            "No specs of {kind} were generated: its CustomResourceDefinition has no schema for {}.",
+            parent.version
+        ));
     }
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str)?;
     (strategy != "None").then(|| {
-        format!("No {kind} was stored as another version: its definition has a conversion webhook, and only that knows what comes of it.")
+        format!("No {kind} was stored as another version: its CustomResourceDefinition has a conversion webhook, which is not available here.")
     })
 }

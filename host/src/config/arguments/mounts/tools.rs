@@ -21,7 +21,7 @@ pub(crate) struct DevMounts {
     code: CodeArguments,
 }
 
-/// Of commands that foretell what a host does, in time that stands still while it works.
+/// Of commands that preview what a host does, with a simulated clock.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
 pub(crate) struct ForetoldMounts {
@@ -63,8 +63,8 @@ impl From<PluginMounts> for MountArguments {
 }
 
 impl PluginMounts {
-    /// As they can be given again, each option a word with its value. What is absent: where code is kept, which changes nothing of what
-    /// plugins do.
+    /// The arguments, each option as one word with its value, so that a command can be repeated. What is absent: the code cache, which does
+    /// not affect plugins.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { named, policy, code: _ } = self;
         let NamedArguments { plugins, plugin_dir, settings, namespaces } = named;
@@ -88,7 +88,7 @@ impl PluginMounts {
 }
 
 impl MountArguments {
-    /// Gives a plugin these settings, instead of others; messages call them as the place says.
+    /// Replaces the settings of a plugin; messages name them by `place`.
     pub(crate) fn set(&mut self, plugin: &str, settings: &serde_json::Value, place: &str) {
         self.named.settings.retain(|settings| settings.plugin != plugin);
         self.named.settings.push(Settings { plugin: plugin.to_owned(), json: settings.to_string(), place: place.to_owned() });
