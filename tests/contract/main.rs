@@ -1,4 +1,4 @@
-//! The contract suite: what a Kubernetes API server does, stated by one list of checks that runs against several servers.
+//! The contract suite: the behaviour of a Kubernetes API server, as one list of checks that runs against several servers.
 //!
 //! ```text
 //! checks/*.rs ── checks! ──▶ one #[test] each ── verify ──┬─▶ kube-apiserver ─▶ transcript ─┐
@@ -6,18 +6,18 @@
 //! ```
 //!
 //! A check is an async function whose name states one behaviour. It sends requests through a [`suite::probe::Probe`], which
-//! writes down every answer, and asserts what its name claims, so that two servers that are wrong in the same way do not
-//! pass. Then the transcripts are compared, masked ([`suite::mask`]), whole: status, headers, bodies, watch events. What is
-//! known to differ is in one table ([`suite::differences`]). Each check has a namespace and an API group of its own.
+//! records every answer. It also asserts what its name claims, so that two servers that are wrong in the same way do not
+//! pass. Then the transcripts are masked ([`suite::mask`]) and compared as a whole: status, headers, bodies, watch events. Known
+//! differences are in one table ([`suite::differences`]). Each check has a namespace and an API group of its own.
 //!
-//! | variable | does |
+//! | variable | effect |
 //! |---|---|
 //! | `GYRE_CONTRACT_PRINT=1` | prints transcripts (with `--nocapture`) |
 //! | `GYRE_CONTRACT_RECORD=folder` | writes the transcripts of kube-apiserver into a folder |
 //! | `GYRE_CONTRACT_REPLAY=folder` | compares with the transcripts in a folder |
-//! | `GYRE_CONTRACT_SERVERS=devcluster` | runs these servers only |
+//! | `GYRE_CONTRACT_SERVERS=devcluster` | runs only these servers |
 //!
-//! Not here: nodes, authorization, aggregated API servers, and kinds outside of the groups that devcluster serves.
+//! What is absent: nodes, authorization, aggregated API servers, and kinds outside of the groups that devcluster serves.
 
 #![deny(dead_code)]
 #![expect(

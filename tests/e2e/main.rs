@@ -1,7 +1,7 @@
-//! The host as a process, against a real API server, told what to do through kubectl.
+//! The host as a process, against a real API server, controlled through kubectl.
 //!
-//! Each test has namespaces and a host of its own, and its host a user of its own, by whose name the audit log tells what it did.
-//! [`harness`] is the one place that starts things and waits for them, [`plane`] what it starts.
+//! Each test has namespaces and a host of its own. Each host has a user of its own, so that the audit log shows what it did.
+//! [`harness`] starts processes and waits for them; [`plane`] provides the API server.
 
 #![expect(
     clippy::expect_used,

@@ -1,9 +1,9 @@
-{{/* The name of the application: what the label app.kubernetes.io/name says. */}}
+{{/* The name of the application, for the label app.kubernetes.io/name. */}}
 {{- define "gyre.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* What the objects are called. As in every chart, a release that bears the name of the application is not called so twice. */}}
+{{/* The name of the objects. As is usual in charts, a release with the name of the application does not repeat it. */}}
 {{- define "gyre.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
@@ -17,12 +17,12 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The deployment's name in the configuration: a DNS label, where a release may have dots. */}}
+{{/* The deployment's name in the configuration. It is a DNS label, but a release may have dots in its name. */}}
 {{- define "gyre.deployment" -}}
 {{- (.Values.config).name | default (include "gyre.fullname" . | replace "." "-") -}}
 {{- end -}}
 
-{{/* A Service has at most 63 characters. */}}
+{{/* The name of a Service has at most 63 characters. */}}
 {{- define "gyre.service" -}}
 {{- printf "%s-metrics" (include "gyre.fullname" . | replace "." "-" | trunc 55 | trimSuffix "-") -}}
 {{- end -}}
@@ -52,7 +52,7 @@ app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | to
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
-{{/* name and namespace of an object of the release, and its labels. Takes a list: the root, the name. */}}
+{{/* Name, namespace and labels of an object of the release. Takes a list: the root, the name. */}}
 {{- define "gyre.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ index . 1 }}

@@ -1,9 +1,9 @@
-{{/* Where the files of a source of plugins are. */}}
+{{/* The folder with the files of a source of plugins. */}}
 {{- define "gyre.folder" -}}
 /plugins/{{ .name }}
 {{- end -}}
 
-{{/* Which of the sources a plugin names: exactly one. */}}
+{{/* The source of a plugin. There must be exactly one. */}}
 {{- define "gyre.source" -}}
 {{- $found := list -}}
 {{- range $source := list "binary" "configMap" "persistentVolumeClaim" "initContainer" "image" -}}
@@ -15,7 +15,7 @@
 {{- first $found -}}
 {{- end -}}
 
-{{/* The text of a plugin that is given as base64, without the line ends that base64 writes. */}}
+{{/* A plugin in base64, without the line breaks that the program base64 writes. */}}
 {{- define "gyre.binary" -}}
 {{- $text := regexReplaceAll "\\s" .binary "" -}}
 {{- if gt (len $text) 1398104 -}}
@@ -27,17 +27,17 @@
 {{- $text -}}
 {{- end -}}
 
-{{/* The configuration of the host: `config`, with what other values say of it. */}}
+{{/* The configuration of the host: `config`, with what other values add to it. */}}
 {{- define "gyre.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) -}}
 {{- $_ := set $config "name" (include "gyre.deployment" .) -}}
 {{- $defaults := $config.defaults | default dict -}}
 {{- if hasKey $defaults "workers" -}}
-{{- fail "config.defaults.workers: say numWorkers, which goes before it" -}}
+{{- fail "config.defaults.workers: use numWorkers, which overrides it" -}}
 {{- end -}}
 {{- if .Values.namespaces -}}
 {{- if hasKey $defaults "namespaces" -}}
-{{- fail "config.defaults.namespaces: namespaces says so already; remove one of them" -}}
+{{- fail "config.defaults.namespaces: namespaces sets the same; remove one of them" -}}
 {{- end -}}
 {{- $_ := set $defaults "namespaces" .Values.namespaces -}}
 {{- end -}}
@@ -46,7 +46,7 @@
 {{- $names := dict -}}
 {{- range $plugin := .Values.plugins -}}
 {{- if hasKey $names $plugin.name -}}
-{{- fail (printf "plugins: two are called %q" $plugin.name) -}}
+{{- fail (printf "plugins: two have the name %q" $plugin.name) -}}
 {{- end -}}
 {{- $_ := set $names $plugin.name true -}}
 {{- $wanted := list dict -}}
@@ -63,7 +63,7 @@
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* The volumes that plugins come in. */}}
+{{/* The volumes that contain plugins. */}}
 {{- define "gyre.pluginVolumes" -}}
 {{- $root := . -}}
 {{- range $plugin := .Values.plugins }}
@@ -83,7 +83,7 @@
   emptyDir: {}
   {{- else }}
   {{- if semverCompare "<1.33.0-0" $root.Capabilities.KubeVersion.Version }}
-  {{- fail (printf "plugins: %q comes in an image volume, which needs Kubernetes 1.33 or later, and this is %s; use initContainer" $plugin.name $root.Capabilities.KubeVersion.Version) }}
+  {{- fail (printf "plugins: the source image of %q needs Kubernetes 1.33 or later, and this is %s; use initContainer" $plugin.name $root.Capabilities.KubeVersion.Version) }}
   {{- end }}
   image:
     reference: {{ $plugin.image.reference }}

@@ -1,28 +1,28 @@
-{{/* The rules of the plugins that the image brings, by their files: what the host reads where their objects are, what besides if that is everywhere, and what whoever writes for them does. */}}
+{{/* The rules of the plugins in the image, by file. `reads`: for the host, in the namespaces of the mount. `readsEverywhere`: also for the host, if the mount is for all namespaces. `writes`: for the account that writes for the mount. */}}
 {{- define "gyre.builtin" -}}
 {{- .Files.Get "files/rules.json" -}}
 {{- end -}}
 
-{{/* Adds rules to those of an account in a namespace. Takes a list: all of them, the account (none: the host's), the namespace (none: everywhere), the rules. */}}
+{{/* Adds rules to those of an account in a namespace. Takes a list: all rules, the account (empty: the host's), the namespace (empty: all), the rules to add. */}}
 {{- define "gyre.grant" -}}
 {{- $key := printf "%s|%s" (index . 1) (index . 2) -}}
 {{- $_ := set (index . 0) $key (concat (get (index . 0) $key | default list) (index . 3) | uniq) -}}
 {{- end -}}
 
-{{/* Where a mount's objects are, as a JSON list; everywhere is "". Takes a list: the root, the defaults, the mount. */}}
+{{/* The namespaces of a mount, as a JSON list; "" means all. Takes a list: the root, the defaults, the mount. */}}
 {{- define "gyre.places" -}}
 {{- $root := index . 0 -}}{{- $mount := index . 2 -}}
 {{- $places := list "" -}}
 {{- if $root.Values.rbac.namespaced -}}
 {{- $places = $mount.namespaces | default (index . 1).namespaces -}}
 {{- if not $places -}}
-{{- fail (printf "rbac.namespaced: %s is mounted in all namespaces; give it, or all, namespaces" $mount.plugin) -}}
+{{- fail (printf "rbac.namespaced: %s is mounted for all namespaces; set `namespaces` of the mount or of the chart" $mount.plugin) -}}
 {{- end -}}
 {{- end -}}
 {{- $places | toJson -}}
 {{- end -}}
 
-{{/* All rules, by account and namespace, as JSON: what `gyre rbac` prints of plugins that the image brings, and what the values say of others. */}}
+{{/* All rules, by account and namespace, as JSON: what `gyre rbac` prints for the plugins in the image, and what the values contain for others. */}}
 {{- define "gyre.rules" -}}
 {{- $root := . -}}
 {{- $all := dict -}}
@@ -66,7 +66,7 @@
 {{- end -}}
 {{- if .Values.monitoring.secure.enabled -}}
 {{- if .Values.rbac.namespaced -}}
-{{- fail "monitoring.secure: who may see the metrics is asked with a ClusterRole, and rbac.namespaced has none" -}}
+{{- fail "monitoring.secure: checking who may see the metrics needs a ClusterRole, which rbac.namespaced excludes" -}}
 {{- end -}}
 {{- $tokens := dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create") -}}
 {{- $access := dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create") -}}
@@ -75,7 +75,7 @@
 {{- $all | toJson -}}
 {{- end -}}
 
-{{/* What the host does in its own namespace: whose turn it is to write, and what is mounted. */}}
+{{/* The rules of the host in its own namespace: for Leases and its inventory. */}}
 {{- define "gyre.ownRules" -}}
 {{- if .Values.ha.enabled }}
 {{- if eq .Values.ha.leaderElection.scope "mount" }}

@@ -1,14 +1,14 @@
-//! What gyre decides, apart from doing it.
+//! The decisions of gyre, without their execution.
 //!
-//! Everything here is a function of its arguments: there is no I/O, no async, no clock and no randomness. Time is passed in.
-//! The host executes what is decided here, and the offline tools show it; both call the same functions.
+//! Everything here is a function of its arguments: there is no I/O, no async, no clock and no randomness. Time is an argument.
+//! The host executes these decisions, and the offline tools show them. Both call the same functions.
 //!
 //! ```text
 //!   changes ──▶ queue ──▶ (the host calls the plugin) ──▶ plan ──▶ (the host applies it) ──▶ outcome ──▶ queue
 //!                                                                                              └─────▶ status
 //! ```
 //!
-//! What is absent: kube, tokio and wasmtime. A test holds the crate to it.
+//! What is absent: kube, tokio and wasmtime. A test checks that the crate does not depend on them.
 
 pub mod conflict;
 pub mod contains;

@@ -1,4 +1,4 @@
-//! An in-memory Kubernetes API server, for development, tests and simulation. Production is a real cluster.
+//! An in-memory Kubernetes API server, for development, tests and simulation. It is not for production.
 //!
 //! ```text
 //!  kubectl ─▶ http (loopback) ─┐
@@ -9,7 +9,9 @@
 //! ```
 //!
 //! [`server::Server`] is the whole API server as a function: time, seed and requests in, answers out. It has no sockets, clock, tasks or
-//! randomness of its own. What is around it only carries bytes and time.
+//! randomness of its own. The modules around it connect it to clients and to a clock.
+//!
+//! What is absent: authentication, authorization, admission plugins and webhooks, most controllers, and nodes.
 
 pub mod answer;
 pub mod attributes;

@@ -11,29 +11,30 @@
 //! ```
 //!
 //! A [`Sandbox`] turns bytes into a [`Plugin`]. A [`Plugin`] turns an [`Input`] into a [`Call`]: the answer or a
-//! [`call::Error`], what it took, and the [`World`] that the host gave for it. Functions are synchronous and block; the
-//! host calls them from threads that may.
+//! [`call::Error`], what the call used, and the [`World`] that the host provided for it. Functions are synchronous and block, so the
+//! host calls them from threads that may block.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `sandbox`, `options` | loads plugins, and how it is set up |
-//! | `engine`, `shared` | what all plugins share: wasmtime's engine with its settings, and what bounds calls |
-//! | `load`, `cache` | from bytes to a plugin, and compiled code on disk |
-//! | `plugin`, `execution` | a plugin of either kind, and what its calls are given and leave behind |
-//! | `component`, `idle` | calls of components, and instances that are reused where a mount allows it |
-//! | [`native`] | plugins as native code, in tests: the same calls without WebAssembly |
-//! | `gate` | how many calls run at a time, and the thread that keeps deadlines |
-//! | `state`, `limiter`, `console`, `random`, `handles` | what belongs to one call: memory, log, clock, random numbers, WASI's handles |
-//! | `wit` | one module per version of the contract, which alone knows its types |
-//! | `wasi` | WASI, with nothing in it |
-//! | `verdict` | what a trap means |
+//! | `sandbox`, `options` | loads plugins; how the sandbox is configured |
+//! | `engine`, `shared` | what all plugins share: wasmtime's engine with its settings, and the limit on parallel calls |
+//! | `load`, `cache` | from bytes to a plugin; compiled code on disk |
+//! | `plugin`, `execution` | a plugin, component or native; the state that its calls get and leave behind |
+//! | `component`, `idle` | calls of components; instances that are reused if a mount allows it |
+//! | [`native`] | plugins as native code, for tests: the same calls without WebAssembly |
+//! | `gate` | how many calls run at a time; the thread that enforces deadlines |
+//! | `state`, `limiter`, `console`, `random`, `handles` | the state of one call: memory, log, clock, random numbers, WASI's handles |
+//! | `wit` | one module per version of the contract; no other module knows its types |
+//! | `wasi` | WASI without files, sockets or environment |
+//! | `verdict` | the meaning of a trap |
 //!
 //! A call is a pure function of its input and of what it read: clocks stand still, random numbers come from the seed, there
-//! are no files, sockets, arguments or environment, and instances are not reused unless a mount says so.
+//! are no files, sockets, arguments or environment, and instances are not reused unless a mount allows it.
 //!
-//! Whatever a plugin does, a call ends, by an error of its own, soon after its deadline, and gives back what it held.
+//! Every call ends, whatever the plugin does: at the latest soon after its deadline, with an error that names the cause. It then
+//! releases its resources.
 //!
-//! What is absent: kube, tokio, async, retries, grants, and any opinion on what a plugin answers beyond its size and shape.
+//! What is absent: kube, tokio, async, retries, grants, and any check of an answer beyond its size and shape.
 
 mod cache;
 pub mod call;

@@ -1,8 +1,8 @@
 //! Paths of the plugins and of the plugins for tests (`tests/guests`), which `build.rs` compiles to Wasm components.
 //!
-//! Two of the latter are made into many by changing digits in their bytes: [`versioned`] and [`tenant`].
+//! [`versioned`] and [`tenant`] make many plugins out of one, by changing digits in its bytes.
 //!
-//! A test of the misbehaving ones opens with this, and then does not compile until there is a function for every one, of its name:
+//! A test of the misbehaving guests begins as follows. It compiles only if there is a function for each of them, with the guest's name:
 //!
 //! ```text
 //! macro_rules! assert_guest_is_tested {

@@ -1,6 +1,6 @@
-//! Benchmarks that print ratios: both sides of each are measured in the same run, on the same machine.
+//! Benchmarks that print ratios. Both sides of each ratio are measured in the same run on the same machine.
 //!
-//! `cargo xtask bench` runs them. A line ends in `ok` or `MISSED` where there is a target, and a missed one makes the exit code 1.
+//! `cargo xtask bench` runs them. A line that has a target ends in `ok` or `MISSED`; one `MISSED` makes the exit code 1.
 
 mod calls;
 mod churn;

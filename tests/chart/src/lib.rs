@@ -1,20 +1,20 @@
-//! What holds the Helm chart and the image to what they promise, without an engine that could run either.
+//! Tests of the Helm chart and of the image, without a container engine.
 //!
 //! ```text
 //! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ expected.yaml, laws about all of them, a real API server's answer
 //! wrong/NAME/values.yaml ── helm template ──▶ error  ──▶ expected.txt
 //! charts/gyre/dashboards ──▶ names of metrics ──▶ what /metrics serves
-//! Dockerfile ──▶ stages ──▶ what they copy is there, and what they run does what it should
+//! Dockerfile ──▶ stages ──▶ the files that they copy exist, and the commands that they run work
 //! ```
 //!
-//! | module | holds |
+//! | module | what it does |
 //! |---|---|
-//! | [`helm`] | running helm on the chart |
-//! | [`dashboard`] | which metrics a dashboard asks for |
-//! | [`dockerfile`] | reading a Dockerfile and a .dockerignore |
+//! | [`helm`] | runs helm on the chart |
+//! | [`dashboard`] | finds the metrics that a dashboard queries |
+//! | [`dockerfile`] | reads a Dockerfile and a .dockerignore |
 //! | [`tree`] | documents whose maps keep their order |
 //!
-//! `GYRE_BLESS=1` writes down what comes out as what is expected; look at the difference before it is committed.
+//! `GYRE_BLESS=1` writes the actual output into the expected files. Review the difference before you commit it.
 
 pub mod dashboard;
 pub mod dockerfile;

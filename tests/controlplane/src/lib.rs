@@ -8,7 +8,7 @@
 //!                                                          └─ janitor  (removes the folder when all have ended)
 //! ```
 //!
-//! A test asks for the shared instance, or for one of its own, and is skipped loudly where there are no tools:
+//! A test uses the shared instance or one of its own. If the tools are missing, it is skipped, and says so:
 //!
 //! ```no_run
 //! # fn test() -> anyhow::Result<()> {
@@ -20,20 +20,20 @@
 //! # }
 //! ```
 //!
-//! | module | holds |
+//! | module | what it does |
 //! |---|---|
-//! | [`tools`] | finding the programs, or building them with Go into a cache outside the checkout |
+//! | [`tools`] | finds the programs, or builds them with Go into a cache outside the checkout |
 //! | [`control_plane`] | one running control plane |
 //! | [`options`] | how it is started |
 //! | [`allocated`] | how many bytes a process has allocated |
-//! | [`audit`] | reading the audit log: who asked for what, and when |
+//! | [`audit`] | reads the audit log: who requested what, and when |
 //! | [`guard`] | child processes that end when this process ends, however it ends |
 //! | [`mod@skip`] | what a test does when it cannot run here |
 //!
-//! Not here: nodes. There is no scheduler and no kubelet, so Pods are created and stay `Pending`; a test that needs a Pod to
-//! finish patches its status. No async and no Kubernetes client either: `kubectl` is the client.
+//! What is absent: nodes. There is no scheduler and no kubelet, so Pods are created and stay `Pending`; a test that needs a finished Pod
+//! patches its status. There is no async and no Kubernetes client either: `kubectl` is the client.
 //!
-//! The garbage collector looks for new kinds every 30 s, and that is not configurable: the deletion of a custom resource
+//! The garbage collector looks for new kinds every 30 s, which cannot be configured: the deletion of a custom resource
 //! whose CRD is younger than that may take as long to reach its dependents.
 
 pub mod allocated;

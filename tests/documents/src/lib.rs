@@ -1,6 +1,6 @@
-//! The Rust that README.md and the pages of `docs/` show, compiled and run by `cargo test --doc -p gyre-documents`.
+//! Compiles and runs the Rust code in README.md and the pages of `docs/`, by `cargo test --doc -p gyre-documents`.
 //!
-//! The SDK has copies of some pages in its own documentation. Here are the originals, including what needs the test kit.
+//! The SDK has copies of some pages in its own documentation. This crate tests the originals, including code that needs the test kit.
 
 /// README.md.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! Fuzzing of the embedded API server and of the host: cases that follow from a seed.
+//! Fuzzes the embedded API server and the host with cases that are generated from a seed.
 //!
 //! ```text
 //! fleet ── a process per core, which may crash, hang or grow ──▶ target ─┬─ server               (requests)
@@ -9,7 +9,7 @@
 //!                                                                              └─ all: mutate ◀── corpus
 //! ```
 //!
-//! Not here: coverage. It would need another toolchain; what is mutated is real objects instead.
+//! What is absent: coverage guidance, because it needs another toolchain. Instead, the cases are mutations of real objects.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,

@@ -1,15 +1,15 @@
-//! Plugins for the tests: those that misbehave, one program a misbehaviour, and those that do one thing, one program a thing.
+//! Plugins for tests. Each program either misbehaves in one way or does one thing.
 //!
 //! ```text
-//!   *.rs         misbehave in `reconcile`, whatever the parent holds, unless the file says otherwise: gyre_artifacts::guests
-//!   probes/*.rs  do what their parent's spec tells them, and no more, or break one law of plugins:    gyre_artifacts::probes
+//!   *.rs         misbehave in `reconcile`, whatever the parent contains, unless the file says otherwise: gyre_artifacts::guests
+//!   probes/*.rs  do only what the spec of their parent tells them, or break one rule for plugins:        gyre_artifacts::probes
 //! ```
 //!
-//! Each reconciles a kind of its own, in the group `guests.gyre.dev`, whose CRD it brings: so they can be mounted side by side. The kind
-//! is named as the file, unless the file says otherwise.
+//! Each reconciles a kind of its own in the group `guests.gyre.dev` and contains its CRD, so they can be mounted side by side. The kind
+//! is named after the file, unless the file says otherwise.
 //!
-//! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and its users fail to compile without one. A
-//! probe has no such obligation: it is there for what the tests make of it.
+//! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and the crates that use the list do not compile if
+//! a test is missing. Probes need no test of their own: other tests use them.
 
 use gyre_sdk::{Kind, Manifest, ReadError};
 use serde::Deserialize;

@@ -1,15 +1,15 @@
-//! Hosts and a cluster in one process, under time that does not pass by itself, with faults between them. A seed decides everything.
+//! Hosts and a cluster in one process, with a simulated clock and with faults between them. Everything follows from a seed.
 //!
 //! ```text
 //!  script (seed) ─▶ people ───────────────────────────▶ Service ─▶ Cluster (controllers) ──▶ judge
 //!                   hosts ──▶ Recorder ─▶ Faults (seed) ─▶ Service, audited ─▶  "   └──────▶ census
 //! ```
 //!
-//! There is one thread and tokio's time is paused: it jumps to the next timer when nobody can run. Plugins are called inline. So the
-//! order of everything follows from the seed, and a seed that fails fails again: the [`Record`] of two runs is the same.
+//! There is one thread, and tokio's time is paused: it advances to the next timer when no task can run. Plugins are called on that thread.
+//! So the order of everything follows from the seed, and a failing seed fails again: the [`Record`]s of two runs are equal.
 //!
-//! What is absent: a model of the host. What must be true in the end is a function of what people have made ([`judge`]); beyond that, a
-//! run with faults is compared with the same run without.
+//! What is absent: a model of the host. The expected final state is a function of what people have created ([`judge`]). Beyond that, a
+//! run with faults is compared with the same run without faults.
 
 #![expect(
     clippy::expect_used,

@@ -1,15 +1,15 @@
-//! What developers run: `cargo xtask --help`.
+//! The commands for developers: see `cargo xtask --help`.
 //!
 //! ```text
 //! ci ──▶ formatting, lints, documentation ──▶ test
 //! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary
-//! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, what becomes of them
+//! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, and what happens to them
 //! ```
 //!
-//! Each command is a module; [`steps`] is how all of them tell what they do, and [`toolchain`] installs what they need of Rust first. The
-//! checks of the tree itself (`tidy`) are tests, so that `cargo test` is the gate.
+//! Each command is a module. [`steps`] prints what a command does, and [`toolchain`] installs the missing parts of Rust first. The
+//! checks of the source tree (`tidy`) are tests, so `cargo test` runs them.
 //!
-//! Not here: anything that a plain `cargo` command does as well, and dependencies that take long to build.
+//! What is absent: commands that a plain `cargo` command replaces, and dependencies that take long to build.
 
 mod build;
 mod ci;

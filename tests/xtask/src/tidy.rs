@@ -2,6 +2,7 @@
 
 mod crates;
 mod documents;
+mod glossary;
 mod imports;
 
 use std::collections::BTreeSet;
