@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
 
+use crate::dynamic::DynamicObject;
 use crate::host::{Error, Imports};
 use crate::kind::Kind;
 
@@ -28,6 +29,15 @@ impl Cluster {
     /// As [`ReadError`](crate::ReadError) says.
     pub fn children<T: DeserializeOwned>(&self, kind: Kind) -> Result<Vec<T>, Error> {
         parse_all(kind, self.imports.children(kind)?)
+    }
+
+    /// The child of this kind and name; none if it does not exist. Of several in different namespaces, the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadError`](crate::ReadError) says.
+    pub fn child(&self, kind: Kind, name: &str) -> Result<Option<DynamicObject>, Error> {
+        Ok(self.children::<DynamicObject>(kind)?.into_iter().find(|child| child.name() == name))
     }
 
     /// One object of a declared kind; none if it does not exist. A namespaced kind without a namespace means the parent's.

@@ -65,11 +65,19 @@ impl DynamicObject {
         T::deserialize(self.0.pointer(pointer)?).ok()
     }
 
+    /// The elements of a list; none if there is no such list.
+    pub fn list(&self, pointer: &str) -> impl Iterator<Item = &Value> {
+        self.0.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// The element of a list that has this `name`, such as a container or a port.
+    pub fn named(&self, pointer: &str, name: &str) -> Option<&Value> {
+        self.list(pointer).find(|element| element["name"] == name)
+    }
+
     /// Whether the status has a condition of this type that is `True`.
     pub fn is_condition_true(&self, kind: &str) -> bool {
-        let conditions = self.0.pointer("/status/conditions").and_then(Value::as_array);
-        let is = |condition: &Value, field: &str, text: &str| condition.get(field).and_then(Value::as_str) == Some(text);
-        conditions.into_iter().flatten().any(|condition| is(condition, "type", kind) && is(condition, "status", "True"))
+        self.list("/status/conditions").any(|condition| condition["type"] == kind && condition["status"] == "True")
     }
 
     /// The whole object.

@@ -85,9 +85,10 @@ impl ConfigMap {
         self.with("/data", object(data))
     }
 
-    /// Files that are no text, in base64.
+    /// Files that are no text, in base64. Without any, the field is left out.
     pub fn binary_data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
-        self.with("/binaryData", object(data))
+        let mut data = data.into_iter().peekable();
+        if data.peek().is_some() { self.with("/binaryData", object(data)) } else { self }
     }
 }
 
@@ -109,7 +110,7 @@ impl Deployment {
     }
 
     /// How many pods there should be. Leave it out if something else decides, such as a HorizontalPodAutoscaler.
-    pub fn replicas(self, replicas: u32) -> Self {
+    pub fn replicas(self, replicas: i32) -> Self {
         self.with("/spec/replicas", replicas)
     }
 }
@@ -275,7 +276,8 @@ mod tests {
 
     #[test]
     fn the_selector_of_a_deployment_is_among_the_labels_of_its_pods() {
-        let pod = PodTemplate::new(Container::new("it", "nginx")).labels(&Labels::from([("team", "web"), ("example.com/app", "x")]));
+        let pod =
+            PodTemplate::new(Container::new("it", "nginx")).labels(&Labels::from([("team", "web"), ("example.com/app", "x")]));
         let selector = Labels::from([("example.com/app", "it")]);
         let deployment = Deployment::new("it", &selector, pod);
         let spec = &deployment.as_json()["spec"];

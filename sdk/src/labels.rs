@@ -30,6 +30,12 @@ impl Labels {
         self.set(key.into(), value.into());
     }
 
+    /// These, and this one.
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.insert(key, value);
+        self
+    }
+
     /// By key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))

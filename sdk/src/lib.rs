@@ -191,7 +191,7 @@ macro_rules! export {
             #[cfg(target_family = "wasm")]
             type Exported = $crate::component::Component<$reconciler>;
             #[cfg(target_family = "wasm")]
-            $crate::bindings::export!(Exported with_types_in $crate::bindings);
+    $crate::bindings::export!(Exported with_types_in $crate::bindings);
 
             const fn is_a_reconciler<R: $crate::Reconciler>() {}
             is_a_reconciler::<$reconciler>();

@@ -28,6 +28,12 @@ pub enum ConditionStatus {
     Unknown,
 }
 
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
 /// A `metav1.Condition` of the parent. The host fills in `observedGeneration` and `lastTransitionTime`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
@@ -43,7 +49,12 @@ pub struct Condition {
 
 impl Condition {
     /// A condition of this type.
-    pub fn new(kind: impl Into<String>, status: ConditionStatus, reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: impl Into<String>,
+        status: ConditionStatus,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Self { kind: kind.into(), status, reason: reason.into(), message: message.into() }
     }
 }
@@ -99,7 +110,12 @@ pub struct Report {
 
 impl Report {
     /// A condition of this type. The event is `Normal` if the condition is `True`, otherwise a `Warning`.
-    pub fn new(kind: impl Into<String>, status: ConditionStatus, reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: impl Into<String>,
+        status: ConditionStatus,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         let severity = if status == ConditionStatus::True { Severity::Normal } else { Severity::Warning };
         Self { condition: Condition::new(kind, status, reason, message), severity }
     }

@@ -7,6 +7,7 @@
 //!
 //! What a plugin may read here is what the host would let it: its children, and kinds that its manifest declares.
 
+mod crd;
 #[doc(hidden)]
 pub mod hosted;
 mod reads;
@@ -25,6 +26,8 @@ use crate::reconciler::Reconciler;
 use crate::response::{Child, Condition, Failure, Response, Teardown};
 
 use reads::Reads;
+
+pub use crd::assert_crd_file;
 
 pub use crate::host::{LogLine, take_log};
 

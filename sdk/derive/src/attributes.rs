@@ -28,7 +28,9 @@ impl Serde {
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         let is = |name: &str| meta.path.is_ident(name);
         if ["flatten", "tag", "untagged", "content", "remote"].into_iter().any(is) {
-            return Err(meta.error("no schema can be derived with this attribute: give the field one by #[schema(json = \"{…}\")]"));
+            return Err(
+                meta.error("no schema can be derived with this attribute: give the field one by #[schema(json = \"{…}\")]")
+            );
         }
         if (is("rename") || is("rename_all")) && meta.input.peek(Token![=]) {
             let text = meta.value()?.parse::<LitStr>()?.value();

@@ -86,7 +86,9 @@ impl Keywords {
         let name = last_segment(inner);
         for (keyword, types) in BUILT_IN {
             if self.literals.iter().any(|(given, _)| *given == keyword) && types.iter().any(|of| name.as_deref() == Some(of)) {
-                return wrong(format!("this type has a {keyword} of its own: give the whole schema by #[schema(json = \"{{…}}\")]"));
+                return wrong(format!(
+                    "this type has a {keyword} of its own: give the whole schema by #[schema(json = \"{{…}}\")]"
+                ));
             }
         }
         match (&self.replaced, &self.elements) {
@@ -94,12 +96,14 @@ impl Keywords {
                 schema.text(replaced);
             }
             (None, Some(elements)) => {
-                let container = match name.as_deref() {
-                    Some("Vec") => r#""type":"array","items":{"#,
-                    Some("BTreeMap" | "HashMap") => r#""type":"object","additionalProperties":{"#,
-                    _ => return wrong("this type has no elements: they are for Vec, BTreeMap and HashMap".to_owned()),
+                let map = r#""type":"object","additionalProperties":{"#;
+                let (container, element) = match (name.as_deref(), last_argument(inner)) {
+                    (Some("Vec"), Some(element)) => (r#""type":"array","items":{"#, element.clone()),
+                    (Some("BTreeMap" | "HashMap"), Some(element)) => (map, element.clone()),
+                    (Some("Labels"), _) => (map, syn::parse_quote!(::std::string::String)),
+                    _ => return wrong("this type has no elements: they are for Vec, BTreeMap, HashMap and Labels".to_owned()),
                 };
-                schema.text(container).append(&elements.schema_of(last_argument(inner).unwrap_or(inner))?).text("}");
+                schema.text(container).append(&elements.schema_of(&element)?).text("}");
             }
             (None, None) => {
                 schema.nested(&quote::quote!(<#of as ::gyre_sdk::Schema>::KEYWORDS));

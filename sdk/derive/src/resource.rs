@@ -144,7 +144,9 @@ impl Resource {
         if !self.is_spec_optional {
             crd.text(r#""required":["spec"],"#);
         }
-        crd.text(r#""properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object"},"spec":{"#);
+        crd.text(
+            r#""properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":{"type":"object"},"spec":{"#,
+        );
         crd.nested(&quote!(<#name as ::gyre_sdk::Schema>::KEYWORDS)).text("}");
         if !self.has_no_status {
             crd.text(r#","status":{"type":"object","#);

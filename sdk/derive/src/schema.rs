@@ -62,7 +62,9 @@ fn of_struct(data: &DataStruct, serde: &Serde) -> syn::Result<(Fragments, Option
                 field.map(|field| Keywords::of(&field.attrs)?.schema_of(&field.ty)).collect();
             return Ok((schemas?.pop().unwrap_or_default(), None));
         }
-        other => return Err(syn::Error::new_spanned(other, "a schema is derived for structs with named fields, or with one field")),
+        other => {
+            return Err(syn::Error::new_spanned(other, "a schema is derived for structs with named fields, or with one field"));
+        }
     };
     let (mut schema, mut properties, mut required) = (Fragments::default(), Fragments::default(), Vec::new());
     schema.text(r#""type":"object","properties":{"#);
@@ -106,7 +108,8 @@ impl Property {
         let ident_text = ident_text.strip_prefix("r#").unwrap_or(&ident_text);
         let name = match serde.rename {
             Some(name) => name,
-            None => renamed(ident_text, container.rename_all.as_deref()).map_err(|message| syn::Error::new_spanned(ident, message))?,
+            None => renamed(ident_text, container.rename_all.as_deref())
+                .map_err(|message| syn::Error::new_spanned(ident, message))?,
         };
         let keywords = Keywords::of(&field.attrs)?;
         let of = &field.ty;

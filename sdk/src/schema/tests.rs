@@ -192,7 +192,10 @@ fn a_definition_has_a_status_unless_it_says_otherwise() {
     let plain = version(PlainSpec::CRD);
     assert_eq!(plain["subresources"], json!({"status": {}}));
     let schema = &plain["schema"]["openAPIV3Schema"];
-    assert_eq!((&schema["required"], &schema["properties"]["spec"]), (&json!(["spec"]), &json!({"type": "object", "properties": {}})));
+    assert_eq!(
+        (&schema["required"], &schema["properties"]["spec"]),
+        (&json!(["spec"]), &json!({"type": "object", "properties": {}}))
+    );
     let status = schema["properties"]["status"]["properties"].as_object().unwrap();
     assert_eq!(status.keys().collect::<Vec<_>>(), ["conditions", "observedGeneration"]);
     assert_eq!((PlainSpec::KIND.api_version, PlainSpec::KIND.kind), ("example.com/v1", "Plain"));
