@@ -46,10 +46,10 @@
 //!         gyre_sdk::manifest!(Self::Parent).child(ConfigMap::KIND, Strategy::Apply)
 //!     }
 //!
-//!     fn reconcile(greeting: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-//!         let name = &greeting.metadata.name;
+//!     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+//!         let name = &parent.metadata.name;
 //!         Response::children()
-//!             .apply(&ConfigMap::new(name).data([("message", &greeting.spec.message)]))?
+//!             .apply(&ConfigMap::new(name).data([("message", &parent.spec.message)]))?
 //!             .report(Report::ready("Written", format!("ConfigMap {name} holds the message")))
 //!             .status(&GreetingStatus { config_map: name.clone() })
 //!     }

@@ -36,9 +36,9 @@ impl Reconciler for GreetingReconciler {
         gyre_sdk::manifest!(Self::Parent).child(ConfigMap::KIND, Strategy::Apply)
     }
 
-    fn reconcile(greeting: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        let name = &greeting.metadata.name;
-        let config_map = ConfigMap::new(name).data([("message", &greeting.spec.message)]);
+    fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
+        let name = &parent.metadata.name;
+        let config_map = ConfigMap::new(name).data([("message", &parent.spec.message)]);
         Response::children()
             .apply(&config_map)?
             .report(Report::ready("Written", format!("ConfigMap {name} holds the message")))
