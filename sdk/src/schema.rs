@@ -107,13 +107,13 @@ maps! { BTreeMap<String, T> HashMap<String, T> }
 
 /// How many bytes the parts have together.
 pub const fn length(fragments: Fragments) -> usize {
-    let (mut length, mut index) = (0, 0);
-    while index < fragments.len() {
-        length += match fragments[index] {
+    let (mut length, mut left) = (0, fragments);
+    while let [first, rest @ ..] = left {
+        length += match first {
             Fragment::Text(text) => text.len(),
             Fragment::Nested(fragments) => self::length(fragments),
         };
-        index += 1;
+        left = rest;
     }
     length
 }
@@ -127,18 +127,18 @@ pub const fn joined<const N: usize>(fragments: Fragments) -> [u8; N] {
 
 /// Writes the parts from this index on; returns the index behind them.
 const fn append(fragments: Fragments, bytes: &mut [u8], mut end: usize) -> usize {
-    let mut index = 0;
-    while index < fragments.len() {
-        match fragments[index] {
+    let mut left = fragments;
+    while let [first, rest @ ..] = left {
+        match first {
             Fragment::Nested(fragments) => end = append(fragments, bytes, end),
             Fragment::Text(text) => {
-                let (_, rest) = bytes.split_at_mut(end);
-                let (place, _) = rest.split_at_mut(text.len());
+                let (_, place) = bytes.split_at_mut(end);
+                let (place, _) = place.split_at_mut(text.len());
                 place.copy_from_slice(text.as_bytes());
                 end += text.len();
             }
         }
-        index += 1;
+        left = rest;
     }
     end
 }

@@ -192,7 +192,8 @@ mod tests {
             assert_eq!(created, fs::read_to_string(root.join("plugins/greeter").join(file)).unwrap(), "{file}");
         }
         let description = |text: &str| text.lines().find(|line| line.starts_with("description = ")).map(str::to_owned);
-        let [created, here] = [path, root.join("plugins/greeter")].map(|folder| fs::read_to_string(folder.join("Cargo.toml")).unwrap());
+        let [created, here] =
+            [path, root.join("plugins/greeter")].map(|folder| fs::read_to_string(folder.join("Cargo.toml")).unwrap());
         assert_eq!(description(&created), description(&here));
     }
 

@@ -66,7 +66,7 @@ impl Reconciler for EchoReconciler {
     }
 
     fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
-        let (Metadata { name, uid, generation, .. }, message) = (&echo.metadata, &echo.spec.message);
+        let (Metadata { name, uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
         let name = dns_label(name);
         let job = cluster.child(Job::KIND, &name)?;
         let job = job.as_ref();

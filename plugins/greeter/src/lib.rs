@@ -4,7 +4,9 @@
 //! exist; the host compares, applies, prunes and retries.
 
 use gyre_sdk::k8s::ConfigMap;
-use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report, Response, Schema, Strategy};
+use gyre_sdk::{
+    Cluster, CustomResource, Failure, Manifest, NoSettings, Object, Reconciler, Report, Response, Schema, Strategy,
+};
 use serde::{Deserialize, Serialize};
 
 /// A message that is kept in a ConfigMap.

@@ -1,4 +1,5 @@
 //! A Website serves what a template says, with what the cluster's defaults say.
+//!
 //! ```text
 //!   Website ────────────────────────────┐
 //!   ConfigMap, the template ── get ─────┼──▶ ConfigMap, the content ──▶ its fingerprint
@@ -107,8 +108,8 @@ impl Reconciler for WebsiteReconciler {
         // They come by name, and the first of equals is found.
         let found = all.iter().min_by_key(|defaults| Reverse(defaults.spec.priority));
         let defaults = found.map(|found| found.spec.clone()).unwrap_or_default();
-        let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        let values = [("title", &*spec.title), ("host", &spec.host), ("name", &metadata.name), ("namespace", namespace)];
+        let values = Labels::from([("title", &spec.title), ("host", &spec.host), ("name", &metadata.name)]);
+        let values = values.with("namespace", metadata.namespace.as_deref().unwrap_or_default());
         let mut data: BTreeMap<String, String> = template.field("/data").unwrap_or_default();
         data.values_mut().for_each(|text| *text = fill_in(text, &values));
         let binary_data: BTreeMap<String, String> = template.field("/binaryData").unwrap_or_default();
@@ -131,13 +132,12 @@ impl Reconciler for WebsiteReconciler {
 }
 
 /// Replaces `{{title}}` and the like. What is filled in is not looked at again, and other braces stay as they are.
-fn fill_in(text: &str, values: &[(&str, &str)]) -> String {
+fn fill_in(text: &str, values: &Labels) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("{{") {
         // Up to the next brace, so that a text of braces alone is not gone through once for each of them.
         let placeholder = after.find(['{', '}']).and_then(|end| after.split_at_checked(end));
-        let value = |name: &str| values.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-        let found = placeholder.and_then(|(name, end)| Some((value(name.trim())?, end.strip_prefix("}}")?)));
+        let found = placeholder.and_then(|(name, end)| Some((values.get(name.trim())?, end.strip_prefix("}}")?)));
         // Otherwise one brace only: of three, the last two may open a placeholder.
         let (value, after) = found.unwrap_or_else(|| ("{", rest.get(before.len() + 1..).unwrap_or_default()));
         filled.extend([before, value]);

@@ -245,7 +245,7 @@ fn the_crd_files_are_derived_from_the_types() {
 
 #[track_caller]
 fn check_filled_in(template: &str, expected: &str) {
-    let values = [("title", "T & {{host}}"), ("host", "example.com"), ("name", "hello"), ("namespace", "default")];
+    let values = [("title", "T & {{host}}"), ("host", "example.com"), ("name", "hello"), ("namespace", "default")].into();
     assert_eq!(fill_in(template, &values), expected);
 }
 

@@ -61,7 +61,10 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     assert_eq!(crd["metadata"]["name"], "xcas.apps.xca.k8s.kb.cx");
     assert_eq!(crd["spec"]["names"]["kind"], XcaSpec::KIND.kind);
     let version = &crd["spec"]["versions"][0];
-    assert_eq!(format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()), XcaSpec::KIND.api_version);
+    assert_eq!(
+        format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()),
+        XcaSpec::KIND.api_version
+    );
     assert_eq!(version["subresources"], json!({"status": {}}));
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();

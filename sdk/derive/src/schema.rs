@@ -115,11 +115,11 @@ impl Property {
         let of = &field.ty;
         let mut schema = Fragments::default();
         schema.text(&format!("{}:{{", json::string(&name)));
-        match documentation(&field.attrs) {
-            Some(documentation) => schema.text(&description_of(&documentation)),
-            None if keywords.is_replaced() => &mut schema,
-            None => schema.nested(&quote!(<#of as ::gyre_sdk::Schema>::DESCRIPTION)),
-        };
+        if let Some(documentation) = documentation(&field.attrs) {
+            schema.text(&description_of(&documentation));
+        } else if !keywords.is_replaced() {
+            schema.nested(&quote!(<#of as ::gyre_sdk::Schema>::DESCRIPTION));
+        }
         schema.append(&keywords.schema_of(of)?).text("}");
         let is_required = !is_optional(of) && !serde.has_default && !container.has_default && !keywords.has_default();
         Ok(Some(Self { name, schema, is_required }))

@@ -66,7 +66,6 @@ enum Port {
 /// How far it is.
 #[derive(Deserialize, Schema)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only its schema matters")]
 enum Phase {
     NotYet,
     #[serde(rename = "Yes")]
@@ -74,14 +73,14 @@ enum Phase {
 }
 
 /// Something inside.
-#[derive(Deserialize, Schema)]
+#[derive(Default, Deserialize, Schema)]
 #[serde(default)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct Inner {
     name: Name,
 }
 
-#[derive(Deserialize, Schema)]
+#[derive(Default, Deserialize, Schema)]
 #[serde(transparent)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct Name(#[schema(max_length = 253)] String);
