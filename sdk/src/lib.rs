@@ -123,6 +123,7 @@ pub use schema::Schema;
 /// | `plural = "greetings"` | by default, formed as kubebuilder forms it |
 /// | `short_name = "gr"`, `category = "all"` | may be repeated |
 /// | `status = GreetingStatus` | the type of the status, which has a `Schema`; without it, the status has only what the host writes |
+/// | `conditions = "Ready: …"` | the description of the conditions |
 /// | `no_status` | the kind has no status: one that is only read |
 /// | `cluster_scoped` | its objects have no namespace |
 /// | `spec_optional` | an object may lack a spec |

@@ -20,13 +20,16 @@ use serde::{Deserialize, Serialize};
 /// Writes a message once, with a Job.
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "mmontes.io", version = "v1alpha1", kind = "Echo", short_name = "ec", status = EchoStatus)]
+#[resource(
+    conditions = "Ready: the Job exists, runs the present message and has not failed. Complete: the Job has written the message."
+)]
 #[resource(column("Message", ".spec.message"), condition("Ready"), condition("Complete"), column("Job", ".status.job"), age)]
 pub struct EchoSpec {
     /// What to write.
     pub message: String,
 }
 
-/// Ready: the Job exists, runs the present message and has not failed. Complete: the Job has written the message.
+/// What is recorded of it, beside the conditions.
 #[derive(Debug, Deserialize, Serialize, Schema)]
 pub struct EchoStatus {
     /// The name of the Job.
@@ -66,26 +69,23 @@ impl Reconciler for EchoReconciler {
     }
 
     fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
-        let (Metadata { name, uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
-        let name = dns_label(name);
-        let job = cluster.child(Job::KIND, &name)?;
-        let job = job.as_ref();
+        let (Metadata { uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
+        let name = dns_label(&echo.metadata.name);
+        let job = &cluster.child(Job::KIND, &name)?;
         // Only these two conditions mean that a Job has come to its end; `SuccessCriteriaMet` and `FailureTarget` precede them.
-        let is = |kind: &str| job.is_some_and(|job| job.is_condition_true(kind));
+        let is = |kind: &str| job.as_ref().is_some_and(|job| job.is_condition_true(kind));
         let ended = is("Complete").then_some(RunResult::Complete).or_else(|| is("Failed").then_some(RunResult::Failed));
-        let is_outdated = job.is_some_and(|job| message_of(job, &name) != Some(message));
+        let is_outdated = job.as_ref().is_some_and(|job| message_of(job, &name) != Some(message));
         let finished = match ended {
             Some(result) if !is_outdated => Some(Finished { uid: uid.clone(), generation: *generation, result }),
             // A status that was copied from another object says nothing about this one.
             _ => echo.status.as_ref().and_then(|status| status.finished.clone()).filter(|run| run.uid == *uid),
         };
         let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
-
-        let response = if ended.is_some() || result.is_some() {
-            Response::children().keep(Job::KIND.named(&name))
-        } else {
-            Response::children().apply(&Job::new(&name, echo_pod::pod(&name, message, settings)))?
-        };
+        let is_over = ended.is_some() || result.is_some();
+        let desired = Job::new(&name, echo_pod::pod(&name, message, settings));
+        let response = Response::children();
+        let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
         // Whether the Job has been observed yet makes no difference, so the status is written once until the Job finishes.
         let ready = match result {
             Some(RunResult::Complete) => Report::ready("JobComplete", format!("Job {name} ran the message")),
@@ -96,7 +96,11 @@ impl Reconciler for EchoReconciler {
             }
             // echoperator made the Echo the Job's controller. Kubernetes' CronJob controller goes by the controller's name alone: it
             // deletes the Job as one of those of a CronJob of that name.
-            None if job.is_some_and(|job| job.list("/metadata/ownerReferences").any(|owner| owner["controller"] == true)) => {
+            None if job
+                .iter()
+                .flat_map(|job| job.list("/metadata/ownerReferences"))
+                .any(|owner| owner["controller"] == true) =>
+            {
                 let message = format!(
                     "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
                 );

@@ -10,17 +10,19 @@ use crate::attributes::documentation;
 use crate::json::{self, Fragments};
 use crate::schema;
 
-/// What the host writes into each status.
+/// What the host writes into each status, but for the description of the conditions.
 const STATUS_OF_THE_HOST: &str = concat!(
     r#""observedGeneration":{"type":"integer","format":"int64","description":"The generation of the spec that this status is about."},"#,
-    r#""conditions":{"type":"array","description":"What is known of it, one entry for each type.","#,
-    r#""x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","#,
+    r#""conditions":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","#,
     r#""required":["type","status","lastTransitionTime","reason","message"],"properties":{"#,
     r#""type":{"type":"string","maxLength":316},"status":{"type":"string","enum":["True","False","Unknown"]},"#,
     r#""observedGeneration":{"type":"integer","format":"int64","minimum":0},"#,
     r#""lastTransitionTime":{"type":"string","format":"date-time"},"reason":{"type":"string","minLength":1,"maxLength":1024},"#,
-    r#""message":{"type":"string","maxLength":32768}}}}"#,
+    r#""message":{"type":"string","maxLength":32768}}},"#,
 );
+
+/// What conditions are, unless the plugin says which.
+const CONDITIONS: &str = "What is known of it, one entry for each type.";
 
 /// What `#[derive(CustomResource)]` expands to.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
@@ -53,6 +55,7 @@ struct Resource {
     categories: Vec<String>,
     columns: Vec<String>,
     status: Option<Type>,
+    conditions: Option<String>,
     has_no_status: bool,
     is_cluster_scoped: bool,
     is_spec_optional: bool,
@@ -83,6 +86,7 @@ impl Resource {
             "short_name" => self.short_names.push(json::string(&text()?)),
             "category" => self.categories.push(json::string(&text()?)),
             "status" => self.status = Some(meta.value()?.parse()?),
+            "conditions" => self.conditions = Some(text()?),
             "no_status" => self.has_no_status = true,
             "cluster_scoped" => self.is_cluster_scoped = true,
             "spec_optional" => self.is_spec_optional = true,
@@ -97,7 +101,7 @@ impl Resource {
             "column" => self.columns.push(read_column(meta)?),
             _ => {
                 return Err(meta.error(
-                    "expected one of group, version, kind, plural, short_name, category, status, no_status, cluster_scoped, \
+                    "expected one of group, version, kind, plural, short_name, category, status, conditions, no_status, cluster_scoped, \
                      spec_optional, age, condition, column",
                 ));
             }
@@ -149,11 +153,9 @@ impl Resource {
         );
         crd.nested(&quote!(<#name as ::gyre_sdk::Schema>::KEYWORDS)).text("}");
         if !self.has_no_status {
-            crd.text(r#","status":{"type":"object","#);
-            if let Some(status) = &self.status {
-                crd.nested(&quote!(<#status as ::gyre_sdk::Schema>::DESCRIPTION));
-            }
-            crd.text(r#""properties":{"#).text(STATUS_OF_THE_HOST);
+            let conditions = json::string(self.conditions.as_deref().unwrap_or(CONDITIONS));
+            crd.text(r#","status":{"type":"object","properties":{"#);
+            crd.text(STATUS_OF_THE_HOST).text(&format!("\"description\":{conditions}}}"));
             if let Some(status) = &self.status {
                 crd.nested(&quote!(<#status as ::gyre_sdk::schema::Properties>::PROPERTIES));
             }
