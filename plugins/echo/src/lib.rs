@@ -83,9 +83,11 @@ impl Reconciler for EchoReconciler {
         };
         let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
         let is_over = ended.is_some() || result.is_some();
-        let desired = Job::new(&name, echo_pod::pod(&name, message, settings));
-        let response = Response::children();
-        let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
+        let new = Job::new(&name, echo_pod::pod(&name, message, settings));
+        let response =
+            if is_over { Response::children().keep(Job::KIND.named(&name)) } else { Response::children().apply(&new)? };
+        let has_controller =
+            |job: &DynamicObject| job.list("/metadata/ownerReferences").any(|owner| owner["controller"] == true);
         // Whether the Job has been observed yet makes no difference, so the status is written once until the Job finishes.
         let ready = match result {
             Some(RunResult::Complete) => Report::ready("JobComplete", format!("Job {name} ran the message")),
@@ -94,13 +96,8 @@ impl Reconciler for EchoReconciler {
                 let message = format!("Job {name} is for an earlier message; delete it to run the present one");
                 Report::not_ready("JobOutdated", message).severity(Severity::Normal)
             }
-            // echoperator made the Echo the Job's controller. Kubernetes' CronJob controller goes by the controller's name alone: it
-            // deletes the Job as one of those of a CronJob of that name.
-            None if job
-                .iter()
-                .flat_map(|job| job.list("/metadata/ownerReferences"))
-                .any(|owner| owner["controller"] == true) =>
-            {
+            // echoperator made the Echo the Job's controller, and Kubernetes' CronJob controller goes by the controller's name alone.
+            None if job.as_ref().is_some_and(has_controller) => {
                 let message = format!(
                     "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
                 );
