@@ -76,16 +76,13 @@ impl Reconciler for EchoReconciler {
         let is = |kind: &str| job.as_ref().is_some_and(|job| job.is_condition_true(kind));
         let ended = is("Complete").then_some(RunResult::Complete).or_else(|| is("Failed").then_some(RunResult::Failed));
         let is_outdated = job.as_ref().is_some_and(|job| message_of(job, &name) != Some(message));
-        let finished = match ended {
-            Some(result) if !is_outdated => Some(Finished { uid: uid.clone(), generation: *generation, result }),
-            // A status that was copied from another object says nothing about this one.
-            _ => echo.status.as_ref().and_then(|status| status.finished.clone()).filter(|run| run.uid == *uid),
-        };
+        let now = ended.filter(|_| !is_outdated).map(|result| Finished { uid: uid.clone(), generation: *generation, result });
+        // A status that was copied from another object says nothing about this one.
+        let finished = now.or_else(|| echo.status.as_ref()?.finished.clone().filter(|run| run.uid == *uid));
         let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
-        let is_over = ended.is_some() || result.is_some();
-        let new = Job::new(&name, echo_pod::pod(&name, message, settings));
-        let response =
-            if is_over { Response::children().keep(Job::KIND.named(&name)) } else { Response::children().apply(&new)? };
+        let (is_over, response) = (ended.is_some() || result.is_some(), Response::children());
+        let desired = Job::new(&name, echo_pod::pod(&name, message, settings));
+        let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
         let has_controller =
             |job: &DynamicObject| job.list("/metadata/ownerReferences").any(|owner| owner["controller"] == true);
         // Whether the Job has been observed yet makes no difference, so the status is written once until the Job finishes.
