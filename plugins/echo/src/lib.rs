@@ -80,6 +80,7 @@ impl Reconciler for EchoReconciler {
         // A status that was copied from another object says nothing about this one.
         let finished = now.or_else(|| echo.status.as_ref()?.finished.clone().filter(|run| run.uid == *uid));
         let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
+
         let (is_over, response) = (ended.is_some() || result.is_some(), Response::children());
         let desired = Job::new(&name, echo_pod::pod(&name, message, settings));
         let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
@@ -96,7 +97,8 @@ impl Reconciler for EchoReconciler {
             // echoperator made the Echo the Job's controller, and Kubernetes' CronJob controller goes by the controller's name alone.
             None if job.as_ref().is_some_and(has_controller) => {
                 let message = format!(
-                    "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
+                    "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \
+                     its result is recorded: remove `controller: true` from the Job's owner reference"
                 );
                 Report::ready("JobMayBePruned", message).severity(Severity::Warning)
             }
