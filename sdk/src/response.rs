@@ -51,11 +51,11 @@ impl Condition {
     /// A condition of this type.
     pub fn new(
         kind: impl Into<String>,
-        status: ConditionStatus,
+        status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        Self { kind: kind.into(), status, reason: reason.into(), message: message.into() }
+        Self { kind: kind.into(), status: status.into(), reason: reason.into(), message: message.into() }
     }
 }
 
@@ -112,12 +112,13 @@ impl Report {
     /// A condition of this type. The event is `Normal` if the condition is `True`, otherwise a `Warning`.
     pub fn new(
         kind: impl Into<String>,
-        status: ConditionStatus,
+        status: impl Into<ConditionStatus>,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        let severity = if status == ConditionStatus::True { Severity::Normal } else { Severity::Warning };
-        Self { condition: Condition::new(kind, status, reason, message), severity }
+        let condition = Condition::new(kind, status, reason, message);
+        let severity = if condition.status == ConditionStatus::True { Severity::Normal } else { Severity::Warning };
+        Self { condition, severity }
     }
 
     /// `Ready` is `True`, and the event is `Normal`.

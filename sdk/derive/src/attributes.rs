@@ -61,7 +61,7 @@ pub(crate) fn documentation(attributes: &[Attribute]) -> Option<String> {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
         let Meta::NameValue(value) = &attribute.meta else { continue };
         let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &value.value else { continue };
-        for line in text.value().lines().map(str::trim) {
+        for line in text.value().split('\n').map(str::trim) {
             match paragraphs.last_mut() {
                 Some(last) if line.is_empty() && !last.is_empty() => paragraphs.push(String::new()),
                 Some(last) => {

@@ -75,7 +75,6 @@ enum Phase {
 /// Something inside.
 #[derive(Default, Deserialize, Schema)]
 #[serde(default)]
-#[expect(dead_code, reason = "only its schema matters")]
 struct Inner {
     name: Name,
 }
@@ -127,7 +126,6 @@ fn schemas_follow_the_types_the_attributes_and_serde() {
 
 /// What is known.
 #[derive(Serialize, Schema)]
-#[expect(dead_code, reason = "only its schema matters")]
 struct Known {
     /// How many.
     count: i64,
