@@ -11,6 +11,8 @@ mod json;
 mod keywords;
 mod resource;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
