@@ -1,7 +1,8 @@
 //! From JSON to the author's types: the same steps for a component and for native tests.
 
+use serde_json::from_slice;
+
 use crate::cluster::Cluster;
-use crate::json::read;
 use crate::reconciler::Reconciler;
 use crate::response::{Failure, Response, Teardown};
 
@@ -16,14 +17,14 @@ pub(crate) fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], cluster: &
 }
 
 pub(crate) fn validate_settings<R: Reconciler>(settings: &[u8]) -> Result<(), String> {
-    R::validate_settings(&read(settings).map_err(|error| error.to_string())?)
+    R::validate_settings(&from_slice(settings).map_err(|error| error.to_string())?)
 }
 
 /// Once in a component, not in each of its exports.
 #[inline(never)]
 fn read_inputs<R: Reconciler>(parent: &[u8], settings: &[u8]) -> Result<(R::Parent, R::Settings), Failure> {
     let unexpected = |what, error| Failure::terminal(format_args!("{what} not as expected: {error}"));
-    let parent = read(parent).map_err(|error| unexpected("the object is", error))?;
-    let settings = read(settings).map_err(|error| unexpected("the settings are", error))?;
+    let parent = from_slice(parent).map_err(|error| unexpected("the object is", error))?;
+    let settings = from_slice(settings).map_err(|error| unexpected("the settings are", error))?;
     Ok((parent, settings))
 }

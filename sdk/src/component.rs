@@ -1,30 +1,19 @@
-//! The component's side: the contract's types to ours and back. The only module that knows the contract's version.
+//! The exports of a component: from the contract's types to ours and back.
 //!
 //! It is public for what [`export!`](crate::export) expands to, and for nothing else.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use bindings::exports::gyre::plugin::reconciler as exported;
-use bindings::gyre::plugin::{cluster, log, types};
-
+use crate::bindings::exports::gyre::plugin::reconciler as exported;
+use crate::bindings::gyre::plugin::types;
 use crate::call;
-use crate::cluster::{Cluster, Error};
+use crate::cluster::Cluster;
+use crate::host::Imports;
 use crate::kind::Kind;
-use crate::log::Level;
 use crate::manifest::{Manifest, Propagation, Strategy};
 use crate::reconciler::Reconciler;
-use crate::response::{Child, Failure, Response, Severity, Truth};
-
-#[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
-pub mod bindings {
-    wit_bindgen::generate!({
-        path: "wit/v0.1.0",
-        world: "plugin",
-        pub_export_macro: true,
-        ownership: Borrowing { duplicate_if_necessary: true },
-    });
-}
+use crate::response::{Child, ConditionStatus, Failure, Response, Severity};
 
 /// Exports a reconciler as the contract's interface.
 pub struct Component<R>(PhantomData<R>);
@@ -39,63 +28,18 @@ impl<R: Reconciler> exported::Guest for Component<R> {
     }
 
     fn reconcile(request: types::Request) -> Result<types::Response, types::Failure> {
-        match call::reconcile::<R>(&request.parent, &request.settings, &Cluster {}) {
+        match call::reconcile::<R>(&request.parent, &request.settings, &Cluster::new(Imports)) {
             Ok(response) => Ok(response.into()),
             Err(failure) => Err(failure.into()),
         }
     }
 
     fn finalize(request: types::Request) -> Result<types::Teardown, types::Failure> {
-        match call::finalize::<R>(&request.parent, &request.settings, &Cluster {}) {
+        match call::finalize::<R>(&request.parent, &request.settings, &Cluster::new(Imports)) {
             Ok(teardown) => Ok(types::Teardown { response: teardown.response.into(), done: teardown.done }),
             Err(failure) => Err(failure.into()),
         }
     }
-}
-
-/// What [`Cluster`] reads from: the host.
-pub(crate) mod reads {
-    use super::{Error, Kind, cluster, types};
-
-    pub(crate) struct Host;
-
-    impl Host {
-        pub(crate) fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
-            cluster::children(borrowed(kind)).map_err(|error| error_from_host(kind, error))
-        }
-
-        pub(crate) fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error> {
-            cluster::get(borrowed(kind), namespace, name).map_err(|error| error_from_host(kind, error))
-        }
-
-        pub(crate) fn list(&self, kind: Kind, namespace: Option<&str>, selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
-            cluster::list(borrowed(kind), namespace, selector).map_err(|error| error_from_host(kind, error))
-        }
-    }
-
-    fn borrowed(kind: Kind) -> types::GroupVersionKindParam<'static> {
-        types::GroupVersionKindParam { group: kind.group(), version: kind.version(), kind: kind.kind }
-    }
-
-    fn error_from_host(kind: Kind, error: cluster::ReadError) -> Error {
-        match error {
-            cluster::ReadError::NotDeclared => Error::NotDeclared(kind),
-            cluster::ReadError::NotGranted => Error::NotGranted(kind),
-            cluster::ReadError::NotServed => Error::NotServed(kind),
-            cluster::ReadError::InvalidSelector(message) => Error::InvalidSelector(message),
-        }
-    }
-}
-
-pub(crate) fn write_log(level: Level, message: &str, fields: &[(&str, &str)]) {
-    let level = match level {
-        Level::Trace => log::Level::Trace,
-        Level::Debug => log::Level::Debug,
-        Level::Info => log::Level::Info,
-        Level::Warn => log::Level::Warn,
-        Level::Error => log::Level::Error,
-    };
-    log::log(level, message, fields);
 }
 
 fn kind_to_host(kind: Kind) -> types::GroupVersionKindResult {
@@ -156,9 +100,9 @@ impl From<Response> for types::Response {
                 .map(|condition| types::Condition {
                     type_: condition.kind,
                     status: match condition.status {
-                        Truth::Yes => types::Truth::Yes,
-                        Truth::No => types::Truth::No,
-                        Truth::Unknown => types::Truth::Unknown,
+                        ConditionStatus::True => types::Truth::Yes,
+                        ConditionStatus::False => types::Truth::No,
+                        ConditionStatus::Unknown => types::Truth::Unknown,
                     },
                     reason: condition.reason,
                     message: condition.message,

@@ -3,25 +3,9 @@
 //! What a plugin writes to stdout and stderr becomes log lines as well, at a cost: it draws the formatting and streams of the
 //! standard library into the component. In native tests, [`testing::take_log`](crate::testing::take_log) returns the lines.
 
-#[cfg(target_family = "wasm")]
-use crate::component::write_log;
-#[cfg(not(target_family = "wasm"))]
-use crate::testing::write_log;
+use crate::host::write_log;
 
-/// How much a line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Only to follow single steps.
-    Trace,
-    /// To find a defect.
-    Debug,
-    /// What an operator would want to know.
-    Info,
-    /// Something that may need a look.
-    Warn,
-    /// Something that needs a look.
-    Error,
-}
+pub use crate::host::Level;
 
 /// Logs at a level, with fields for programs.
 pub fn log(level: Level, message: &str, fields: &[(&str, &str)]) {

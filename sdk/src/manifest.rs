@@ -124,6 +124,11 @@ impl Manifest {
         self.child_kind(ChildKind { kind, strategy, propagation: Propagation::Background })
     }
 
+    /// Makes children of these kinds, as [`Self::child`] says.
+    pub fn children(self, kinds: impl IntoIterator<Item = Kind>, strategy: Strategy) -> Self {
+        kinds.into_iter().fold(self, |manifest, kind| manifest.child(kind, strategy))
+    }
+
     /// Makes children of this kind.
     pub fn child_kind(mut self, child_kind: ChildKind) -> Self {
         self.children.push(child_kind);

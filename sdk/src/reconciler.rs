@@ -54,7 +54,3 @@ pub trait Reconciler: 'static {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}
-
-/// The status of an object of which nobody reads any. Whatever there is fits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct NoStatus {}

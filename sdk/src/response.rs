@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cluster;
-use crate::json;
+use crate::host;
 use crate::kind::ObjectRef;
 
 /// What is wanted of one child.
@@ -20,13 +19,19 @@ pub enum Child {
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truth {
-    /// `True`.
-    Yes,
-    /// `False`.
-    No,
-    /// `Unknown`.
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It is not known whether it holds.
     Unknown,
+}
+
+impl From<bool> for ConditionStatus {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
 }
 
 /// A `metav1.Condition` of the parent. The host fills in `observedGeneration` and `lastTransitionTime`.
@@ -35,7 +40,7 @@ pub struct Condition {
     /// The condition's type, in CamelCase, e.g. `Ready`.
     pub kind: String,
     /// Whether it holds.
-    pub status: Truth,
+    pub status: ConditionStatus,
     /// One word in CamelCase, for programs.
     pub reason: String,
     /// A sentence, for people.
@@ -43,19 +48,14 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition that holds.
-    pub fn yes(kind: impl Into<String>, reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind: kind.into(), status: Truth::Yes, reason: reason.into(), message: message.into() }
-    }
-
-    /// A condition that does not hold.
-    pub fn no(kind: impl Into<String>, reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { status: Truth::No, ..Self::yes(kind, reason, message) }
-    }
-
-    /// A condition of which it is not known whether it holds.
-    pub fn unknown(kind: impl Into<String>, reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { status: Truth::Unknown, ..Self::yes(kind, reason, message) }
+    /// A condition of this type.
+    pub fn new(
+        kind: impl Into<String>,
+        status: impl Into<ConditionStatus>,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { kind: kind.into(), status: status.into(), reason: reason.into(), message: message.into() }
     }
 }
 
@@ -91,6 +91,53 @@ impl Event {
     }
 }
 
+/// A condition, and an event with the same reason and message: [`Response::report`] sets both.
+///
+/// ```
+/// use gyre_sdk::{Report, Response};
+///
+/// let response = Response::status_only().report(Report::not_ready("TemplateMissing", "there is no ConfigMap welcome"));
+/// assert_eq!(response.conditions[0].kind, "Ready");
+/// assert_eq!(response.events[0].reason, "TemplateMissing");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The condition.
+    pub condition: Condition,
+    /// The event's severity.
+    pub severity: Severity,
+}
+
+impl Report {
+    /// A condition of this type. The event is `Normal` if the condition is `True`, otherwise a `Warning`.
+    pub fn new(
+        kind: impl Into<String>,
+        status: impl Into<ConditionStatus>,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        let condition = Condition::new(kind, status, reason, message);
+        let severity = if condition.status == ConditionStatus::True { Severity::Normal } else { Severity::Warning };
+        Self { condition, severity }
+    }
+
+    /// `Ready` is `True`, and the event is `Normal`.
+    pub fn ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new("Ready", ConditionStatus::True, reason, message)
+    }
+
+    /// `Ready` is `False`, and the event is a `Warning`.
+    pub fn not_ready(reason: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new("Ready", ConditionStatus::False, reason, message)
+    }
+
+    /// With another severity of the event.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+}
+
 /// What should exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
@@ -107,19 +154,18 @@ pub struct Response {
 }
 
 impl Response {
-    /// Exactly the children that are added to it should exist; **without any, all that there are will be deleted**.
-    #[expect(clippy::new_without_default, reason = "a default that deletes children would be a trap")]
-    pub fn new() -> Self {
-        Self { children: Some(Vec::new()), ..Self::leaving_children() }
+    /// Exactly the children that are added to it should exist; **without any, all existing children are deleted**.
+    pub fn children() -> Self {
+        Self { children: Some(Vec::new()), ..Self::status_only() }
     }
 
-    /// Whatever children there are stay as they are.
-    pub fn leaving_children() -> Self {
+    /// Existing children stay as they are. Only the status, conditions and events that are added to it are written.
+    pub fn status_only() -> Self {
         Self { children: None, status: None, conditions: Vec::new(), events: Vec::new(), requeue_after: None }
     }
 
-    /// This child should exist, with these fields: a [`Desired`](crate::Desired), or anything that serialises to an object
-    /// with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds the owner
+    /// This child should exist, with these fields: one from [`k8s`](crate::k8s), a [`DynamicObject`](crate::DynamicObject), or anything
+    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds the owner
     /// reference and its labels; fields that are not given are left to others.
     ///
     /// # Errors
@@ -151,6 +197,13 @@ impl Response {
     pub fn condition(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self
+    }
+
+    /// Sets a condition in the status, and adds an event that says the same.
+    pub fn report(self, report: Report) -> Self {
+        let Report { condition, severity } = report;
+        let event = Event { severity, reason: condition.reason.clone(), message: condition.message.clone() };
+        self.condition(condition).event(event)
     }
 
     /// Adds an event.
@@ -195,10 +248,10 @@ impl Failure {
 }
 
 /// A kind that is not served yet may be served soon; what else keeps a plugin from reading does not pass by itself.
-impl From<cluster::Error> for Failure {
-    fn from(error: cluster::Error) -> Self {
+impl From<host::Error> for Failure {
+    fn from(error: host::Error) -> Self {
         match error {
-            cluster::Error::NotServed(_) => Self::transient(error),
+            host::Error::NotServed(_) => Self::transient(error),
             _ => Self::terminal(error),
         }
     }
@@ -216,7 +269,7 @@ pub struct Teardown {
 impl Teardown {
     /// Nothing is left to do, and no child should remain.
     pub fn done() -> Self {
-        Self { response: Response::new(), done: true }
+        Self { response: Response::children(), done: true }
     }
 
     /// This should still exist, and there is more to do.
@@ -226,5 +279,5 @@ impl Teardown {
 }
 
 fn to_json(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    json::write(value).map_err(Failure::terminal)
+    serde_json::to_vec(value).map_err(Failure::terminal)
 }

@@ -7,11 +7,11 @@
 //!
 //! What a plugin may read here is what the host would let it: its children, and kinds that its manifest declares.
 
+mod crd;
 #[doc(hidden)]
 pub mod hosted;
 mod reads;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -20,12 +20,16 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use crate::call;
+use crate::host::Imports;
 use crate::kind::{Kind, ObjectRef};
-use crate::log::Level;
 use crate::reconciler::Reconciler;
 use crate::response::{Child, Condition, Failure, Response, Teardown};
 
 use reads::Reads;
+
+pub use crd::assert_crd_file;
+
+pub use crate::host::{LogLine, take_log};
 
 /// A made-up cluster for a plugin to read from.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +105,7 @@ pub fn validate_settings<R: Reconciler>(settings: Value) -> Result<(), String> {
 /// A plugin as native code, to be called over and over with JSON texts for one parent: what a benchmark compares a component
 /// with.
 pub struct Native<R> {
-    cluster: crate::Cluster,
+    cluster: crate::cluster::Cluster,
     reconciler: PhantomData<R>,
 }
 
@@ -109,7 +113,7 @@ impl<R: Reconciler> Native<R> {
     /// Prepares calls for this parent.
     pub fn new(parent: &Value, cluster: &Cluster) -> Self {
         let reads = Reads::new(cluster, R::manifest(), parent);
-        Self { cluster: crate::Cluster { reads: Rc::new(reads) }, reconciler: PhantomData }
+        Self { cluster: crate::cluster::Cluster::new(Imports(Rc::new(reads))), reconciler: PhantomData }
     }
 
     /// Calls [`Reconciler::reconcile`].
@@ -169,38 +173,6 @@ impl Response {
     pub fn condition_of(&self, kind: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
-}
-
-/// What a plugin logged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
-    /// How much it matters.
-    pub level: Level,
-    /// What it says.
-    pub message: String,
-    /// For programs.
-    pub fields: Vec<(String, String)>,
-}
-
-thread_local! {
-    static LOG: RefCell<Vec<LogLine>> = const { RefCell::new(Vec::new()) };
-}
-
-/// What was logged on this thread since it was last taken.
-pub fn take_log() -> Vec<LogLine> {
-    LOG.take()
-}
-
-pub(crate) fn write_log(level: Level, message: &str, fields: &[(&str, &str)]) {
-    match hosted::host() {
-        Some(host) => host.log(level, message, fields),
-        None => keep_log(level, message, fields),
-    }
-}
-
-fn keep_log(level: Level, message: &str, fields: &[(&str, &str)]) {
-    let fields = fields.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    LOG.with_borrow_mut(|log| log.push(LogLine { level, message: message.to_owned(), fields }));
 }
 
 #[expect(clippy::panic, reason = "a test should fail at an answer that the host would refuse")]

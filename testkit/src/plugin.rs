@@ -3,9 +3,13 @@
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use gyre::config::accept_settings;
+use gyre::program::Program;
+use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
 use gyre_sandbox::{Digest, Sandbox};
 use gyre_sdk::Reconciler;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::native::Adapter;
@@ -53,6 +57,16 @@ impl Plugin {
     /// When it is no plugin.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Ok(load(bytes)?)
+    }
+
+    /// A mount of the plugin with these settings, and with everything granted that its manifest names.
+    pub(crate) fn program(self, settings: &Value) -> Result<Program> {
+        let mut program = Program::new(self.0, Namespaces::All);
+        let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
+        let accepted = accept_settings(&program.plugin, settings, &program.limits);
+        let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
+        program.settings = settings.to_string().into_bytes().into();
+        Ok(program)
     }
 
     /// What it says of itself.

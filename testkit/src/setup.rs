@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gyre::config::accept_settings;
 use gyre::scene::{Given, read};
-use gyre_core::grants::Namespaces;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use jiff::Timestamp;
@@ -32,8 +30,15 @@ pub struct Setup {
 
 type Configure = dyn Fn(&mut Program);
 
+impl World {
+    /// A world with this plugin, to be [furnished](Setup) and started.
+    pub fn of(plugin: Plugin) -> Setup {
+        Setup::new(plugin)
+    }
+}
+
 impl Setup {
-    pub(crate) fn new(plugin: Plugin) -> Self {
+    fn new(plugin: Plugin) -> Self {
         let plugins = vec![(plugin, Value::Null)];
         Self {
             plugins,
@@ -116,7 +121,7 @@ impl Setup {
         let start: Timestamp =
             start.parse().map_err(|error| Error::new(format!("{start:?} is no time such as {START}: {error}")))?;
         let mut programs =
-            plugins.into_iter().map(|(plugin, settings)| program(plugin, &settings)).collect::<Result<Vec<_>>>()?;
+            plugins.into_iter().map(|(plugin, settings)| plugin.program(&settings)).collect::<Result<Vec<_>>>()?;
         for configure in &configure {
             programs.iter_mut().for_each(configure);
         }
@@ -126,14 +131,4 @@ impl Setup {
         }
         World::new(programs, start, controllers, all)
     }
-}
-
-/// A plugin with these settings, and with everything granted that its manifest names.
-pub(crate) fn program(plugin: Plugin, settings: &Value) -> Result<Program> {
-    let mut program = Program::new(plugin.0, Namespaces::All);
-    let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
-    let accepted = accept_settings(&program.plugin, settings, &program.limits);
-    let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
-    program.settings = settings.to_string().into_bytes().into();
-    Ok(program)
 }

@@ -21,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::plugin::Plugin;
 use crate::reference::Reference;
 use crate::run::Run;
-use crate::setup::{self, Setup};
 
 /// Pods run until a test ends them, or for so long.
 const POD_RUN_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -64,11 +63,6 @@ impl Host {
 }
 
 impl World {
-    /// A world with this plugin, to be [furnished](Setup) and started.
-    pub fn of(plugin: Plugin) -> Setup {
-        Setup::new(plugin)
-    }
-
     pub(crate) fn new(
         programs: Vec<Program>,
         start: Timestamp,
@@ -244,7 +238,7 @@ impl World {
             return Err(Error::new(format!("no plugin {name} is mounted, so there is nothing to upgrade")));
         };
         let settings = serde_json::from_slice(&old.settings).unwrap_or_default();
-        let new = setup::program(plugin, &settings)?;
+        let new = plugin.program(&settings)?;
         let grants = old.grants.clone().for_manifest(new.manifest());
         *old = Program { plugin: new.plugin, settings: new.settings, grants, ..old.clone() };
         let entered = self.runtime.enter();

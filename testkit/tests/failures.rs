@@ -101,7 +101,7 @@ fn a_plugin_that_is_none() {
             _: &Self::Settings,
             _: &gyre_sdk::Cluster,
         ) -> Result<gyre_sdk::Response, gyre_sdk::Failure> {
-            Ok(gyre_sdk::Response::new())
+            Ok(gyre_sdk::Response::children())
         }
     }
     check("no-plugin.txt", || drop(Plugin::native::<Nameless>()));

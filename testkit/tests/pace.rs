@@ -38,19 +38,19 @@ impl Reconciler for Restless {
         let now = || format!("{}", cluster.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis());
         let map = |name: &str, text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}});
         let response = match parent.spec.writes.as_str() {
-            "condition" => Response::new().condition(Condition::yes("Ticking", "Ticks", now())),
-            "status" => Response::new().status(&json!({"now": now()}))?,
-            "event" => Response::new().event(Event::normal("Ticks", now())),
-            "child" => Response::new().apply(&map("it", &now()))?,
-            "another child" => Response::new().apply(&map(&format!("it-{}", now()), "new"))?,
+            "condition" => Response::children().condition(Condition::new("Ticking", true, "Ticks", now())),
+            "status" => Response::children().status(&json!({"now": now()}))?,
+            "event" => Response::children().event(Event::normal("Ticks", now())),
+            "child" => Response::children().apply(&map("it", &now()))?,
+            "another child" => Response::children().apply(&map(&format!("it-{}", now()), "new"))?,
             // By what it wrote, without the clock.
             "counter" => {
                 let found: Vec<Value> = cluster.children(CONFIG_MAP)?;
                 let count = found.first().and_then(|map| map["data"]["text"].as_str()?.parse::<u64>().ok()).unwrap_or(0);
-                Response::new().apply(&map("it", &(count + 1).to_string()))?
+                Response::children().apply(&map("it", &(count + 1).to_string()))?
             }
-            "when it changes" => Response::new().status(&json!({"now": parent.metadata.labels.get("now")}))?,
-            _ => Response::new(),
+            "when it changes" => Response::children().status(&json!({"now": parent.metadata.labels.get("now")}))?,
+            _ => Response::children(),
         };
         let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);
         Ok(Response { requeue_after: delay, ..response })

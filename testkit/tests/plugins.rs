@@ -8,10 +8,11 @@ use gyre_test::{Plugin, Result, Run, Setup, World, assert_cases, assert_yaml_eq,
 use serde_json::{Value, json};
 
 /// Each plugin that ships: the name of its folder, native code, and the component.
-fn plugins() -> [(&'static str, Plugin, &'static str); 6] {
+fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
     [
         ("echo", Plugin::native::<echo::EchoReconciler>(), gyre_artifacts::ECHO),
         ("gateway", Plugin::native::<gateway::GatewayReconciler>(), gyre_artifacts::GATEWAY),
+        ("greeter", Plugin::native::<greeter::GreetingReconciler>(), gyre_artifacts::GREETER),
         ("pod-log", Plugin::native::<pod_log::PodLogger>(), gyre_artifacts::POD_LOG),
         ("scheduled-echo", Plugin::native::<scheduled_echo::ScheduledEchoReconciler>(), gyre_artifacts::SCHEDULED_ECHO),
         ("website", Plugin::native::<website::WebsiteReconciler>(), gyre_artifacts::WEBSITE),

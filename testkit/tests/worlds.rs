@@ -6,8 +6,8 @@ mod toy;
 use std::time::Duration;
 
 use gyre_sdk::{
-    ChildKind, Cluster, Condition, Event, Failure, Kind, Manifest, NoStatus, Object, Propagation, ReadKind, Reconciler,
-    Response, Strategy, Teardown, log,
+    ChildKind, Cluster, Condition, ConditionStatus, Event, Failure, Kind, Manifest, NoStatus, Object, Propagation, ReadKind,
+    Reconciler, Response, Strategy, Teardown, log,
 };
 use gyre_test::{Plugin, Result, World, assert_yaml_eq, assert_yaml_includes, object};
 use serde::Deserialize;
@@ -67,12 +67,12 @@ impl Reconciler for First {
             "stumble" => return Err(Failure::transient("it may work")),
             "say" => return Ok(sayings()),
             "fail" => return Err(Failure::terminal("it does not work")),
-            "flap" => return Response::new().status(&json!({"at": gyre_sdk::clock::rfc3339(cluster.now())})).map(again),
+            "flap" => return Response::children().status(&json!({"at": gyre_sdk::clock::rfc3339(cluster.now())})).map(again),
             _ => {}
         }
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
-        let written = Condition::yes("Ready", "Written", "It is written");
-        Ok(Response::new().apply(&config_map(name, &settings.text))?.apply(&secret)?.condition(written))
+        let written = Condition::new("Ready", true, "Written", "It is written");
+        Ok(Response::children().apply(&config_map(name, &settings.text))?.apply(&secret)?.condition(written))
     }
 
     fn validate_settings(settings: &Settings) -> Result<(), String> {
@@ -82,11 +82,11 @@ impl Reconciler for First {
 
 /// One of each kind.
 fn sayings() -> Response {
-    Response::new()
+    Response::children()
         .keep(CONFIG_MAP.named("bear").in_namespace("default"))
-        .condition(Condition::yes("One", "A", "first"))
-        .condition(Condition::no("Two", "B", "second"))
-        .condition(Condition::unknown("Three", "C", "third"))
+        .condition(Condition::new("One", true, "A", "first"))
+        .condition(Condition::new("Two", false, "B", "second"))
+        .condition(Condition::new("Three", ConditionStatus::Unknown, "C", "third"))
         .event(Event::normal("Said", "so"))
         .event(Event::warning("Warned", "of it"))
 }
@@ -107,7 +107,7 @@ impl Reconciler for Second {
     }
 
     fn reconcile(toy: &Parent, settings: &Settings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
+        Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
     }
 
     /// It says good-bye for a day.
@@ -116,7 +116,7 @@ impl Reconciler for Second {
         if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
             return Ok(Teardown::done());
         }
-        let last = Response::new().apply(&config_map(&format!("{}-bye", toy.metadata.name), "good-bye"))?;
+        let last = Response::children().apply(&config_map(&format!("{}-bye", toy.metadata.name), "good-bye"))?;
         Ok(Teardown::waiting(last.requeue_after(Duration::from_secs(60 * 60))))
     }
 }
@@ -280,7 +280,7 @@ fn a_manifest_says_natively_what_it_says_in_the_contract() {
         }
 
         fn reconcile(_: &Parent, _: &Settings, _: &Cluster) -> Result<Response, Failure> {
-            Ok(Response::new())
+            Ok(Response::children())
         }
     }
     assert_yaml_includes!(

@@ -6,7 +6,7 @@ use std::{env, fs};
 
 const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "plugin";
-const PLUGINS: [&str; 6] = ["echo", "gateway", "pod-log", "scheduled-echo", "website", "xca"];
+const PLUGINS: [&str; 7] = ["echo", "gateway", "greeter", "pod-log", "scheduled-echo", "website", "xca"];
 const GUESTS: &str = "gyre-guests";
 
 /// What decides the outcome, relative to the workspace.

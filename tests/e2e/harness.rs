@@ -24,10 +24,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 pub(crate) const UNHURRIED: [&str; 2] = ["--call-deadline", "600000"];
 
 /// Each plugin that ships, with its folder in `plugins/`.
-pub(crate) const SHIPPED: [(&str, &str); 6] = [
+pub(crate) const SHIPPED: [(&str, &str); 7] = [
     (gyre_artifacts::ECHO, "echo"),
     (gyre_artifacts::SCHEDULED_ECHO, "scheduled-echo"),
     (gyre_artifacts::GATEWAY, "gateway"),
+    (gyre_artifacts::GREETER, "greeter"),
     (gyre_artifacts::POD_LOG, "pod-log"),
     (gyre_artifacts::WEBSITE, "website"),
     (gyre_artifacts::XCA, "xca"),

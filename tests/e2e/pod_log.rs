@@ -8,7 +8,9 @@ use crate::harness::{Cluster, Folder, Host, finalizers};
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/pod-log/samples/pod.yaml");
 
 fn run(cluster: &Cluster, folder: &Folder) -> Host {
-    let mount = json!({ "plugin": gyre_artifacts::POD_LOG, "namespaces": ["pod-log"], "maxRetries": 5 });
+    // As the sample says.
+    let selector = "pod-log.gyre.dev/watch=true";
+    let mount = json!({ "plugin": gyre_artifacts::POD_LOG, "namespaces": ["pod-log"], "selector": selector, "maxRetries": 5 });
     let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
     cluster.host_with(&[], &[], &["--config", &file])
 }

@@ -10,5 +10,5 @@ gyre_guests::guest!(DeepOutput, |manifest| manifest.child(CONFIG_MAP, Strategy::
     let (opening, closing) = ("[".repeat(LEVELS - 1), "]".repeat(LEVELS - 1));
     let head = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":"#;
     let child = Child::Apply(format!("{head}{opening}{closing}}}").into_bytes());
-    Ok(Response { children: Some(vec![child]), ..Response::new() })
+    Ok(Response { children: Some(vec![child]), ..Response::children() })
 });

@@ -6,7 +6,7 @@ use gyre_sdk::Response;
 
 gyre_guests::guest!(DeepRecursion, || {
     black_box(descend(black_box(u64::MAX)));
-    Ok(Response::new())
+    Ok(Response::children())
 });
 
 /// What happens after the call keeps it from becoming a loop.

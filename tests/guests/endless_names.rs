@@ -24,7 +24,7 @@ impl Reconciler for EndlessNames {
                 return Err(Failure::terminal("there is one"));
             }
         }
-        Ok(Response::new())
+        Ok(Response::children())
     }
 }
 

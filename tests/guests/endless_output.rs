@@ -11,5 +11,5 @@ gyre_guests::guest!(EndlessOutput, || {
     status.extend_from_slice(HEAD);
     status.resize(LENGTH - TAIL.len(), b'x');
     status.extend_from_slice(TAIL);
-    Ok(Response { status: Some(status), ..Response::leaving_children() })
+    Ok(Response { status: Some(status), ..Response::status_only() })
 });

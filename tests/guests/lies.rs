@@ -8,5 +8,5 @@ gyre_guests::guest!(
         manifest.crds = vec![gyre_guests::crd("mmontes.io", "v1alpha1", "Echo")];
         manifest
     },
-    || Ok(Response::new())
+    || Ok(Response::children())
 );

@@ -15,5 +15,5 @@ gyre_guests::guest!(LogFlood, || {
         let _ = writeln!(std::io::stdout(), "{line}");
         let _ = writeln!(std::io::stderr(), "{line}");
     }
-    Ok(Response::leaving_children())
+    Ok(Response::status_only())
 });

@@ -8,5 +8,5 @@ const CHILDREN: usize = 100_000;
 gyre_guests::guest!(ManyChildren, |manifest| manifest.child(CONFIG_MAP, Strategy::Apply), || {
     let config_map = |number| format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"c{number}"}}}}"#);
     let children = (0..CHILDREN).map(|number| Child::Apply(config_map(number).into_bytes()));
-    Ok(Response { children: Some(children.collect()), ..Response::new() })
+    Ok(Response { children: Some(children.collect()), ..Response::children() })
 });

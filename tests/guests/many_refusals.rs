@@ -9,5 +9,5 @@ gyre_guests::guest!(ManyRefusals, || {
         let child = format!(r#"{{"apiVersion":"v1","kind":"Undeclared{number}","metadata":{{"name":"c{number}"}}}}"#);
         Child::Apply(child.into_bytes())
     };
-    Ok(Response { children: Some((0..CHILDREN).map(child).collect()), ..Response::new() })
+    Ok(Response { children: Some((0..CHILDREN).map(child).collect()), ..Response::children() })
 });

@@ -6,6 +6,6 @@ use gyre_sdk::{Condition, Response};
 
 gyre_guests::guest!(RestlessClock, || {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let condition = Condition::yes("Ticking", "Ticks", format!("{now:?}"));
-    Ok(Response::new().condition(condition).requeue_after(Duration::from_millis(1)))
+    let condition = Condition::new("Ticking", true, "Ticks", format!("{now:?}"));
+    Ok(Response::children().condition(condition).requeue_after(Duration::from_millis(1)))
 });

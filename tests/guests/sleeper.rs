@@ -6,5 +6,5 @@ use gyre_sdk::Response;
 
 gyre_guests::guest!(Sleeper, || {
     std::thread::sleep(Duration::from_secs(60 * 60));
-    Ok(Response::new())
+    Ok(Response::children())
 });

@@ -14,11 +14,10 @@ Examples:
   gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
 
 /// Each file, with what stands in it. Names in double braces are replaced.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
     (".gitignore", include_str!("new/template/gitignore.txt")),
     ("README.md", include_str!("new/template/README.md")),
-    ("crd.json", include_str!("new/template/crd.json")),
     ("src/lib.rs", include_str!("new/template/src/lib.rs.txt")),
     ("src/tests.rs", include_str!("new/template/src/tests.rs.txt")),
     ("samples/sample.yaml", include_str!("new/template/samples/sample.yaml")),
@@ -34,7 +33,7 @@ const TAKEN_NAMES: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// The kind that the new plugin makes: its constant has this name.
+/// The kind that the new plugin makes: its type has this name.
 const CHILD: &str = "ConfigMap";
 
 /// Definitions of kinds in these groups need the approval of Kubernetes' authors; see the annotation `api-approved.kubernetes.io`.
@@ -111,14 +110,10 @@ pub(crate) fn new(arguments: &NewArguments) -> anyhow::Result<()> {
     }
     let sdk = fs::canonicalize(sdk).with_context(|| format!("cannot find the SDK in {}", sdk.display()))?;
     let sdk = format!("{{ path = {:?} }}", sdk.display().to_string());
-    let singular = kind.to_ascii_lowercase();
     let values = [
         ("{{name}}", name.clone()),
         ("{{wasm}}", name.replace('-', "_")),
-        ("{{Kind}}", kind.clone()),
-        ("{{KIND}}", screaming(&kind)),
-        ("{{singular}}", singular.clone()),
-        ("{{plural}}", plural(&singular)),
+        ("{{Kind}}", kind),
         ("{{group}}", group.clone()),
         ("{{sdk}}", sdk),
     ];
@@ -149,30 +144,6 @@ fn camel_case(name: &str) -> String {
     name.split('-').map(capitalised).collect()
 }
 
-/// `MyKind` as `MY_KIND`.
-fn screaming(kind: &str) -> String {
-    let mut name = String::new();
-    let mut last = 'A';
-    for letter in kind.chars() {
-        if letter.is_ascii_uppercase() && !last.is_ascii_uppercase() {
-            name.push('_');
-        }
-        name.push(letter.to_ascii_uppercase());
-        last = letter;
-    }
-    name
-}
-
-/// As kubebuilder forms it, in most cases.
-fn plural(singular: &str) -> String {
-    let ends = |endings: &[&str]| endings.iter().any(|ending| singular.ends_with(ending));
-    match singular.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
-        _ if ends(&["s", "x", "z", "ch", "sh"]) => format!("{singular}es"),
-        _ => format!("{singular}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,9 +151,6 @@ mod tests {
     #[test]
     fn names_take_the_form_of_their_place() {
         assert_eq!([camel_case("greeter"), camel_case("my-own2-plugin")], ["Greeter", "MyOwn2Plugin"]);
-        assert_eq!([screaming("Greeting"), screaming("MyKind"), screaming("HTTPRoute")], ["GREETING", "MY_KIND", "HTTPROUTE"]);
-        let plurals = ["echo", "policy", "gateway", "mesh", "box"].map(plural);
-        assert_eq!(plurals, ["echos", "policies", "gateways", "meshes", "boxes"]);
     }
 
     #[test]
@@ -202,6 +170,31 @@ mod tests {
             assert!(!text.contains("{{"), "{file}: {text}");
         }
         assert!(new(&arguments).unwrap_err().to_string().contains("is there already"));
+    }
+
+    /// Every document points to `plugins/greeter`. It is what `gyre new` creates.
+    #[test]
+    fn the_greeter_of_the_repository_is_what_is_created() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("greeter");
+        let arguments = NewArguments {
+            name: "greeter".to_owned(),
+            kind: Some("Greeting".to_owned()),
+            group: "example.com".to_owned(),
+            sdk: root.join("sdk"),
+            path: Some(path.clone()),
+        };
+        new(&arguments).unwrap();
+        // The others are about where it lies: a package of its own, or one of the workspace.
+        for file in ["src/lib.rs", "src/tests.rs", "samples/sample.yaml", "cases/new/sample.yaml"] {
+            let created = fs::read_to_string(path.join(file)).unwrap();
+            assert_eq!(created, fs::read_to_string(root.join("plugins/greeter").join(file)).unwrap(), "{file}");
+        }
+        let description = |text: &str| text.lines().find(|line| line.starts_with("description = ")).map(str::to_owned);
+        let [created, here] =
+            [path, root.join("plugins/greeter")].map(|folder| fs::read_to_string(folder.join("Cargo.toml")).unwrap());
+        assert_eq!(description(&created), description(&here));
     }
 
     #[test]

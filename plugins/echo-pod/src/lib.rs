@@ -2,7 +2,8 @@
 //!
 //! It is a crate of its own because a plugin that depended on the other would export both reconcilers.
 
-use serde::{Deserialize, Serialize};
+use gyre_sdk::k8s::{Container, PodTemplate};
+use serde::Deserialize;
 
 /// The JSON Schema of [`Settings`].
 pub const SETTINGS_SCHEMA: &str = include_str!("../settings.json");
@@ -22,103 +23,26 @@ pub struct Settings {
     pub image: Option<String>,
 }
 
-/// The spec of a Job that writes a message once.
-#[derive(Debug, Serialize)]
-pub struct JobSpec<'a> {
-    template: Template<'a>,
-}
-
-impl<'a> JobSpec<'a> {
-    /// `name` is the container's.
-    pub fn new(name: &'a str, message: &'a str, settings: &'a Settings) -> Self {
-        let (pod_security, container_security) = if settings.restricted {
-            (Some(PodSecurity::RESTRICTED), Some(ContainerSecurity::RESTRICTED))
-        } else {
-            (None, None)
-        };
-        let container = Container {
-            name,
-            image: settings.image.as_deref().unwrap_or(IMAGE),
-            image_pull_policy: "IfNotPresent",
-            command: ["echo", message],
-            security_context: container_security,
-        };
-        let spec = Pod { containers: [container], restart_policy: "Never", security_context: pod_security };
-        Self { template: Template { spec } }
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Template<'a> {
-    spec: Pod<'a>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Pod<'a> {
-    containers: [Container<'a>; 1],
-    restart_policy: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    security_context: Option<PodSecurity>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Container<'a> {
-    name: &'a str,
-    image: &'a str,
-    image_pull_policy: &'static str,
-    command: [&'a str; 2],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    security_context: Option<ContainerSecurity>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PodSecurity {
-    run_as_non_root: bool,
-    run_as_user: u32,
-    seccomp_profile: SeccompProfile,
-}
-
-impl PodSecurity {
-    /// busybox runs as root unless told otherwise.
-    const RESTRICTED: Self =
-        Self { run_as_non_root: true, run_as_user: NOT_ROOT, seccomp_profile: SeccompProfile { kind: "RuntimeDefault" } };
-}
-
-#[derive(Debug, Serialize)]
-struct SeccompProfile {
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ContainerSecurity {
-    allow_privilege_escalation: bool,
-    capabilities: Capabilities,
-}
-
-impl ContainerSecurity {
-    const RESTRICTED: Self = Self { allow_privilege_escalation: false, capabilities: Capabilities { drop: ["ALL"] } };
-}
-
-#[derive(Debug, Serialize)]
-struct Capabilities {
-    drop: [&'static str; 1],
+/// The pod that writes a message once. `name` is the container's.
+pub fn pod(name: &str, message: &str, settings: &Settings) -> PodTemplate {
+    let image = settings.image.as_deref().unwrap_or(IMAGE);
+    let container = Container::new(name, image).image_pull_policy("IfNotPresent").command(["echo", message]);
+    let pod = PodTemplate::new(container).restart_policy("Never");
+    // busybox runs as root unless told otherwise.
+    if settings.restricted { pod.restricted().with("/spec/securityContext/runAsUser", NOT_ROOT) } else { pod }
 }
 
 #[cfg(test)]
 mod tests {
+    use gyre_sdk::k8s::Job;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn check(settings: Value, expected_pod: Value) {
         let settings: Settings = serde_json::from_value(settings).unwrap();
-        let spec = serde_json::to_value(JobSpec::new("hello", "Good day.", &settings)).unwrap();
-        assert_eq!(spec, json!({"template": {"spec": expected_pod}}));
+        let job = Job::new("hello", pod("hello", "Good day.", &settings));
+        assert_eq!(job.as_json()["spec"], json!({"template": {"spec": expected_pod}}));
     }
 
     #[test]

@@ -6,24 +6,54 @@
 //!             └─ deleted unfinished ┘          message changed, and the Job deleted ──▶ Job created
 //! ```
 //!
-//! Two conditions say how far an Echo is. `Ready`: its Job exists, runs the present message and has not failed. `Complete`: the
-//! Job has written the message, which is what a script waits for.
-//!
 //! A change of the message does not touch a Job that exists. What is absent: retries, which are the Job's own.
 
-use echo_pod::{JobSpec, SETTINGS_SCHEMA, Settings};
+use echo_pod::{SETTINGS_SCHEMA, Settings};
+use gyre_sdk::k8s::Job;
 use gyre_sdk::names::dns_label;
 use gyre_sdk::{
-    Cluster, Condition, Desired, Event, Failure, Kind, Manifest, Object, ObservedConditions, Reconciler, Response, Severity,
-    Strategy, Truth,
+    Cluster, Condition, CustomResource, DynamicObject, Failure, Manifest, Metadata, Object, Reconciler, Report, Response,
+    Schema, Severity, Strategy,
 };
 use serde::{Deserialize, Serialize};
 
-/// What is reconciled.
-pub const ECHO: Kind = Kind::new("mmontes.io/v1alpha1", "Echo");
+/// Writes a message once, with a Job.
+#[derive(Debug, Deserialize, CustomResource)]
+#[resource(group = "mmontes.io", version = "v1alpha1", kind = "Echo", short_name = "ec", status = EchoStatus)]
+#[resource(
+    conditions = "Ready: the Job exists, runs the present message and has not failed. Complete: the Job has written the message."
+)]
+#[resource(column("Message", ".spec.message"), condition("Ready"), condition("Complete"), column("Job", ".status.job"), age)]
+pub struct EchoSpec {
+    /// What to write.
+    pub message: String,
+}
 
-/// What writes the message.
-pub const JOB: Kind = Kind::new("batch/v1", "Job");
+/// What is recorded of it, beside the conditions.
+#[derive(Debug, Deserialize, Serialize, Schema)]
+pub struct EchoStatus {
+    /// The name of the Job.
+    #[serde(skip_deserializing)]
+    job: String,
+    /// The last run that came to its end. It is not repeated when its Job is deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished: Option<Finished>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize, Schema)]
+struct Finished {
+    /// The UID of this object at that time.
+    uid: String,
+    /// The generation whose message was run.
+    generation: i64,
+    result: RunResult,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, Schema)]
+enum RunResult {
+    Complete,
+    Failed,
+}
 
 /// The plugin.
 pub struct EchoReconciler;
@@ -31,245 +61,59 @@ pub struct EchoReconciler;
 gyre_sdk::export!(EchoReconciler);
 
 impl Reconciler for EchoReconciler {
-    type Parent = Echo;
+    type Parent = Object<EchoSpec, EchoStatus>;
     type Settings = Settings;
 
     fn manifest() -> Manifest {
-        Manifest::new("echo", env!("CARGO_PKG_VERSION"), ECHO)
-            .description(env!("CARGO_PKG_DESCRIPTION"))
-            .child(JOB, Strategy::CreateOnly)
-            .settings_schema(SETTINGS_SCHEMA)
-            .crd(include_str!("../crd.json"))
+        gyre_sdk::manifest!(Self::Parent).child(Job::KIND, Strategy::CreateOnly).settings_schema(SETTINGS_SCHEMA)
     }
 
-    fn reconcile(echo: &Echo, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+    fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+        let (Metadata { uid, generation, .. }, message) = (&echo.metadata, echo.spec.message.as_str());
         let name = dns_label(&echo.metadata.name);
-        let jobs: Vec<Job> = cluster.children(JOB)?;
-        let job = jobs.iter().find(|job| job.metadata.name == name);
-        let progress = Progress::of(echo, job, &name);
+        let job = &cluster.child(Job::KIND, &name)?;
+        // Only these two conditions mean that a Job has come to its end; `SuccessCriteriaMet` and `FailureTarget` precede them.
+        let is = |kind: &str| job.as_ref().is_some_and(|job| job.is_condition_true(kind));
+        let ended = is("Complete").then_some(RunResult::Complete).or_else(|| is("Failed").then_some(RunResult::Failed));
+        let is_outdated = job.as_ref().is_some_and(|job| message_of(job, &name) != Some(message));
+        let now = ended.filter(|_| !is_outdated).map(|result| Finished { uid: uid.clone(), generation: *generation, result });
+        // A status that was copied from another object says nothing about this one.
+        let finished = now.or_else(|| echo.status.as_ref()?.finished.clone().filter(|run| run.uid == *uid));
+        let result = finished.as_ref().filter(|run| run.generation == *generation && !is_outdated).map(|run| run.result);
 
-        let response = match progress.wish {
-            Wish::Run => {
-                let spec = JobSpec::new(&name, &echo.spec.message, settings);
-                Response::new().apply(&Desired::new(JOB, &name, spec))?
+        let (is_over, response) = (ended.is_some() || result.is_some(), Response::children());
+        let desired = Job::new(&name, echo_pod::pod(&name, message, settings));
+        let response = if is_over { response.keep(Job::KIND.named(&name)) } else { response.apply(&desired)? };
+        let has_controller =
+            |job: &DynamicObject| job.list("/metadata/ownerReferences").any(|owner| owner["controller"] == true);
+        // Whether the Job has been observed yet makes no difference, so the status is written once until the Job finishes.
+        let ready = match result {
+            Some(RunResult::Complete) => Report::ready("JobComplete", format!("Job {name} ran the message")),
+            Some(RunResult::Failed) => Report::not_ready("JobFailed", format!("Job {name} failed")),
+            None if is_outdated => {
+                let message = format!("Job {name} is for an earlier message; delete it to run the present one");
+                Report::not_ready("JobOutdated", message).severity(Severity::Normal)
             }
-            Wish::Rest => Response::new().keep(JOB.named(name.as_str())),
-        };
-        let Report { ready, complete, event } = progress.state.report(&name);
-        let response = response.status(&EchoStatus { job: Some(name), finished: progress.finished })?;
-        Ok(response.condition(ready).condition(complete).event(event))
-    }
-}
-
-/// The parent.
-pub type Echo = Object<EchoSpec, EchoStatus>;
-
-/// What its user wants.
-#[derive(Debug, Deserialize)]
-pub struct EchoSpec {
-    /// What to write.
-    pub message: String,
-}
-
-/// What is recorded of it, beside the conditions.
-#[derive(Debug, Deserialize, Serialize)]
-pub struct EchoStatus {
-    /// The name of the Job.
-    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
-    pub job: Option<String>,
-    /// The last run that came to its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finished: Option<Finished>,
-}
-
-/// A run that came to its end. It is recorded because its Job may be deleted, e.g. by its TTL.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Finished {
-    /// Of the Echo: a status that was copied to another object says nothing about that one.
-    pub uid: String,
-    /// The generation whose message was run.
-    pub generation: i64,
-    /// How it ended.
-    pub result: RunResult,
-}
-
-/// How a run ended: the type of the Job's condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub enum RunResult {
-    /// The message was written.
-    Complete,
-    /// It was not, and the Job gave up.
-    Failed,
-}
-
-/// How far an Echo has come.
-struct Progress {
-    state: State,
-    wish: Wish,
-    finished: Option<Finished>,
-}
-
-#[derive(Clone, Copy)]
-enum State {
-    Created,
-    /// The Job exists, and its owner reference makes the Echo its controller, as echoperator wrote it. Kubernetes' CronJob controller goes by
-    /// the controller's name alone: it deletes the Job as one of those of a CronJob of that name.
-    MayBePruned,
-    Finished(RunResult),
-    /// The Job exists, for a message that the Echo no longer has.
-    Outdated,
-}
-
-enum Wish {
-    Run,
-    Rest,
-}
-
-impl Progress {
-    fn of(echo: &Echo, job: Option<&Job>, name: &str) -> Self {
-        let result = job.and_then(result_of);
-        let is_outdated = job.is_some_and(|job| message_of(job, name) != Some(&echo.spec.message));
-        let finished = match result {
-            Some(result) if !is_outdated => {
-                Some(Finished { uid: echo.metadata.uid.clone(), generation: echo.metadata.generation, result })
-            }
-            _ => recorded(echo).cloned(),
-        };
-        let state = match &finished {
-            _ if is_outdated => State::Outdated,
-            Some(finished) if finished.generation == echo.metadata.generation => State::Finished(finished.result),
-            _ if job.is_some_and(Job::has_controller) => State::MayBePruned,
-            _ => State::Created,
-        };
-        let wish = if result.is_some() || matches!(state, State::Finished(_)) { Wish::Rest } else { Wish::Run };
-        Self { state, wish, finished }
-    }
-}
-
-/// What the user is told about a state.
-struct Report {
-    ready: Condition,
-    complete: Condition,
-    event: Event,
-}
-
-impl State {
-    /// The report is the same whether or not the Job has been observed yet, so the status of an Echo is written once until its
-    /// Job finishes.
-    fn report(self, job: &str) -> Report {
-        let (ready, complete, severity, reason, message) = match self {
-            Self::Created => (Truth::Yes, Truth::No, Severity::Normal, "JobCreated", format!("Job {job} runs the message")),
-            Self::MayBePruned => {
+            // echoperator made the Echo the Job's controller, and Kubernetes' CronJob controller goes by the controller's name alone.
+            None if job.as_ref().is_some_and(has_controller) => {
                 let message = format!(
-                    "Job {job} is running; if there is a CronJob {job}, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference"
+                    "Job {name} is running; if there is a CronJob {name}, Kubernetes takes the Job for one of its Jobs and may delete it before \
+                     its result is recorded: remove `controller: true` from the Job's owner reference"
                 );
-                (Truth::Yes, Truth::No, Severity::Warning, "JobMayBePruned", message)
+                Report::ready("JobMayBePruned", message).severity(Severity::Warning)
             }
-            Self::Finished(RunResult::Complete) => {
-                (Truth::Yes, Truth::Yes, Severity::Normal, "JobComplete", format!("Job {job} ran the message"))
-            }
-            Self::Finished(RunResult::Failed) => {
-                (Truth::No, Truth::No, Severity::Warning, "JobFailed", format!("Job {job} failed"))
-            }
-            Self::Outdated => {
-                let message = format!("Job {job} is for an earlier message; delete it to run the present one");
-                (Truth::No, Truth::No, Severity::Normal, "JobOutdated", message)
-            }
+            None => Report::ready("JobCreated", format!("Job {name} runs the message")),
         };
-        // `Complete=False` with the reason JobCreated would read as if the Job's creation prevented completion.
-        let complete_reason = if matches!(self, Self::Created | Self::MayBePruned) { "JobNotFinished" } else { reason };
-        let condition = |kind: &str, status, reason: &str| Condition {
-            kind: kind.to_owned(),
-            status,
-            reason: reason.to_owned(),
-            message: message.clone(),
-        };
-        Report {
-            ready: condition("Ready", ready, reason),
-            complete: condition("Complete", complete, complete_reason),
-            event: Event { severity, reason: reason.to_owned(), message },
-        }
-    }
-}
-
-/// What was recorded of this very object.
-fn recorded(echo: &Echo) -> Option<&Finished> {
-    echo.status.as_ref()?.finished.as_ref().filter(|finished| finished.uid == echo.metadata.uid)
-}
-
-/// A Job as the cluster holds it.
-#[derive(Deserialize)]
-struct Job {
-    metadata: JobMetadata,
-    spec: ObservedJobSpec,
-    status: Option<JobStatus>,
-}
-
-impl Job {
-    fn has_controller(&self) -> bool {
-        self.metadata.owner_references.iter().flatten().any(|reference| reference.controller == Some(true))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct JobMetadata {
-    name: String,
-    owner_references: Option<Vec<OwnerReference>>,
-}
-
-#[derive(Deserialize)]
-struct OwnerReference {
-    controller: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct ObservedJobSpec {
-    template: ObservedTemplate,
-}
-
-#[derive(Deserialize)]
-struct ObservedTemplate {
-    spec: ObservedPod,
-}
-
-#[derive(Deserialize)]
-struct ObservedPod {
-    containers: Vec<ObservedContainer>,
-}
-
-#[derive(Deserialize)]
-struct ObservedContainer {
-    name: String,
-    #[serde(default)]
-    command: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct JobStatus {
-    #[serde(default)]
-    conditions: ObservedConditions,
-}
-
-/// Only these two conditions mean that a Job has come to its end; `SuccessCriteriaMet` and `FailureTarget` precede them.
-fn result_of(job: &Job) -> Option<RunResult> {
-    let conditions = &job.status.as_ref()?.conditions;
-    if conditions.is_true("Complete") {
-        Some(RunResult::Complete)
-    } else if conditions.is_true("Failed") {
-        Some(RunResult::Failed)
-    } else {
-        None
+        let reason = if result.is_some() || is_outdated { ready.condition.reason.as_str() } else { "JobNotFinished" };
+        let complete = Condition::new("Complete", result == Some(RunResult::Complete), reason, &ready.condition.message);
+        response.report(ready).condition(complete).status(&EchoStatus { job: name, finished })
     }
 }
 
 /// The message that a Job writes. Other containers are those that an admission webhook added.
-fn message_of<'a>(job: &'a Job, container_name: &str) -> Option<&'a String> {
-    let container = job.spec.template.spec.containers.iter().find(|container| container.name == container_name)?;
-    match container.command.as_slice() {
-        [_, message] => Some(message),
-        _ => None,
-    }
+fn message_of<'a>(job: &'a DynamicObject, container: &str) -> Option<&'a str> {
+    let command = job.named("/spec/template/spec/containers", container)?["command"].as_array()?;
+    command.get(1).filter(|_| command.len() == 2)?.as_str()
 }
 
 #[cfg(test)]

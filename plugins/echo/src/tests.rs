@@ -1,6 +1,6 @@
 //! What the plugin answers, state by state.
 
-use gyre_sdk::{Child, Severity, testing};
+use gyre_sdk::{Child, ConditionStatus, Event, testing};
 use serde_json::{Value, json};
 
 use super::*;
@@ -50,11 +50,17 @@ fn reconcile(echo: Value, job: Option<Value>) -> Response {
     testing::reconcile::<EchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
 
+/// What should become of the Job.
+enum Wish {
+    Run,
+    Rest,
+}
+
 /// What is expected of a state, and the only place that looks at an answer.
 struct Expected {
     wish: Wish,
     finished: Value,
-    ready: Truth,
+    ready: ConditionStatus,
     severity: Severity,
     reason: &'static str,
     message: &'static str,
@@ -64,8 +70,8 @@ struct Expected {
 fn check(echo: Value, job: Option<Value>, expected: Expected) {
     let response = reconcile(echo, job);
     match expected.wish {
-        Wish::Run => assert!(response.applied(JOB, "hello").is_some(), "{response:?}"),
-        Wish::Rest => assert!(response.keeps(&JOB.named("hello")), "{response:?}"),
+        Wish::Run => assert!(response.applied(Job::KIND, "hello").is_some(), "{response:?}"),
+        Wish::Rest => assert!(response.keeps(&Job::KIND.named("hello")), "{response:?}"),
     }
     assert_eq!(response.children.iter().flatten().count(), 1);
     let status = match expected.finished {
@@ -82,9 +88,9 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
         message: message.clone(),
     };
     let complete = match reason.as_str() {
-        "JobComplete" => condition("Complete", Truth::Yes, "JobComplete"),
-        "JobCreated" | "JobMayBePruned" => condition("Complete", Truth::No, "JobNotFinished"),
-        reason => condition("Complete", Truth::No, reason),
+        "JobComplete" => condition("Complete", ConditionStatus::True, "JobComplete"),
+        "JobCreated" | "JobMayBePruned" => condition("Complete", ConditionStatus::False, "JobNotFinished"),
+        reason => condition("Complete", ConditionStatus::False, reason),
     };
     assert_eq!(response.conditions, [condition("Ready", status, &reason), complete]);
     assert_eq!(response.events, [Event { severity, reason, message }]);
@@ -92,22 +98,22 @@ fn check(echo: Value, job: Option<Value>, expected: Expected) {
 
 fn created(finished: Value) -> Expected {
     let (reason, message) = ("JobCreated", "Job hello runs the message");
-    Expected { wish: Wish::Run, finished, ready: Truth::Yes, severity: Severity::Normal, reason, message }
+    Expected { wish: Wish::Run, finished, ready: ConditionStatus::True, severity: Severity::Normal, reason, message }
 }
 
 fn complete(finished: Value) -> Expected {
     let (reason, message) = ("JobComplete", "Job hello ran the message");
-    Expected { wish: Wish::Rest, finished, ready: Truth::Yes, severity: Severity::Normal, reason, message }
+    Expected { wish: Wish::Rest, finished, ready: ConditionStatus::True, severity: Severity::Normal, reason, message }
 }
 
 fn failed(finished: Value) -> Expected {
     let (reason, message) = ("JobFailed", "Job hello failed");
-    Expected { wish: Wish::Rest, finished, ready: Truth::No, severity: Severity::Warning, reason, message }
+    Expected { wish: Wish::Rest, finished, ready: ConditionStatus::False, severity: Severity::Warning, reason, message }
 }
 
 fn outdated(wish: Wish, finished: Value) -> Expected {
     let (reason, message) = ("JobOutdated", "Job hello is for an earlier message; delete it to run the present one");
-    Expected { wish, finished, ready: Truth::No, severity: Severity::Normal, reason, message }
+    Expected { wish, finished, ready: ConditionStatus::False, severity: Severity::Normal, reason, message }
 }
 
 #[test]
@@ -152,8 +158,14 @@ fn a_job_that_the_cron_job_controller_may_delete_is_told_of_until_it_finishes() 
     };
     let message = "Job hello is running; if there is a CronJob hello, Kubernetes takes the Job for one of its Jobs and may delete it before its result is recorded: remove `controller: true` from the Job's owner reference";
     let severity = Severity::Warning;
-    let expected =
-        Expected { wish: Wish::Run, finished: Value::Null, ready: Truth::Yes, severity, reason: "JobMayBePruned", message };
+    let expected = Expected {
+        wish: Wish::Run,
+        finished: Value::Null,
+        ready: ConditionStatus::True,
+        severity,
+        reason: "JobMayBePruned",
+        message,
+    };
     check(echo(1, "Good day.", Value::Null), controlled(json!([])), expected);
     check(echo(1, "Good day.", Value::Null), controlled(is_true("Complete")), complete(finished(1, "Complete")));
 }
@@ -207,7 +219,7 @@ fn deleting_the_job_of_an_earlier_message_runs_the_present_one() {
     let changed = || echo(2, "Good night.", finished(1, "Complete"));
     check(changed(), None, created(finished(1, "Complete")));
     let command = "/spec/template/spec/containers/0/command/1";
-    let job_of_now = reconcile(changed(), None).applied(JOB, "hello").unwrap();
+    let job_of_now = reconcile(changed(), None).applied(Job::KIND, "hello").unwrap();
     assert_eq!(job_of_now.pointer(command), Some(&json!("Good night.")));
     let done = Some(job("Good night.", is_true("Complete")));
     check(changed(), done, complete(finished(2, "Complete")));
@@ -244,7 +256,7 @@ fn settings_reach_the_pod() {
     let settings = json!({"restricted": true});
     let cluster = testing::Cluster::new();
     let response = testing::reconcile::<EchoReconciler>(echo(1, "Good day.", Value::Null), settings, &cluster).unwrap();
-    let job = response.applied(JOB, "hello").unwrap();
+    let job = response.applied(Job::KIND, "hello").unwrap();
     assert_eq!(job.pointer("/spec/template/spec/securityContext/runAsNonRoot"), Some(&json!(true)));
 }
 
@@ -269,10 +281,13 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     let [crd] = manifest.crds.as_slice() else { panic!("one CRD") };
     let crd: Value = serde_json::from_slice(crd).unwrap();
     assert_eq!(crd["metadata"]["name"], "echos.mmontes.io");
-    assert_eq!(crd["spec"]["names"]["kind"], ECHO.kind);
+    assert_eq!(crd["spec"]["names"]["kind"], EchoSpec::KIND.kind);
     assert_eq!(crd["spec"]["names"]["shortNames"], json!(["ec"]));
     let version = &crd["spec"]["versions"][0];
-    assert_eq!(format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()), ECHO.api_version);
+    assert_eq!(
+        format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()),
+        EchoSpec::KIND.api_version
+    );
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
     assert_eq!(columns, ["Message", "Ready", "Complete", "Job", "Age"]);
@@ -286,4 +301,9 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
         }
     }
     assert!(matches!(done.children.as_deref(), Some([Child::Keep(_)])));
+}
+
+#[test]
+fn crd_json_is_derived_from_the_type() {
+    testing::assert_crd_file::<EchoSpec>("crd.json");
 }

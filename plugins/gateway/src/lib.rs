@@ -39,7 +39,7 @@ impl Reconciler for GatewayReconciler {
         let message = format!("the desired state of Gateway {}", gateway.metadata.name);
         log::info(&message, &[("spec", shown(spec))]);
         let synced = Event::normal("Synced", "Student synced successfully");
-        Ok(Response::leaving_children().event(synced).requeue_after(RESYNC))
+        Ok(Response::status_only().event(synced).requeue_after(RESYNC))
     }
 }
 

@@ -1,9 +1,9 @@
-//! What becomes of Pods is logged, and their end is not missed.
+//! **It holds a finalizer on every Pod that it is mounted for: a Pod is written to when it appears, and when it is deleted it is gone only
+//! after the host has removed the finalizer.** So restrict the mount to few Pods, with `namespaces` and a `selector` such as
+//! `pod-log.gyre.dev/watch=true`, which the sample has. Never mount it for Pods that the host itself needs to start.
 //!
-//! A Pod whose deletion happens while the host is down is still reported, since the plugin finalizes: the host holds a finalizer on
-//! every Pod, so the Pod waits for it. That is the price as well. **Each Pod of the namespaces that the plugin is mounted for is
-//! written to when it appears, and when it goes is gone only after the host has been there**: mount it for few namespaces, and
-//! not for those that the host itself needs to start.
+//! It logs what becomes of Pods, and does not miss their end: that of a Pod whose deletion happens while the host is down is still
+//! reported, because the Pod waits for the finalizer.
 //!
 //! ```text
 //!   Pod ──▶ "Sync/Add/Update for Pod …", at every change
@@ -34,7 +34,7 @@ impl Reconciler for PodLogger {
 
     fn reconcile(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         pod.log("Sync/Add/Update for Pod ", "");
-        Ok(Response::leaving_children())
+        Ok(Response::status_only())
     }
 
     fn finalize(pod: &Pod, _: &NoSettings, _: &Cluster) -> Result<Teardown, Failure> {
@@ -44,7 +44,7 @@ impl Reconciler for PodLogger {
         } else {
             pod.log("Sync/Add/Update for Pod ", "");
         }
-        Ok(Teardown { response: Response::leaving_children(), done })
+        Ok(Teardown { response: Response::status_only(), done })
     }
 }
 

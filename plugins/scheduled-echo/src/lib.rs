@@ -3,61 +3,20 @@
 //! A change of the message or the schedule reaches the CronJob, and so the next run. What is absent: a check of the schedule,
 //! which is the API server's.
 
-use echo_pod::{JobSpec, SETTINGS_SCHEMA, Settings};
+use echo_pod::{SETTINGS_SCHEMA, Settings};
+use gyre_sdk::k8s::CronJob;
 use gyre_sdk::names::{dns_label, dns_label_within};
-use gyre_sdk::{Cluster, Condition, Desired, Event, Failure, Kind, Manifest, Object, Reconciler, Response, Strategy};
+use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, Object, Reconciler, Report, Response, Schema, Strategy};
 use serde::{Deserialize, Serialize};
-
-/// What is reconciled.
-pub const SCHEDULED_ECHO: Kind = Kind::new("mmontes.io/v1alpha1", "ScheduledEcho");
-
-/// What writes the message.
-pub const CRON_JOB: Kind = Kind::new("batch/v1", "CronJob");
 
 /// The API server takes no longer names: the CronJob controller appends 11 characters to name the Jobs.
 const CRON_JOB_NAME_LIMIT: usize = 52;
 
-/// The plugin.
-pub struct ScheduledEchoReconciler;
-
-gyre_sdk::export!(ScheduledEchoReconciler);
-
-impl Reconciler for ScheduledEchoReconciler {
-    type Parent = ScheduledEcho;
-    type Settings = Settings;
-
-    fn manifest() -> Manifest {
-        Manifest::new("scheduled-echo", env!("CARGO_PKG_VERSION"), SCHEDULED_ECHO)
-            .description(env!("CARGO_PKG_DESCRIPTION"))
-            .child(CRON_JOB, Strategy::Apply)
-            .settings_schema(SETTINGS_SCHEMA)
-            .crd(include_str!("../crd.json"))
-    }
-
-    fn reconcile(echo: &ScheduledEcho, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
-        let name = dns_label_within(&echo.metadata.name, CRON_JOB_NAME_LIMIT);
-        let cron_jobs: Vec<CronJob> = cluster.children(CRON_JOB)?;
-        let container_name = dns_label(&echo.metadata.name);
-        let spec = CronJobSpec {
-            schedule: &echo.spec.schedule,
-            concurrency_policy: "Forbid",
-            job_template: JobTemplate { spec: JobSpec::new(&container_name, &echo.spec.message, settings) },
-        };
-        let status = Status { cron_job: &name, last_run: last_run(echo, &cron_jobs, &name) };
-        let message = format!("CronJob {name} runs the message");
-        Ok(Response::new()
-            .apply(&Desired::new(CRON_JOB, &name, spec))?
-            .status(&status)?
-            .condition(Condition::yes("Ready", "CronJobCreated", message.as_str()))
-            .event(Event::normal("CronJobCreated", message)))
-    }
-}
-
-/// The parent.
-pub type ScheduledEcho = Object<ScheduledEchoSpec, ScheduledEchoStatus>;
-
-/// What its user wants.
-#[derive(Debug, Deserialize)]
+/// Writes a message time and again, with a CronJob.
+#[derive(Debug, Deserialize, CustomResource)]
+#[resource(group = "mmontes.io", version = "v1alpha1", kind = "ScheduledEcho", short_name = "sec", status = ScheduledEchoStatus)]
+#[resource(column("Schedule", ".spec.schedule"), column("Message", ".spec.message"))]
+#[resource(column("Last Run", ".status.lastRun", type = "date"), condition("Ready"), age)]
 pub struct ScheduledEchoSpec {
     /// What to write.
     pub message: String,
@@ -65,58 +24,45 @@ pub struct ScheduledEchoSpec {
     pub schedule: String,
 }
 
-/// What is recorded of it, as far as it is read again.
-#[derive(Debug, Deserialize)]
+/// What is recorded of it, beside the conditions.
+#[derive(Debug, Deserialize, Serialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduledEchoStatus {
-    /// When the CronJob was last due, in RFC 3339.
+    /// The name of the CronJob.
+    #[serde(skip_deserializing)]
+    pub cron_job: String,
+    /// When the CronJob was last due.
+    #[schema(format = "date-time")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<String>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Status<'a> {
-    cron_job: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_run: Option<&'a str>,
-}
+/// The plugin.
+pub struct ScheduledEchoReconciler;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CronJobSpec<'a> {
-    schedule: &'a str,
-    concurrency_policy: &'static str,
-    job_template: JobTemplate<'a>,
-}
+gyre_sdk::export!(ScheduledEchoReconciler);
 
-#[derive(Serialize)]
-struct JobTemplate<'a> {
-    spec: JobSpec<'a>,
-}
+impl Reconciler for ScheduledEchoReconciler {
+    type Parent = Object<ScheduledEchoSpec, ScheduledEchoStatus>;
+    type Settings = Settings;
 
-/// A CronJob as the cluster holds it.
-#[derive(Deserialize)]
-struct CronJob {
-    metadata: CronJobMetadata,
-    status: Option<CronJobStatus>,
-}
+    fn manifest() -> Manifest {
+        gyre_sdk::manifest!(Self::Parent).child(CronJob::KIND, Strategy::Apply).settings_schema(SETTINGS_SCHEMA)
+    }
 
-#[derive(Deserialize)]
-struct CronJobMetadata {
-    name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CronJobStatus {
-    last_schedule_time: Option<String>,
-}
-
-/// As the CronJob says or, while a new one has not run yet, as was recorded of the one before.
-fn last_run<'a>(echo: &'a ScheduledEcho, cron_jobs: &'a [CronJob], name: &str) -> Option<&'a str> {
-    let cron_job = cron_jobs.iter().find(|cron_job| cron_job.metadata.name == name);
-    let observed = cron_job.and_then(|cron_job| cron_job.status.as_ref()?.last_schedule_time.as_deref());
-    observed.or_else(|| echo.status.as_ref()?.last_run.as_deref())
+    fn reconcile(echo: &Self::Parent, settings: &Settings, cluster: &Cluster) -> Result<Response, Failure> {
+        let name = dns_label_within(&echo.metadata.name, CRON_JOB_NAME_LIMIT);
+        let pod = echo_pod::pod(&dns_label(&echo.metadata.name), &echo.spec.message, settings);
+        let desired = CronJob::new(&name, &echo.spec.schedule, pod).with("/spec/concurrencyPolicy", "Forbid");
+        // A new CronJob has not run yet: then it is what was recorded of the one before.
+        let observed = cluster.child(CronJob::KIND, &name)?.and_then(|cron_job| cron_job.field("/status/lastScheduleTime"));
+        let last_run = observed.or_else(|| echo.status.as_ref()?.last_run.clone());
+        let message = format!("CronJob {name} runs the message");
+        Response::children()
+            .apply(&desired)?
+            .report(Report::ready("CronJobCreated", message))
+            .status(&ScheduledEchoStatus { cron_job: name, last_run })
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What the plugin answers, state by state.
 
-use gyre_sdk::testing;
+use gyre_sdk::{Condition, ConditionStatus, Event, testing};
 use serde_json::{Value, json};
 
 use super::*;
@@ -56,7 +56,7 @@ fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
     assert_eq!(response.all_applied(), [cron_job]);
     assert_eq!(response.status_json(), json!({"cronJob": "hello"}));
     let message = "CronJob hello runs the message";
-    assert_eq!(response.conditions, [Condition::yes("Ready", "CronJobCreated", message)]);
+    assert_eq!(response.conditions, [Condition::new("Ready", ConditionStatus::True, "CronJobCreated", message)]);
     assert_eq!(response.events, [Event::normal("CronJobCreated", message)]);
 }
 
@@ -64,7 +64,7 @@ fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
 fn a_change_reaches_the_cron_job() {
     let mut changed = echo(Value::Null);
     changed["spec"] = json!({"message": "Good night.", "schedule": "0 22 * * *"});
-    let cron_job = reconcile(changed, Some(cron_job(json!({})))).applied(CRON_JOB, "hello").unwrap();
+    let cron_job = reconcile(changed, Some(cron_job(json!({})))).applied(CronJob::KIND, "hello").unwrap();
     assert_eq!(cron_job["spec"]["schedule"], "0 22 * * *");
     let command = cron_job.pointer("/spec/jobTemplate/spec/template/spec/containers/0/command");
     assert_eq!(command, Some(&json!(["echo", "Good night."])));
@@ -106,7 +106,7 @@ fn settings_reach_the_pod() {
     let settings = json!({"image": "registry.example.com/busybox:1"});
     let cluster = testing::Cluster::new();
     let response = testing::reconcile::<ScheduledEchoReconciler>(echo(Value::Null), settings, &cluster).unwrap();
-    let cron_job = response.applied(CRON_JOB, "hello").unwrap();
+    let cron_job = response.applied(CronJob::KIND, "hello").unwrap();
     let image = cron_job.pointer("/spec/jobTemplate/spec/template/spec/containers/0/image");
     assert_eq!(image, Some(&json!("registry.example.com/busybox:1")));
 }
@@ -117,7 +117,7 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     let [crd] = manifest.crds.as_slice() else { panic!("one CRD") };
     let crd: Value = serde_json::from_slice(crd).unwrap();
     assert_eq!(crd["metadata"]["name"], "scheduledechos.mmontes.io");
-    assert_eq!(crd["spec"]["names"]["kind"], SCHEDULED_ECHO.kind);
+    assert_eq!(crd["spec"]["names"]["kind"], ScheduledEchoSpec::KIND.kind);
     assert_eq!(crd["spec"]["names"]["shortNames"], json!(["sec"]));
     let version = &crd["spec"]["versions"][0];
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
@@ -128,4 +128,9 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     for field in ran.status_json().as_object().unwrap().keys() {
         assert!(known.get(field).is_some(), "{field} would be pruned");
     }
+}
+
+#[test]
+fn crd_json_is_derived_from_the_type() {
+    testing::assert_crd_file::<ScheduledEchoSpec>("crd.json");
 }

@@ -1,7 +1,5 @@
 //! A Website serves what a template says, with what the cluster's defaults say.
 //!
-//! It shows how a plugin composes: it reads what is not its own, and is called again when that changes.
-//!
 //! ```text
 //!   Website ────────────────────────────┐
 //!   ConfigMap, the template ── get ─────┼──▶ ConfigMap, the content ──▶ its fingerprint
@@ -9,42 +7,73 @@
 //!                                       └──▶ Deployment (pods carry it) ◀───┘  and a Service
 //! ```
 //!
-//! - A template that is missing is no error: the host records that nothing was there, and calls again when something is. Until then
-//!   whatever was made before goes on serving.
+//! - A missing template is no error: the host records that nothing was there, and calls again when something is.
 //! - The pods carry the content's fingerprint as an annotation, so that another content rolls the Deployment.
-//!
-//! What is absent: a watch, a cache, a work queue, and a word about when to look again. Placeholders are filled in as they are,
-//! without regard to the language of the file, and others than `{{title}}`, `{{host}}`, `{{name}}` and `{{namespace}}` stay.
 
-mod content;
-mod defaults;
-mod pod;
-mod workload;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use gyre_sdk::k8s::{ConfigMap, Container, Deployment, PodTemplate, Service};
 use gyre_sdk::names::{dns_label, service_label};
 use gyre_sdk::{
-    Cluster, Condition, Event, Failure, Kind, Manifest, NoSettings, NoStatus, Object, ReadKind, Reconciler, Response, Strategy,
+    Cluster, CustomResource, DynamicObject, Failure, Labels, Manifest, NoSettings, Object, ReadKind, Reconciler, Report,
+    Response, Schema, Strategy, fingerprint,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Content, Template, Values};
-use crate::defaults::WebsiteDefaults;
-use crate::workload::Workload;
+const IMAGE: &str = "nginxinc/nginx-unprivileged:1.29-alpine";
+/// Tells the pods of a Website from those of another of its namespace.
+const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// What is reconciled.
-pub const WEBSITE: Kind = Kind::new("web.gyre.dev/v1alpha1", "Website");
+/// Serves files that are made from a template.
+#[derive(Debug, Deserialize, CustomResource)]
+#[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "Website", status = WebsiteStatus)]
+#[resource(column("Template", ".spec.template"), column("Defaults", ".status.defaults"), condition("Ready"))]
+#[resource(column("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, priority = 1), age)]
+pub struct WebsiteSpec {
+    /// The ConfigMap of this namespace whose data are the files, with {{title}}, {{host}}, {{name}} and {{namespace}} to be filled in.
+    #[schema(min_length = 1, max_length = 253)]
+    template: String,
+    /// What {{title}} stands for.
+    #[serde(default)]
+    title: String,
+    /// What {{host}} stands for.
+    #[serde(default)]
+    host: String,
+    /// How many pods serve it; if not given, as many as the defaults say, or else 1.
+    #[schema(minimum = 0)]
+    replicas: Option<i32>,
+}
 
-/// What holds for all Websites of a cluster.
-pub const WEBSITE_DEFAULTS: Kind = Kind::new("web.gyre.dev/v1alpha1", "WebsiteDefaults");
+#[derive(Serialize, Schema)]
+struct WebsiteStatus {
+    /// Stands for the files: it changes when they do.
+    content: String,
+    /// The WebsiteDefaults that hold for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defaults: Option<String>,
+}
 
-/// Templates are such, and contents.
-pub const CONFIG_MAP: Kind = Kind::new("v1", "ConfigMap");
-
-/// What serves the content.
-pub const DEPLOYMENT: Kind = Kind::new("apps/v1", "Deployment");
-
-/// Under which name it is served.
-pub const SERVICE: Kind = Kind::new("v1", "Service");
+/// What holds for all Websites that do not say otherwise: the one of the highest priority, and among those the first by name.
+#[derive(Clone, Debug, Default, Deserialize, CustomResource)]
+#[serde(default)]
+#[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "WebsiteDefaults", plural = "websitedefaults")]
+#[resource(cluster_scoped, no_status, column("Priority", ".spec.priority", type = "integer"), column("Image", ".spec.image"))]
+#[resource(column("Replicas", ".spec.replicas", type = "integer"), age)]
+struct DefaultsSpec {
+    /// The highest one holds.
+    #[schema(default = 0)]
+    priority: i64,
+    /// An image that serves /usr/share/nginx/html on port 8080 as any user but root.
+    #[schema(min_length = 1)]
+    image: Option<String>,
+    /// How many pods serve a Website that does not say so itself.
+    #[schema(minimum = 0)]
+    replicas: Option<i32>,
+    /// Labels of all that is made for a Website.
+    #[schema(max_properties = 32, elements(max_length = 63, pattern = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"))]
+    labels: Labels,
+}
 
 /// The plugin.
 pub struct WebsiteReconciler;
@@ -52,95 +81,69 @@ pub struct WebsiteReconciler;
 gyre_sdk::export!(WebsiteReconciler);
 
 impl Reconciler for WebsiteReconciler {
-    type Parent = Website;
+    type Parent = Object<WebsiteSpec>;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        Manifest::new("website", env!("CARGO_PKG_VERSION"), WEBSITE)
-            .description(env!("CARGO_PKG_DESCRIPTION"))
-            .child(CONFIG_MAP, Strategy::Apply)
-            .child(DEPLOYMENT, Strategy::Apply)
-            .child(SERVICE, Strategy::Apply)
-            .read(ReadKind::new(CONFIG_MAP))
-            .read(ReadKind::new(WEBSITE_DEFAULTS))
-            .crd(include_str!("../crd.json"))
-            .crd(include_str!("../defaults.crd.json"))
+        gyre_sdk::manifest!(Self::Parent)
+            .crd(DefaultsSpec::CRD)
+            .children([ConfigMap::KIND, Deployment::KIND, Service::KIND], Strategy::Apply)
+            .read(ReadKind::new(ConfigMap::KIND))
+            .read(ReadKind::new(DefaultsSpec::KIND))
     }
 
-    fn reconcile(website: &Website, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
-        let template_name = website.spec.template.as_str();
-        let content_name = dns_label(&format!("{}-content", website.metadata.name));
-        if template_name == content_name {
-            let message =
-                format!("ConfigMap {template_name} is what this Website is rendered into; name another one as its template");
-            return Ok(not_rendered("TemplateIsContent", message));
+    fn reconcile(website: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
+        let (spec, metadata) = (&website.spec, &website.metadata);
+        let (name, content_name) = (service_label(&metadata.name), dns_label(&format!("{}-content", metadata.name)));
+        let not_rendered = |reason, message| Ok(Response::status_only().report(Report::not_ready(reason, message)));
+        if spec.template == content_name {
+            let message = "is what this Website is rendered into; name another one as its template";
+            return not_rendered("TemplateIsContent", format!("ConfigMap {content_name} {message}"));
         }
-        let Some(template) = cluster.get::<Template>(CONFIG_MAP, None, template_name)? else {
-            let message = format!("there is no ConfigMap {template_name} to render; what was rendered before stays");
-            return Ok(not_rendered("TemplateMissing", message));
+        let Some(template) = cluster.get::<DynamicObject>(ConfigMap::KIND, None, &spec.template)? else {
+            let message = format!("there is no ConfigMap {} to render; what was rendered before stays", spec.template);
+            return not_rendered("TemplateMissing", message);
         };
-        let defaults = defaults::of(cluster)?;
-
-        let content = template.render(&Values {
-            title: &website.spec.title,
-            host: &website.spec.host,
-            name: &website.metadata.name,
-            namespace: website.metadata.namespace.as_deref().unwrap_or_default(),
-        });
-        rendered(website, defaults.as_ref(), &content_name, &content)
+        let all: Vec<Object<DefaultsSpec>> = cluster.list(DefaultsSpec::KIND, None, None)?;
+        // They come by name, and the first of equals is found.
+        let found = all.iter().min_by_key(|defaults| Reverse(defaults.spec.priority));
+        let defaults = found.map(|found| found.spec.clone()).unwrap_or_default();
+        let values = Labels::from([("title", &spec.title), ("host", &spec.host), ("name", &metadata.name)]);
+        let values = values.with("namespace", metadata.namespace.as_deref().unwrap_or_default());
+        let mut data: BTreeMap<String, String> = template.field("/data").unwrap_or_default();
+        data.values_mut().for_each(|text| *text = fill_in(text, &values));
+        let binary_data: BTreeMap<String, String> = template.field("/binaryData").unwrap_or_default();
+        let content = fingerprint(data.iter().chain(&binary_data).flat_map(|(file, text)| [file.as_str(), text]));
+        // A selector cannot be changed, so it has nothing of what the defaults say.
+        let selector = Labels::from([(INSTANCE, &name)]);
+        let labels = defaults.labels.with(INSTANCE, &name);
+        let (image, replicas) = (defaults.image.as_deref().unwrap_or(IMAGE), spec.replicas.or(defaults.replicas).unwrap_or(1));
+        let container = Container::new("web", image).port("http", 8080).mount_read_only("content", "/usr/share/nginx/html");
+        let pod = PodTemplate::new(container).config_map_volume("content", &content_name).restricted();
+        let pod = pod.labels(&labels).annotations(&Labels::from([("web.gyre.dev/content", &content)]));
+        let message = format!("Deployment {name} serves ConfigMap {}, rendered to {content_name}", spec.template);
+        Response::children()
+            .apply(&ConfigMap::new(content_name).labels(&labels).data(data).binary_data(binary_data))?
+            .apply(&Deployment::new(&name, &selector, pod).labels(&labels).replicas(replicas))?
+            .apply(&Service::new(&name, &selector).labels(&labels).port("http", 80, "http"))?
+            .report(Report::ready("Rendered", message))
+            .status(&WebsiteStatus { content, defaults: found.map(|found| found.metadata.name.clone()) })
     }
 }
 
-/// Children and status stay as they are.
-fn not_rendered(reason: &str, message: String) -> Response {
-    Response::leaving_children()
-        .event(Event::warning(reason, message.as_str()))
-        .condition(Condition::no("Ready", reason, message))
-}
-
-fn rendered(
-    website: &Website,
-    defaults: Option<&WebsiteDefaults>,
-    content_name: &str,
-    content: &Content,
-) -> Result<Response, Failure> {
-    let name = service_label(&website.metadata.name);
-    let fingerprint = content.fingerprint();
-    let workload = Workload::new(&name, website.spec.replicas, defaults, content_name, &fingerprint);
-    let message = format!("Deployment {name} serves ConfigMap {}, rendered to {content_name}", website.spec.template);
-    let status = WebsiteStatus { content: &fingerprint, defaults: defaults.map(|defaults| defaults.metadata.name.as_str()) };
-    Ok(Response::new()
-        .apply(&workload.config_map(content))?
-        .apply(&workload.deployment())?
-        .apply(&workload.service())?
-        .status(&status)?
-        .condition(Condition::yes("Ready", "Rendered", message.as_str()))
-        .event(Event::normal("Rendered", message)))
-}
-
-/// The parent. Nothing of its status is read.
-pub type Website = Object<WebsiteSpec, NoStatus>;
-
-/// What its user wants.
-#[derive(Debug, Deserialize)]
-pub struct WebsiteSpec {
-    /// The ConfigMap, in the namespace of the Website, whose data are rendered.
-    pub template: String,
-    /// What `{{title}}` stands for.
-    #[serde(default)]
-    pub title: String,
-    /// What `{{host}}` stands for.
-    #[serde(default)]
-    pub host: String,
-    /// How many pods serve it; none: as many as the defaults say, or else 1.
-    pub replicas: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct WebsiteStatus<'a> {
-    content: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    defaults: Option<&'a str>,
+/// Replaces `{{title}}` and the like. What is filled in is not looked at again, and other braces stay as they are.
+fn fill_in(text: &str, values: &Labels) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once("{{") {
+        // Up to the next brace, so that a text of braces alone is not gone through once for each of them.
+        let placeholder = after.find(['{', '}']).and_then(|end| after.split_at_checked(end));
+        let found = placeholder.and_then(|(name, end)| Some((values.get(name.trim())?, end.strip_prefix("}}")?)));
+        // Otherwise one brace only: of three, the last two may open a placeholder.
+        let (value, after) = found.unwrap_or_else(|| ("{", rest.get(before.len() + 1..).unwrap_or_default()));
+        filled.extend([before, value]);
+        rest = after;
+    }
+    filled + rest
 }
 
 #[cfg(test)]

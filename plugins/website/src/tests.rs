@@ -1,9 +1,14 @@
 //! What the plugin answers, by what it finds.
 
-use gyre_sdk::{ReadError, Severity, Truth, testing};
+use gyre_sdk::{Condition, ConditionStatus, Event, Kind, ReadError, Severity, testing};
 use serde_json::{Value, json};
 
 use super::*;
+
+const CONFIG_MAP: Kind = ConfigMap::KIND;
+const DEPLOYMENT: Kind = Deployment::KIND;
+const WEBSITE: Kind = WebsiteSpec::KIND;
+const WEBSITE_DEFAULTS: Kind = DefaultsSpec::KIND;
 
 fn website(spec: Value) -> Value {
     json!({
@@ -44,7 +49,7 @@ fn deployment(response: &Response) -> Value {
 }
 
 #[track_caller]
-fn check_ready(response: &Response, status: Truth, severity: Severity, reason: &str, message: &str) {
+fn check_ready(response: &Response, status: ConditionStatus, severity: Severity, reason: &str, message: &str) {
     let (reason, message) = (reason.to_owned(), message.to_owned());
     let ready = Condition { kind: "Ready".to_owned(), status, reason: reason.clone(), message: message.clone() };
     assert_eq!(response.conditions, [ready]);
@@ -98,7 +103,7 @@ fn a_website_is_rendered_served_and_named() {
     ];
     assert_eq!(response.all_applied(), expected);
     let message = "Deployment hello serves ConfigMap welcome, rendered to hello-content";
-    check_ready(&response, Truth::Yes, Severity::Normal, "Rendered", message);
+    check_ready(&response, ConditionStatus::True, Severity::Normal, "Rendered", message);
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn a_missing_template_is_no_error_and_leaves_what_there_is() {
     let response = reconcile(plain(), &cluster);
     assert_eq!((&response.children, &response.status), (&None, &None));
     let message = "there is no ConfigMap welcome to render; what was rendered before stays";
-    check_ready(&response, Truth::No, Severity::Warning, "TemplateMissing", message);
+    check_ready(&response, ConditionStatus::False, Severity::Warning, "TemplateMissing", message);
 }
 
 #[test]
@@ -117,7 +122,7 @@ fn a_website_is_not_rendered_from_what_it_is_rendered_into() {
     let response = reconcile(website(json!({"template": "hello-content", "title": "{{title}} again"})), &cluster);
     assert_eq!((&response.children, &response.status), (&None, &None));
     let message = "ConfigMap hello-content is what this Website is rendered into; name another one as its template";
-    check_ready(&response, Truth::No, Severity::Warning, "TemplateIsContent", message);
+    check_ready(&response, ConditionStatus::False, Severity::Warning, "TemplateIsContent", message);
 }
 
 #[test]
@@ -229,5 +234,57 @@ fn the_crds_are_of_what_is_reconciled_and_read_and_admit_what_is_written() {
     let response = reconcile(plain(), &with_template().with(defaults("everywhere", json!({}))));
     for field in response.status_json().as_object().unwrap().keys() {
         assert!(known.get(field).is_some(), "{field} would be pruned");
+    }
+}
+
+#[test]
+fn the_crd_files_are_derived_from_the_types() {
+    testing::assert_crd_file::<WebsiteSpec>("crd.json");
+    testing::assert_crd_file::<DefaultsSpec>("defaults.crd.json");
+}
+
+#[track_caller]
+fn check_filled_in(template: &str, expected: &str) {
+    let values = [("title", "T & {{host}}"), ("host", "example.com"), ("name", "hello"), ("namespace", "default")].into();
+    assert_eq!(fill_in(template, &values), expected);
+}
+
+#[test]
+fn placeholders_are_filled_in_once_and_all_else_stays() {
+    let check = check_filled_in;
+    check("", "");
+    check("plain", "plain");
+    check("{{title}}", "T & {{host}}");
+    check("<{{ host }}/{{name}}.{{namespace}}>", "<example.com/hello.default>");
+    check("{{other}} {{ title", "{{other}} {{ title");
+    check("}} {{} {{}}", "}} {{} {{}}");
+    check("{{{host}}}", "{example.com}");
+    check("{{ é {{host}}", "{{ é example.com");
+    check("{{a{{name}}b}}", "{{ahellob}}");
+}
+
+#[test]
+fn what_is_filled_in_takes_time_that_grows_with_the_text_only() {
+    let braces = "{".repeat(1 << 20);
+    check_filled_in(&braces, &braces);
+}
+
+#[test]
+fn the_fingerprint_is_of_the_names_and_the_texts() {
+    let content = |data: Value, binary: Value| {
+        let mut template = config_map("default", "welcome", "");
+        template["data"] = data;
+        template["binaryData"] = binary;
+        reconcile(plain(), &testing::Cluster::new().with(template)).status_json()["content"].clone()
+    };
+    let one = content(json!({"a": "1", "b": "2"}), json!({}));
+    assert_eq!(content(json!({"b": "2", "a": "1"}), json!({})), one);
+    for other in [
+        content(json!({"a": "1", "b": "3"}), json!({})),
+        content(json!({"a": "1", "c": "2"}), json!({})),
+        content(json!({"a": "1b", "": "2"}), json!({})),
+        content(json!({}), json!({})),
+    ] {
+        assert_ne!(other, one);
     }
 }

@@ -8,11 +8,37 @@
 //! would be reconciled each time that somebody looks at it. What is absent: children, and trying again when the status could not be
 //! written, which is the host's.
 
-use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, Reconciler, Response, clock};
+use gyre_sdk::{Cluster, CustomResource, Failure, Manifest, NoSettings, Reconciler, Response, Schema, clock};
 use serde::{Deserialize, Serialize};
 
-/// What is reconciled.
-pub const XCA: Kind = Kind::new("apps.xca.k8s.kb.cx/v1beta1", "Xca");
+/// Becomes active once, and says when.
+#[derive(Debug, Deserialize, CustomResource)]
+#[resource(group = "apps.xca.k8s.kb.cx", version = "v1beta1", kind = "Xca", status = XcaStatus, spec_optional)]
+#[resource(column("Foo", ".spec.foo"), column("Active", ".status.active", type = "boolean"))]
+#[resource(column("Last Update", ".status.last_update_time", type = "date"), condition("Ready"), age)]
+pub struct XcaSpec {
+    /// Whatever you like: nothing depends on it.
+    pub foo: Option<String>,
+}
+
+/// What is recorded of an Xca, beside the conditions.
+#[derive(Debug, Deserialize, Serialize, Schema)]
+pub struct XcaStatus {
+    /// Whether it became active.
+    #[serde(default)]
+    pub active: bool,
+    /// When it became active.
+    #[schema(format = "date-time")]
+    #[serde(skip_deserializing)]
+    pub last_update_time: Option<String>,
+}
+
+/// The parent. Its spec says nothing that matters, and may be missing.
+#[derive(Debug, Deserialize)]
+pub struct Xca {
+    /// What is recorded of it.
+    pub status: Option<XcaStatus>,
+}
 
 /// The plugin.
 pub struct XcaReconciler;
@@ -24,36 +50,16 @@ impl Reconciler for XcaReconciler {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        Manifest::new("xca", env!("CARGO_PKG_VERSION"), XCA)
-            .description(env!("CARGO_PKG_DESCRIPTION"))
-            .crd(include_str!("../crd.json"))
+        gyre_sdk::manifest!(XcaSpec)
     }
 
     fn reconcile(xca: &Xca, _: &NoSettings, cluster: &Cluster) -> Result<Response, Failure> {
         if xca.status.as_ref().is_some_and(|status| status.active) {
-            return Ok(Response::leaving_children());
+            return Ok(Response::status_only());
         }
         let last_update_time = clock::rfc3339(cluster.now());
-        Response::leaving_children().status(&XcaStatus { active: true, last_update_time: Some(last_update_time) })
+        Response::status_only().status(&XcaStatus { active: true, last_update_time: Some(last_update_time) })
     }
-}
-
-/// The parent. Its spec says nothing that matters, and may be missing.
-#[derive(Debug, Deserialize)]
-pub struct Xca {
-    /// What is recorded of it.
-    pub status: Option<XcaStatus>,
-}
-
-/// What is recorded of an Xca, beside the conditions.
-#[derive(Debug, Deserialize, Serialize)]
-pub struct XcaStatus {
-    /// Whether it became active.
-    #[serde(default)]
-    pub active: bool,
-    /// When it did, in RFC 3339.
-    #[serde(skip_deserializing)]
-    pub last_update_time: Option<String>,
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn becomes_active(xca: Value) {
     let expected = json!({"active": true, "last_update_time": "2026-01-01T12:00:00Z"});
     let response = testing::reconcile::<XcaReconciler>(xca, json!({}), &noon()).unwrap();
     assert_eq!(response.status_json(), expected);
-    assert_eq!(Response { status: None, ..response }, Response::leaving_children());
+    assert_eq!(Response { status: None, ..response }, Response::status_only());
 }
 
 #[test]
@@ -43,14 +43,14 @@ fn what_is_active_stays_as_it_is_and_does_not_look_at_the_clock() {
     let active = xca(json!({"active": true, "last_update_time": "2025-01-01T00:00:00Z"}));
     let without_a_clock = testing::Cluster::new();
     let response = testing::reconcile::<XcaReconciler>(active, json!({}), &without_a_clock).unwrap();
-    assert_eq!(response, Response::leaving_children());
+    assert_eq!(response, Response::status_only());
 }
 
 #[test]
 fn once_is_enough() {
     let first = testing::reconcile::<XcaReconciler>(xca(Value::Null), json!({}), &noon()).unwrap();
     let second = testing::reconcile::<XcaReconciler>(xca(first.status_json()), json!({}), &testing::Cluster::new()).unwrap();
-    assert_eq!(second, Response::leaving_children());
+    assert_eq!(second, Response::status_only());
 }
 
 #[test]
@@ -59,9 +59,12 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     let [crd] = manifest.crds.as_slice() else { panic!("one CRD") };
     let crd: Value = serde_json::from_slice(crd).unwrap();
     assert_eq!(crd["metadata"]["name"], "xcas.apps.xca.k8s.kb.cx");
-    assert_eq!(crd["spec"]["names"]["kind"], XCA.kind);
+    assert_eq!(crd["spec"]["names"]["kind"], XcaSpec::KIND.kind);
     let version = &crd["spec"]["versions"][0];
-    assert_eq!(format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()), XCA.api_version);
+    assert_eq!(
+        format!("{}/{}", crd["spec"]["group"].as_str().unwrap(), version["name"].as_str().unwrap()),
+        XcaSpec::KIND.api_version
+    );
     assert_eq!(version["subresources"], json!({"status": {}}));
     let columns = version["additionalPrinterColumns"].as_array().unwrap();
     let columns: Vec<&Value> = columns.iter().map(|column| &column["name"]).collect();
@@ -73,4 +76,9 @@ fn the_crd_is_of_the_parent_and_admits_what_is_written() {
     for field in response.status_json().as_object().unwrap().keys() {
         assert!(known.get(field).is_some(), "{field} would be pruned");
     }
+}
+
+#[test]
+fn crd_json_is_derived_from_the_type() {
+    testing::assert_crd_file::<XcaSpec>("crd.json");
 }

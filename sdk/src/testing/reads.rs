@@ -7,10 +7,8 @@ use gyre_core::selector::Selector;
 use serde_json::Value;
 
 use super::Cluster;
-use super::hosted::Host;
-use crate::cluster::Error;
+use crate::host::{Error, Host, Level, keep_log};
 use crate::kind::Kind;
-use crate::log::Level;
 use crate::manifest::{Manifest, ReadKind};
 
 /// What [`crate::Cluster`] reads from in native tests.
@@ -48,6 +46,7 @@ impl Reads {
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Stored> {
         self.objects.iter().filter(move |stored| stored.is(kind))
     }
+
     fn declared(&self, kind: Kind) -> Result<&ReadKind, Error> {
         let read = self.manifest.reads.iter().find(|read| read.kind == kind).ok_or(Error::NotDeclared(kind))?;
         self.check_served_and_granted(kind)?;
@@ -129,7 +128,7 @@ impl Host for Reads {
     }
 
     fn log(&self, level: Level, message: &str, fields: &[(&str, &str)]) {
-        super::keep_log(level, message, fields);
+        keep_log(level, message, fields);
     }
 }
 

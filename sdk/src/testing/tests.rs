@@ -54,11 +54,11 @@ impl Reconciler for Reader {
             Read::List(name, namespace, selector) => cluster.list(kind(name), namespace.as_deref(), selector.as_deref())?,
         };
         log::info("read", &[("count", &found.len().to_string())]);
-        Response::leaving_children().status(&json!({"found": found}))
+        Response::status_only().status(&json!({"found": found}))
     }
 
     fn finalize(_: &Reading, _: &NoSettings, _: &Cluster) -> Result<Teardown, Failure> {
-        Ok(Teardown::waiting(Response::new().keep(JOB.named("last").in_namespace("elsewhere"))))
+        Ok(Teardown::waiting(Response::children().keep(JOB.named("last").in_namespace("elsewhere"))))
     }
 }
 

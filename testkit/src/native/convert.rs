@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gyre_sandbox::native::types;
-use gyre_sdk::{Child, Failure, Kind, Manifest, Propagation, Response, Severity, Strategy, Teardown, Truth};
+use gyre_sdk::{Child, ConditionStatus, Failure, Kind, Manifest, Propagation, Response, Severity, Strategy, Teardown};
 
 fn kind(kind: Kind) -> types::GroupVersionKind {
     types::GroupVersionKind { group: kind.group().into(), version: kind.version().into(), kind: kind.kind.into() }
@@ -52,9 +52,9 @@ pub(super) fn response(response: Response) -> types::Response {
     let condition = |condition: gyre_sdk::Condition| types::Condition {
         type_: condition.kind,
         status: match condition.status {
-            Truth::Yes => types::Truth::Yes,
-            Truth::No => types::Truth::No,
-            Truth::Unknown => types::Truth::Unknown,
+            ConditionStatus::True => types::Truth::Yes,
+            ConditionStatus::False => types::Truth::No,
+            ConditionStatus::Unknown => types::Truth::Unknown,
         },
         reason: condition.reason,
         message: condition.message,

@@ -58,7 +58,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> anyhow::Result<bool>)
 
 pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     let kilobytes = std::fs::metadata(gyre_artifacts::ECHO)?.len() as f64 / 1e3;
-    let mut lines = vec![Line::new("echo.wasm", kilobytes, "kB", Some(150.0))];
+    let mut lines = vec![Line::new("echo.wasm", kilobytes, "kB", Some(200.0))];
     let Some(tools) = tools_or_skip()? else { return Ok(lines) };
     let plane = ControlPlane::start(&tools, gyre_controlplane::Options::default())?;
     let host = start_host(&plane, plane.kubeconfig(), &plane.folder().join("idle-host.log"))?;

@@ -25,9 +25,9 @@ impl Reconciler for Abandoning {
         let there: Vec<serde_json::Value> = cluster.children(CONFIG_MAP)?;
         let is_made = parent.status.as_ref().is_some_and(|status| status.made);
         let response = if is_made && there.is_empty() {
-            Response::new()
+            Response::children()
         } else {
-            Response::new().apply(&config_map(&parent.metadata.name, json!({})))?
+            Response::children().apply(&config_map(&parent.metadata.name, json!({})))?
         };
         response.status(&Status { made: true })
     }

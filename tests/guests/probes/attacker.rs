@@ -40,16 +40,16 @@ impl Reconciler for Attacker {
             }
             "recursion" => {
                 black_box(descend(black_box(u64::MAX)));
-                Ok(Response::new())
+                Ok(Response::children())
             }
-            "children" => (0..20_000).try_fold(Response::new(), |response, number| {
+            "children" => (0..20_000).try_fold(Response::children(), |response, number| {
                 response.apply(&config_map(&format!("child-{number}"), json!({})))
             }),
             "refusals" => {
                 let child =
                     |number| json!({"apiVersion": "v1", "kind": format!("Undeclared{number}"), "metadata": {"name": "it"}});
                 let children = (0..9_900).map(|number| Child::Apply(child(number).to_string().into_bytes()));
-                Ok(Response { children: Some(children.collect()), ..Response::new() })
+                Ok(Response { children: Some(children.collect()), ..Response::children() })
             }
             "failure" => Err(Failure::transient("no! ".repeat(2_000_000))),
             "names" => {
@@ -57,24 +57,24 @@ impl Reconciler for Attacker {
                     let name = letter.to_string().repeat(10_000_000);
                     cluster.get::<Value>(CONFIG_MAP, None, &name)?;
                 }
-                Ok(Response::new())
+                Ok(Response::children())
             }
             "log" => {
                 let line = "x".repeat(1 << 10);
                 (0..100_000).for_each(|_| log::info(&line, &[("field", &line)]));
-                Ok(Response::new())
+                Ok(Response::children())
             }
             "clock" => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let ticking = Condition::yes("Ticking", "Ticks", format!("{now:?}"));
-                Ok(Response::new().condition(ticking).requeue_after(Duration::from_millis(1)))
+                let ticking = Condition::new("Ticking", true, "Ticks", format!("{now:?}"));
+                Ok(Response::children().condition(ticking).requeue_after(Duration::from_millis(1)))
             }
             "elsewhere" => {
                 let mut child = config_map(&parent.metadata.name, json!({}));
                 if let Some(Value::Object(metadata)) = child.get_mut("metadata") {
                     metadata.insert("namespace".to_owned(), json!("kube-system"));
                 }
-                Response::new().apply(&child)
+                Response::children().apply(&child)
             }
             other => Err(Failure::terminal(format!("there is no attack {other:?}"))),
         }

@@ -22,7 +22,7 @@ impl Reconciler for Bare {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().status(&json!({"seen": parent.spec.text}))
+        Response::children().status(&json!({"seen": parent.spec.text}))
     }
 }
 

@@ -23,7 +23,7 @@ impl Reconciler for Brittle {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let share = 100 / parent.spec.size;
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"share": share.to_string()})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"share": share.to_string()})))
     }
 }
 

@@ -44,7 +44,7 @@ impl Reconciler for Choosy {
 
     fn reconcile(parent: &Self::Parent, settings: &Settings, _: &Cluster) -> Result<Response, Failure> {
         let data = json!({"greeting": settings.greeting, "count": settings.count.to_string()});
-        Response::new().apply(&config_map(&parent.metadata.name, data))
+        Response::children().apply(&config_map(&parent.metadata.name, data))
     }
 
     fn validate_settings(settings: &Settings) -> Result<(), String> {

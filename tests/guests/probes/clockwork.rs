@@ -31,7 +31,7 @@ impl Reconciler for Clockwork {
         if !parent.spec.blind {
             black_box(cluster.now());
         }
-        let response = Response::new().apply(&config_map(&parent.metadata.name, json!({})))?;
+        let response = Response::children().apply(&config_map(&parent.metadata.name, json!({})))?;
         let delay = parent.spec.requeue_milliseconds.map(Duration::from_millis);
         Ok(Response { requeue_after: delay, ..response })
     }

@@ -45,7 +45,7 @@ impl Reconciler for Confined {
         };
         let list = list(cluster).unwrap_or_else(|error| read_error(&error));
         let seen = json!({"there": get(Some(SOURCE)), "here": get(None), "list": list});
-        Response::new().apply(&config_map(&parent.metadata.name, seen))
+        Response::children().apply(&config_map(&parent.metadata.name, seen))
     }
 }
 

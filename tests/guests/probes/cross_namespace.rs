@@ -29,7 +29,7 @@ impl Reconciler for CrossNamespace {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let name = &parent.metadata.name;
         let far_name = format!("{}-{name}", parent.metadata.namespace.as_deref().unwrap_or_default());
-        let mut response = Response::new().apply(&config_map(name, json!({})))?;
+        let mut response = Response::children().apply(&config_map(name, json!({})))?;
         if let Some(namespace) = &parent.spec.namespace {
             response = response.apply(&json!({
                 "apiVersion": "v1",

@@ -24,7 +24,7 @@ impl Reconciler for Dawdling {
         (0..parent.spec.steps).for_each(|step| {
             black_box(step);
         });
-        Ok(Response::new())
+        Ok(Response::children())
     }
 }
 

@@ -35,10 +35,10 @@ impl Reconciler for Fickle {
             "retry-after" => Err(Failure::retry_after(Duration::from_millis(parent.spec.delay_milliseconds), SENTENCE)),
             "terminal" => Err(Failure::terminal(SENTENCE)),
             "trap" => panic!("{SENTENCE}"),
-            "flood" => (0..20_000).try_fold(Response::new(), |response, number| {
+            "flood" => (0..20_000).try_fold(Response::children(), |response, number| {
                 response.apply(&config_map(&format!("{}-{number}", parent.metadata.name), json!({})))
             }),
-            _ => Response::new().apply(&config_map(&parent.metadata.name, json!({}))),
+            _ => Response::children().apply(&config_map(&parent.metadata.name, json!({}))),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Reconciler for Finalizing {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let [a, b] = children(parent);
-        Response::new().apply(&config_map(&a, json!({})))?.apply(&config_map(&b, json!({})))
+        Response::children().apply(&config_map(&a, json!({})))?.apply(&config_map(&b, json!({})))
     }
 
     #[expect(clippy::panic, reason = "one of the ways in which it finalizes")]
@@ -46,7 +46,7 @@ impl Reconciler for Finalizing {
         if a_is_gone && parent.spec.finalize != "never" {
             return Ok(Teardown::done());
         }
-        Ok(Teardown::waiting(Response::new().apply(&config_map(&b, json!({})))?))
+        Ok(Teardown::waiting(Response::children().apply(&config_map(&b, json!({})))?))
     }
 }
 

@@ -33,7 +33,7 @@ impl Reconciler for Hopeful {
             Ok(found) => found.map_or("absent".to_owned(), |found| found.spec.text),
             Err(error) => read_error(&error),
         };
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"hope": hope})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"hope": hope})))
     }
 }
 

@@ -22,7 +22,7 @@ impl Reconciler for Immutable {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&json!({
+        Response::children().apply(&json!({
             "apiVersion": CONFIG_MAP.api_version,
             "kind": CONFIG_MAP.kind,
             "metadata": {"name": parent.metadata.name},

@@ -51,8 +51,8 @@ impl Reconciler for Indiscreet {
         let name = &parent.metadata.name;
         let found: Option<Secret> = cluster.get(SECRET, None, &parent.spec.secret)?;
         let listed: Vec<Secret> = cluster.list(SECRET, None, None)?;
-        let data = found.into_iter().chain(listed).filter_map(|secret| secret.data);
-        let encoded: Vec<String> = data.flat_map(|data| data.0).map(|(_, value)| value).collect();
+        let data: Vec<Labels> = found.into_iter().chain(listed).filter_map(|secret| secret.data).collect();
+        let encoded: Vec<&str> = data.iter().flat_map(Labels::iter).map(|(_, value)| value).collect();
         let values: Vec<String> = encoded.iter().map(|value| decoded(value)).collect();
         let told = values.join(" ");
         let before = parent.status.as_ref().and_then(|status| status.told.as_deref()).unwrap_or_default();
@@ -74,10 +74,10 @@ impl Reconciler for Indiscreet {
             "metadata": {"name": format!("{name}-copy")},
             "data": {"told": encoded.first()},
         });
-        Response::new()
+        Response::children()
             .apply(&config_map)?
             .apply(&secret)?
-            .condition(Condition::yes("Told", "Told", told.as_str()))
+            .condition(Condition::new("Told", true, "Told", told.as_str()))
             .event(Event::normal("Told", told.as_str()))
             .status(&Told { told })
     }

@@ -15,7 +15,7 @@ impl Reconciler for Misnamed {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&json!({
+        Response::children().apply(&json!({
             "apiVersion": CONFIG_MAP.api_version,
             "kind": CONFIG_MAP.kind,
             "metadata": {"name": parent.metadata.name, "labels": {"title": "not a label's value"}},

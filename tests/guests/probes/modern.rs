@@ -23,7 +23,7 @@ impl Reconciler for Modern {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
     }
 }
 

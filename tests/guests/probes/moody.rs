@@ -26,7 +26,7 @@ impl Reconciler for Moody {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"size": parent.spec.size.to_string()})))
     }
 }
 

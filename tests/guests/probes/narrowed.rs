@@ -16,7 +16,7 @@ impl Reconciler for Narrowed {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&config_map(&parent.metadata.name, json!({})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({})))
     }
 }
 

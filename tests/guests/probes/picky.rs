@@ -37,7 +37,7 @@ impl Reconciler for Picky {
         assert!(!number.is_empty(), "a code without a number");
         assert!(parent.spec.address.parse::<std::net::Ipv4Addr>().is_ok(), "no address");
         assert!(!number.starts_with('0'), "a number that begins with 0");
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"number": number})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"number": number})))
     }
 }
 

@@ -33,7 +33,7 @@ impl Reconciler for Propagating {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let wanted = CHILDREN.into_iter().filter(|_| parent.spec.wanted);
-        wanted.map(|(kind, _)| kind).try_fold(Response::new(), |response, kind| {
+        wanted.map(|(kind, _)| kind).try_fold(Response::children(), |response, kind| {
             let (api_version, kind) = (kind.api_version, kind.kind);
             response.apply(&json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": parent.metadata.name}}))
         })

@@ -84,7 +84,7 @@ impl Reconciler for Protean {
             Some(secret) => json!({"text": text, "copy": secret}),
             None => json!({"text": text}),
         };
-        let mut response = Response::new();
+        let mut response = Response::children();
         if let Some(secret) = &settings.secret {
             let metadata = json!({"name": format!("{name}-secret")});
             response = response.apply(&json!({

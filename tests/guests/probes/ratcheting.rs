@@ -25,7 +25,7 @@ impl Reconciler for Ratcheting {
         let there: Vec<Value> = cluster.children(CONFIG_MAP)?;
         let sizes = there.iter().filter_map(|child| child.pointer("/data/size")?.as_str()?.parse().ok());
         let size: i64 = sizes.chain([parent.spec.size]).max().unwrap_or_default();
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"size": size.to_string()})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"size": size.to_string()})))
     }
 }
 

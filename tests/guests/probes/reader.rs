@@ -58,7 +58,7 @@ impl Reconciler for Reader {
         if let Some(name) = &spec.secret {
             data.insert("secret".to_owned(), told(secret(cluster, name)));
         }
-        Response::new().apply(&config_map(&copy, Value::Object(data)))
+        Response::children().apply(&config_map(&copy, Value::Object(data)))
     }
 }
 
@@ -68,7 +68,7 @@ fn told(read: Result<String, ReadError>) -> Value {
 
 fn get(cluster: &Cluster, namespace: Option<&str>, name: &str) -> Result<String, ReadError> {
     let found: Option<Read> = cluster.get(CONFIG_MAP, namespace, name)?;
-    Ok(found.map_or("absent".to_owned(), |found| as_json(found.data.unwrap_or_default())))
+    Ok(found.map_or("absent".to_owned(), |found| as_json(&found.data.unwrap_or_default())))
 }
 
 fn list(cluster: &Cluster, namespace: Option<&str>, selector: &str, copy: &str) -> Result<String, ReadError> {
@@ -85,13 +85,13 @@ fn secret(cluster: &Cluster, name: &str) -> Result<String, ReadError> {
     Ok(match found {
         None => "absent".to_owned(),
         Some(Read { data: Some(_), .. }) => "has data".to_owned(),
-        Some(Read { metadata, .. }) => as_json(metadata.labels),
+        Some(Read { metadata, .. }) => as_json(&metadata.labels),
     })
 }
 
 /// By key.
-fn as_json(pairs: Labels) -> String {
-    Value::Object(pairs.0.into_iter().map(|(key, value)| (key, json!(value))).collect()).to_string()
+fn as_json(pairs: &Labels) -> String {
+    Value::Object(pairs.iter().map(|(key, value)| (key.to_owned(), json!(value))).collect()).to_string()
 }
 
 gyre_sdk::export!(Reader);

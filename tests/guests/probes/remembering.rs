@@ -29,11 +29,11 @@ impl Reconciler for Remembering {
         let calls = CALLS.fetch_add(1, Ordering::Relaxed);
         let name = &parent.metadata.name;
         let Some(secret) = &parent.spec.secret else {
-            return Response::new().apply(&config_map(name, json!({"calls": calls.to_string()})));
+            return Response::children().apply(&config_map(name, json!({"calls": calls.to_string()})));
         };
         let value = format!("{secret}-{calls}");
         let (api_version, kind) = (SECRET.api_version, SECRET.kind);
-        Response::new().apply(&config_map(name, json!({"calls": calls.to_string(), "copy": value})))?.apply(
+        Response::children().apply(&config_map(name, json!({"calls": calls.to_string(), "copy": value})))?.apply(
             &json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "stringData": {"value": value}}),
         )
     }

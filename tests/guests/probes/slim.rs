@@ -15,7 +15,7 @@ impl Reconciler for Slim {
     }
 
     fn reconcile(_: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().status(&json!({"phase": "Done"}))
+        Response::children().status(&json!({"phase": "Done"}))
     }
 }
 

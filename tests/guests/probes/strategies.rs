@@ -4,7 +4,7 @@
 //! created nor changed.
 
 use gyre_guests::{CONFIG_MAP, SECRET, config_map};
-use gyre_sdk::{Cluster, Desired, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
+use gyre_sdk::{Cluster, DynamicObject, Failure, Kind, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -35,9 +35,9 @@ impl Reconciler for Strategies {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let (name, spec) = (&parent.metadata.name, &parent.spec);
         let response = if spec.keep {
-            Response::new().keep(CONFIG_MAP.named(name))
+            Response::children().keep(CONFIG_MAP.named(name))
         } else {
-            Response::new().apply(&config_map(name, json!({"text": spec.text})))?
+            Response::children().apply(&config_map(name, json!({"text": spec.text})))?
         };
         let container = json!({
             "name": "job",
@@ -51,7 +51,7 @@ impl Reconciler for Strategies {
             "metadata": {"name": name},
             "stringData": {"text": spec.text},
         });
-        response.apply(&Desired::new(JOB, name, job))?.apply(&secret)
+        response.apply(&DynamicObject::new(JOB, name).with("/spec", job))?.apply(&secret)
     }
 }
 

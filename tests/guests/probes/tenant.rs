@@ -37,7 +37,7 @@ impl Reconciler for Tenant {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        Response::new().apply(&config_map(&parent.metadata.name, json!({"text": parent.spec.text})))
+        Response::children().apply(&config_map(&parent.metadata.name, json!({"text": parent.spec.text})))
     }
 }
 

@@ -25,7 +25,7 @@ impl Reconciler for Verbatim {
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
-        parent.spec.children.iter().try_fold(Response::new(), |response, child| response.apply(child))
+        parent.spec.children.iter().try_fold(Response::children(), |response, child| response.apply(child))
     }
 }
 

@@ -36,7 +36,7 @@ impl Reconciler for Versioned {
             let name = format!("{}-{end}", parent.metadata.name);
             config_map(&name, json!({"version": version, "text": parent.spec.text}))
         };
-        Response::new().apply(&child("one"))?.apply(&child("two"))
+        Response::children().apply(&child("one"))?.apply(&child("two"))
     }
 }
 

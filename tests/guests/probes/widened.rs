@@ -17,7 +17,7 @@ impl Reconciler for Widened {
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Response, Failure> {
         let name = &parent.metadata.name;
         let secret = json!({"apiVersion": SECRET.api_version, "kind": SECRET.kind, "metadata": {"name": name}});
-        Response::new().apply(&config_map(name, json!({})))?.apply(&secret)
+        Response::children().apply(&config_map(name, json!({})))?.apply(&secret)
     }
 }
 

@@ -43,7 +43,7 @@ impl Reconciler for Worldwide {
             "metadata": {"name": name},
             "rules": [],
         });
-        Response::new().apply(&map)?.apply(&role)
+        Response::children().apply(&map)?.apply(&role)
     }
 }
 

@@ -13,10 +13,7 @@ use crate::build::{metadata, root};
 
 /// Targets that still have imports on cycles, by the file of their root, and how many. Lower a number when it falls, and remove the
 /// target when it reaches zero.
-const LEFT: [(&str, usize); 8] = [
-    ("plugins/website/src/lib.rs", 7),
-    ("sdk/src/lib.rs", 20),
-    ("testkit/src/lib.rs", 2),
+const LEFT: [(&str, usize); 5] = [
     ("tests/bench/src/main.rs", 25),
     ("tests/contract/main.rs", 2),
     ("tests/e2e/devcluster.rs", 9),
@@ -25,14 +22,15 @@ const LEFT: [(&str, usize); 8] = [
 ];
 
 /// The crates of the product from the lowest layer to the highest, each with those that it may import.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("gyre-core", &[]),
     ("gyre-sandbox", &["gyre-core"]),
     ("gyre-devcluster", &["gyre-core"]),
     ("gyre-engine", &["gyre-core", "gyre-sandbox"]),
     ("gyre-offline", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine"]),
     ("gyre", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-offline"]),
-    ("gyre-sdk", &["gyre-core"]),
+    ("gyre-sdk-derive", &[]),
+    ("gyre-sdk", &["gyre-core", "gyre-sdk-derive"]),
     ("gyre-test", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-offline", "gyre", "gyre-sdk"]),
 ];
 

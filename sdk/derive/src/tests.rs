@@ -1,0 +1,50 @@
+//! What no schema can be derived from is an error that says what to do.
+
+use syn::{DeriveInput, parse_str};
+
+use crate::{resource, schema};
+
+#[track_caller]
+fn check_schema(item: &str, expected: &str) {
+    check(schema::derive(&parse_str::<DeriveInput>(item).unwrap()), expected);
+}
+
+#[track_caller]
+fn check_resource(attributes: &str, expected: &str) {
+    let item = format!("#[resource({attributes})] struct Spec {{}}");
+    check(resource::derive(&parse_str::<DeriveInput>(&item).unwrap()), expected);
+}
+
+#[track_caller]
+fn check(derived: syn::Result<proc_macro2::TokenStream>, expected: &str) {
+    let error = derived.unwrap_err().to_string();
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn forms_of_types_without_a_schema_are_errors() {
+    check_schema("struct S<T> { a: T }", "no schema can be derived for a generic type");
+    check_schema("struct S(u8, u8);", "a schema is derived for structs with named fields, or with one field");
+    check_schema("enum E { A(u8) }", "a schema is derived for enums without fields: give the field one by");
+    check_schema("struct S { #[serde(flatten)] a: A }", "no schema can be derived with this attribute: give the field one by");
+    check_schema("#[serde(rename_all = \"Title Case\")] struct S { a: u8 }", "serde has no rule \"Title Case\"");
+}
+
+#[test]
+fn keywords_that_mean_nothing_are_errors() {
+    check_schema("struct S { #[schema(min_lenght = 1)] a: String }", "expected one of elements, json, rule, default, format");
+    check_schema("struct S { #[schema(minimum = 1)] a: u32 }", "this type has a minimum of its own");
+    check_schema("struct S { #[schema(format = \"int32\")] a: Option<i64> }", "this type has a format of its own");
+    check_schema("struct S { #[schema(elements(minimum = 1))] a: i64 }", "this type has no elements");
+    check_schema("struct S { #[schema(json = \"true\")] a: A }", "expected a JSON object");
+    check_schema("struct S { #[schema(default = A)] a: A }", "expected a number, a string or a Boolean");
+}
+
+#[test]
+fn a_definition_needs_a_group_a_version_and_a_kind() {
+    check_resource("version = \"v1\", kind = \"A\"", "add #[resource(group = \"…\")]");
+    check_resource("group = \"a.b\", kind = \"A\"", "add #[resource(version = \"…\")]");
+    check_resource("group = \"a.b\", version = \"v1\"", "add #[resource(kind = \"…\")]");
+    check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
+    check_resource("column(\"A\", \".a\", width = 1)", "expected type or priority");
+}

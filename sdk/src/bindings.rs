@@ -1,0 +1,11 @@
+//! The contract, as `wit-bindgen` has it: generated from `wit/v0.1.0`, which documents it.
+//!
+//! It is public for what [`export!`](crate::export) expands to, and for nothing else.
+#![expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
+
+wit_bindgen::generate!({
+    path: "wit/v0.1.0",
+    world: "plugin",
+    pub_export_macro: true,
+    ownership: Borrowing { duplicate_if_necessary: true },
+});

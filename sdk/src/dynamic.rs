@@ -1,0 +1,113 @@
+//! Objects of any kind, without types for their fields.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::kind::Kind;
+use crate::labels::Labels;
+
+/// An object of any kind: one that is read field by field, or a child that is put together.
+///
+/// Fields are named by JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)): `/spec/replicas`, `/spec/ports/0/name`.
+///
+/// ```
+/// use gyre_sdk::{DynamicObject, Kind};
+/// use serde_json::json;
+///
+/// const INGRESS: Kind = Kind::new("networking.k8s.io/v1", "Ingress");
+///
+/// let ingress = DynamicObject::new(INGRESS, "hello").with("/spec", json!({"ingressClassName": "nginx"}));
+/// assert_eq!(ingress.field("/spec/ingressClassName"), Some("nginx"));
+/// assert_eq!(ingress.field::<u32>("/status/replicas"), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct DynamicObject(Value);
+
+impl DynamicObject {
+    /// A child of this kind and name, in the parent's namespace.
+    pub fn new(kind: Kind, name: impl Into<String>) -> Self {
+        Self(json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name.into()}}))
+    }
+
+    /// Puts it into a namespace other than the parent's. Whether it may be there is the operator's to grant.
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        self.with("/metadata/namespace", namespace.into())
+    }
+
+    /// Its labels, beside those that the host adds.
+    pub fn labels(self, labels: &Labels) -> Self {
+        self.with("/metadata/labels", object(labels.iter()))
+    }
+
+    /// Its annotations, beside those that the host adds.
+    pub fn annotations(self, annotations: &Labels) -> Self {
+        self.with("/metadata/annotations", object(annotations.iter()))
+    }
+
+    /// Sets a field. The objects on the way to it are created; what is on the way and is no object is replaced by one.
+    pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        set(&mut self.0, pointer, value.into());
+        self
+    }
+
+    pub(crate) fn push(&mut self, pointer: &str, value: Value) {
+        push(&mut self.0, pointer, value);
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.field("/metadata/name").unwrap_or_default()
+    }
+
+    /// A field, as this type; none if there is no such field, or if it is of another type.
+    pub fn field<'a, T: Deserialize<'a>>(&'a self, pointer: &str) -> Option<T> {
+        T::deserialize(self.0.pointer(pointer)?).ok()
+    }
+
+    /// The elements of a list; none if there is no such list.
+    pub fn list(&self, pointer: &str) -> impl Iterator<Item = &Value> {
+        self.0.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// The element of a list that has this `name`, such as a container or a port.
+    pub fn named(&self, pointer: &str, name: &str) -> Option<&Value> {
+        self.list(pointer).find(|element| element["name"] == name)
+    }
+
+    /// Whether the status has a condition of this type that is `True`.
+    pub fn is_condition_true(&self, kind: &str) -> bool {
+        self.list("/status/conditions").any(|condition| condition["type"] == kind && condition["status"] == "True")
+    }
+
+    /// The whole object.
+    pub fn as_json(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// An object of texts.
+pub(crate) fn object<K: Into<String>, V: Into<String>>(entries: impl IntoIterator<Item = (K, V)>) -> Value {
+    Value::Object(entries.into_iter().map(|(key, value)| (key.into(), Value::String(value.into()))).collect())
+}
+
+/// Sets what a JSON pointer names.
+pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
+    let mut target = target;
+    for token in pointer.split('/').skip(1) {
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
+        }
+        let Value::Object(fields) = target else { return };
+        target = fields.entry(token.replace("~1", "/").replace("~0", "~")).or_insert(Value::Null);
+    }
+    *target = value;
+}
+
+/// Appends to the list that a JSON pointer names, which is created if there is none.
+pub(crate) fn push(target: &mut Value, pointer: &str, value: Value) {
+    match target.pointer_mut(pointer) {
+        Some(Value::Array(list)) => list.push(value),
+        _ => set(target, pointer, Value::Array(vec![value])),
+    }
+}

@@ -1,0 +1,64 @@
+//! What a call may read and say: the contract's imports.
+//!
+//! In a component they are functions of the host, called statically, so that a plugin that never reads does not even import the means
+//! to. In native tests they are those of a [`Host`].
+
+#[cfg(not(target_family = "wasm"))]
+mod native;
+#[cfg(target_family = "wasm")]
+mod wasm;
+
+use std::fmt;
+
+use crate::kind::Kind;
+
+#[cfg(not(target_family = "wasm"))]
+pub use native::{Host, LogLine, take_log};
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use native::{Imports, LoggingTo, keep_log, write_log};
+#[cfg(target_family = "wasm")]
+pub(crate) use wasm::{Imports, write_log};
+
+/// How much a log line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Only to follow single steps.
+    Trace,
+    /// To find a defect.
+    Debug,
+    /// What an operator would want to know.
+    Info,
+    /// Something that may need a look.
+    Warn,
+    /// Something that needs a look.
+    Error,
+}
+
+/// Why something was not read. `?` turns it into a [`Failure`](crate::Failure).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The manifest does not name this kind.
+    NotDeclared(Kind),
+    /// The mount may not read this kind, or not in this namespace.
+    NotGranted(Kind),
+    /// The API server does not serve this kind, e.g. because its CRD is not installed.
+    NotServed(Kind),
+    /// The label selector does not parse; the text says where.
+    InvalidSelector(String),
+    /// An object is not as the plugin expects it; the text says where.
+    Unexpected(Kind, String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotDeclared(kind) => write!(formatter, "{kind} was read, which the plugin's manifest does not declare"),
+            Self::NotGranted(kind) => write!(formatter, "{kind} was read, which is not granted"),
+            Self::NotServed(kind) => write!(formatter, "the API server does not serve {kind}"),
+            Self::InvalidSelector(message) => write!(formatter, "the label selector does not parse: {message}"),
+            Self::Unexpected(kind, message) => write!(formatter, "a {kind} is not as expected: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

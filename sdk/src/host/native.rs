@@ -1,0 +1,111 @@
+//! The imports of native calls: those of whatever stands in for the host.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use super::{Error, Level};
+use crate::kind::Kind;
+
+/// What a call may read and say: a component's imports.
+pub trait Host: Debug {
+    /// As `cluster.children`.
+    ///
+    /// # Errors
+    ///
+    /// What the plugin is told.
+    fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// As `cluster.get`.
+    ///
+    /// # Errors
+    ///
+    /// What the plugin is told.
+    fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// As `cluster.list`.
+    ///
+    /// # Errors
+    ///
+    /// What the plugin is told.
+    fn list(&self, kind: Kind, namespace: Option<&str>, label_selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// The one moment of the call.
+    fn now(&self) -> SystemTime;
+
+    /// As `log.log`.
+    fn log(&self, level: Level, message: &str, fields: &[(&str, &str)]);
+}
+
+/// The imports of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Imports(pub(crate) Rc<dyn Host>);
+
+impl Imports {
+    pub(crate) fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error> {
+        self.0.children(kind)
+    }
+
+    pub(crate) fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.0.get(kind, namespace, name)
+    }
+
+    pub(crate) fn list(&self, kind: Kind, namespace: Option<&str>, selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error> {
+        self.0.list(kind, namespace, selector)
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.0.now()
+    }
+}
+
+thread_local! {
+    static HOST: RefCell<Option<Rc<dyn Host>>> = const { RefCell::new(None) };
+    static LOG: RefCell<Vec<LogLine>> = const { RefCell::new(Vec::new()) };
+}
+
+/// As long as it exists, what is logged on this thread goes to a host.
+pub(crate) struct LoggingTo(Option<Rc<dyn Host>>);
+
+impl LoggingTo {
+    pub(crate) fn host(host: &Rc<dyn Host>) -> Self {
+        Self(HOST.replace(Some(Rc::clone(host))))
+    }
+}
+
+impl Drop for LoggingTo {
+    /// Also when a panic ends the call.
+    fn drop(&mut self) {
+        HOST.replace(self.0.take());
+    }
+}
+
+/// What a plugin logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: Level,
+    /// What it says.
+    pub message: String,
+    /// For programs.
+    pub fields: Vec<(String, String)>,
+}
+
+/// What was logged on this thread since it was last taken.
+pub fn take_log() -> Vec<LogLine> {
+    LOG.take()
+}
+
+pub(crate) fn write_log(level: Level, message: &str, fields: &[(&str, &str)]) {
+    match HOST.with_borrow(Option::clone) {
+        Some(host) => host.log(level, message, fields),
+        None => keep_log(level, message, fields),
+    }
+}
+
+/// Keeps a line for [`take_log`].
+pub(crate) fn keep_log(level: Level, message: &str, fields: &[(&str, &str)]) {
+    let fields = fields.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    LOG.with_borrow_mut(|log| log.push(LogLine { level, message: message.to_owned(), fields }));
+}

@@ -1,0 +1,298 @@
+//! The usual children, and what they are made of.
+//!
+//! Each has methods for what most plugins need, and `with` for all other fields. [`DynamicObject`] is for other kinds.
+//!
+//! ```
+//! use gyre_sdk::Labels;
+//! use gyre_sdk::k8s::{Container, Deployment, PodTemplate, Service};
+//!
+//! let selector = Labels::from([("app", "hello")]);
+//! let container = Container::new("web", "registry.example.com/web:1").port("http", 8080).with("/tty", true);
+//! let pod = PodTemplate::new(container).restricted();
+//! let deployment = Deployment::new("hello", &selector, pod).replicas(2).with("/spec/minReadySeconds", 5);
+//! let service = Service::new("hello", &selector).port("http", 80, "http");
+//!
+//! assert_eq!(deployment.as_json()["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"], 8080);
+//! assert_eq!(service.as_json()["spec"]["ports"][0]["targetPort"], "http");
+//! ```
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::dynamic::{self, DynamicObject, object};
+use crate::kind::Kind;
+use crate::labels::Labels;
+
+/// A kind of children: its type, and what every object has.
+macro_rules! child {
+    ($(#[$documentation:meta])* $name:ident, $api_version:literal) => {
+        $(#[$documentation])*
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(DynamicObject);
+
+        impl $name {
+            /// The kind.
+            pub const KIND: Kind = Kind::new($api_version, stringify!($name));
+
+            /// Puts it into a namespace other than the parent's. Whether it may be there is the operator's to grant.
+            pub fn namespace(self, namespace: impl Into<String>) -> Self {
+                Self(self.0.namespace(namespace))
+            }
+
+            /// Its labels, beside those that the host adds.
+            pub fn labels(self, labels: &Labels) -> Self {
+                Self(self.0.labels(labels))
+            }
+
+            /// Its annotations, beside those that the host adds.
+            pub fn annotations(self, annotations: &Labels) -> Self {
+                Self(self.0.annotations(annotations))
+            }
+
+            /// Sets another field, which a JSON pointer names, as [`DynamicObject::with`] does.
+            pub fn with(self, pointer: &str, value: impl Into<Value>) -> Self {
+                Self(self.0.with(pointer, value))
+            }
+
+            /// The whole object.
+            pub fn as_json(&self) -> &Value {
+                self.0.as_json()
+            }
+        }
+
+        impl From<$name> for DynamicObject {
+            fn from(child: $name) -> Self {
+                child.0
+            }
+        }
+    };
+}
+
+child! {
+    /// Texts and files by key.
+    ConfigMap, "v1"
+}
+
+impl ConfigMap {
+    /// An empty one.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(DynamicObject::new(Self::KIND, name))
+    }
+
+    /// Its texts.
+    pub fn data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
+        self.with("/data", object(data))
+    }
+
+    /// Files that are no text, in base64. Without any, the field is left out.
+    pub fn binary_data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
+        let mut data = data.into_iter().peekable();
+        if data.peek().is_some() { self.with("/binaryData", object(data)) } else { self }
+    }
+}
+
+child! {
+    /// Pods that are kept running.
+    Deployment, "apps/v1"
+}
+
+impl Deployment {
+    /// Pods from a template. The selector cannot be changed later; its labels are added to those of the template.
+    pub fn new(name: impl Into<String>, selector: &Labels, pod: PodTemplate) -> Self {
+        let mut template = pod.0;
+        for (key, value) in selector.iter() {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            dynamic::set(&mut template, &format!("/metadata/labels/{key}"), Value::from(value));
+        }
+        let spec = json!({"selector": {"matchLabels": object(selector.iter())}, "template": template});
+        Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
+    }
+
+    /// How many pods there should be. Leave it out if something else decides, such as a HorizontalPodAutoscaler.
+    pub fn replicas(self, replicas: i32) -> Self {
+        self.with("/spec/replicas", replicas)
+    }
+}
+
+child! {
+    /// A name and an address for pods.
+    Service, "v1"
+}
+
+impl Service {
+    /// For the pods that have these labels.
+    pub fn new(name: impl Into<String>, selector: &Labels) -> Self {
+        Self(DynamicObject::new(Self::KIND, name).with("/spec/selector", object(selector.iter())))
+    }
+
+    /// A TCP port, and the name or number of the pods' port that it leads to.
+    pub fn port(mut self, name: &str, port: u16, target: impl Into<Value>) -> Self {
+        let port = json!({"name": name, "port": port, "targetPort": target.into(), "protocol": "TCP"});
+        self.0.push("/spec/ports", port);
+        self
+    }
+}
+
+child! {
+    /// Pods that run until they have succeeded.
+    Job, "batch/v1"
+}
+
+impl Job {
+    /// A pod from a template, whose restart policy must be `Never` or `OnFailure`.
+    pub fn new(name: impl Into<String>, pod: PodTemplate) -> Self {
+        Self(DynamicObject::new(Self::KIND, name).with("/spec/template", pod.0))
+    }
+}
+
+child! {
+    /// Jobs on a schedule.
+    CronJob, "batch/v1"
+}
+
+impl CronJob {
+    /// Jobs with a pod from a template, as in [`Job::new`]. The schedule has the syntax of cron. The name has at most 52 characters:
+    /// [`dns_label_within`](crate::names::dns_label_within).
+    pub fn new(name: impl Into<String>, schedule: &str, pod: PodTemplate) -> Self {
+        let spec = json!({"schedule": schedule, "jobTemplate": {"spec": {"template": pod.0}}});
+        Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
+    }
+}
+
+/// What pods are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodTemplate(Value);
+
+impl PodTemplate {
+    /// Pods with this container.
+    pub fn new(container: Container) -> Self {
+        Self(json!({"spec": {"containers": [container.0]}}))
+    }
+
+    /// One more container.
+    pub fn container(mut self, container: Container) -> Self {
+        dynamic::push(&mut self.0, "/spec/containers", container.0);
+        self
+    }
+
+    /// The labels of the pods.
+    pub fn labels(self, labels: &Labels) -> Self {
+        self.with("/metadata/labels", object(labels.iter()))
+    }
+
+    /// The annotations of the pods.
+    pub fn annotations(self, annotations: &Labels) -> Self {
+        self.with("/metadata/annotations", object(annotations.iter()))
+    }
+
+    /// `Always`, `OnFailure` or `Never`.
+    pub fn restart_policy(self, policy: &str) -> Self {
+        self.with("/spec/restartPolicy", policy)
+    }
+
+    /// A volume with the files of a ConfigMap; [`Container::mount_read_only`] mounts it.
+    pub fn config_map_volume(mut self, name: &str, config_map: &str) -> Self {
+        dynamic::push(&mut self.0, "/spec/volumes", json!({"name": name, "configMap": {"name": config_map}}));
+        self
+    }
+
+    /// Keeps to the restricted Pod Security Standard. It concerns the containers that were added before.
+    pub fn restricted(mut self) -> Self {
+        let pod = json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+        dynamic::set(&mut self.0, "/spec/securityContext", pod);
+        let containers = self.0.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let security = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+            dynamic::set(container, "/securityContext", security);
+        }
+        self
+    }
+
+    /// Sets another field, which a JSON pointer from the template on names: `/spec/serviceAccountName`.
+    pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        dynamic::set(&mut self.0, pointer, value.into());
+        self
+    }
+}
+
+/// A container of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container(Value);
+
+impl Container {
+    /// A container with this name and image.
+    pub fn new(name: &str, image: &str) -> Self {
+        Self(json!({"name": name, "image": image}))
+    }
+
+    /// `Always`, `IfNotPresent` or `Never`.
+    pub fn image_pull_policy(self, policy: &str) -> Self {
+        self.with("/imagePullPolicy", policy)
+    }
+
+    /// The program and its arguments.
+    pub fn command<T: Into<String>>(self, command: impl IntoIterator<Item = T>) -> Self {
+        self.with("/command", command.into_iter().map(Into::into).collect::<Vec<String>>())
+    }
+
+    /// An environment variable.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        dynamic::push(&mut self.0, "/env", json!({"name": name, "value": value}));
+        self
+    }
+
+    /// A TCP port that it listens on.
+    pub fn port(mut self, name: &str, port: u16) -> Self {
+        dynamic::push(&mut self.0, "/ports", json!({"name": name, "containerPort": port, "protocol": "TCP"}));
+        self
+    }
+
+    /// Mounts a volume of the pod.
+    pub fn mount_read_only(mut self, volume: &str, path: &str) -> Self {
+        dynamic::push(&mut self.0, "/volumeMounts", json!({"name": volume, "mountPath": path, "readOnly": true}));
+        self
+    }
+
+    /// Sets another field, which a JSON pointer from the container on names: `/resources/limits/memory`.
+    pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        dynamic::set(&mut self.0, pointer, value.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_any_depth_are_set_and_replaced() {
+        let job = Job::new("it", PodTemplate::new(Container::new("it", "busybox")));
+        let job = job.with("/spec/backoffLimit", 1).with("/spec/backoffLimit", 2).with("/metadata/annotations/a~1b~0c", "d");
+        assert_eq!(job.as_json()["spec"]["backoffLimit"], 2);
+        assert_eq!(job.as_json()["metadata"]["annotations"], json!({"a/b~c": "d"}));
+        assert_eq!(job.with("/kind/nested", true).as_json()["kind"], json!({"nested": true}));
+    }
+
+    #[test]
+    fn the_selector_of_a_deployment_is_among_the_labels_of_its_pods() {
+        let pod =
+            PodTemplate::new(Container::new("it", "nginx")).labels(&Labels::from([("team", "web"), ("example.com/app", "x")]));
+        let selector = Labels::from([("example.com/app", "it")]);
+        let deployment = Deployment::new("it", &selector, pod);
+        let spec = &deployment.as_json()["spec"];
+        assert_eq!(spec["selector"]["matchLabels"], json!({"example.com/app": "it"}));
+        assert_eq!(spec["template"]["metadata"]["labels"], json!({"example.com/app": "it", "team": "web"}));
+    }
+
+    #[test]
+    fn every_container_of_a_restricted_pod_is_restricted() {
+        let pod = PodTemplate::new(Container::new("one", "nginx")).container(Container::new("two", "nginx")).restricted();
+        let job = Job::new("it", pod.restart_policy("Never"));
+        let pod = &job.as_json()["spec"]["template"]["spec"];
+        for container in pod["containers"].as_array().unwrap() {
+            assert_eq!(container["securityContext"]["allowPrivilegeEscalation"], false, "{container}");
+        }
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    }
+}

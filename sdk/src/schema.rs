@@ -1,0 +1,155 @@
+//! Schemas of types, as CustomResourceDefinitions have them.
+//!
+//! ```text
+//!   #[derive(Schema)] ──▶ fragments of JSON, with those of the field's types in between ──▶ joined by the compiler: CustomResource::CRD
+//! ```
+//!
+//! A component has the finished text of its CRD and no code that makes it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use crate::labels::Labels;
+
+/// A text in parts.
+pub type Fragments = &'static [Fragment];
+
+/// A part of a text.
+#[derive(Clone, Copy, Debug)]
+pub enum Fragment {
+    /// As it is.
+    Text(&'static str),
+    /// Parts of its own: those of another type.
+    Nested(Fragments),
+}
+
+/// A type that has a structural schema (OpenAPI v3, as Kubernetes uses it). Derive it: [`derive@crate::Schema`].
+pub trait Schema {
+    /// The keywords of the schema, without the braces around them: `"type":"string"`.
+    const KEYWORDS: Fragments;
+
+    /// The keyword `description` with a comma behind it; nothing if the type has no documentation.
+    const DESCRIPTION: Fragments = &[];
+}
+
+/// A struct with a schema.
+pub trait Properties: Schema {
+    /// Its fields, each with a comma before it: `,"message":{"type":"string"}`.
+    const PROPERTIES: Fragments;
+}
+
+macro_rules! schemas {
+    ($($type:ty: $keywords:literal)*) => {
+        $(
+            impl Schema for $type {
+                const KEYWORDS: Fragments = &[Fragment::Text($keywords)];
+            }
+        )*
+    };
+}
+
+schemas! {
+    String: r#""type":"string""#
+    bool: r#""type":"boolean""#
+    i8: r#""type":"integer","format":"int32""#
+    i16: r#""type":"integer","format":"int32""#
+    i32: r#""type":"integer","format":"int32""#
+    i64: r#""type":"integer","format":"int64""#
+    u8: r#""type":"integer","format":"int32","minimum":0"#
+    u16: r#""type":"integer","format":"int32","minimum":0"#
+    u32: r#""type":"integer","format":"int64","minimum":0"#
+    u64: r#""type":"integer","format":"int64","minimum":0"#
+    f32: r#""type":"number","format":"float""#
+    f64: r#""type":"number","format":"double""#
+    Value: r#""x-kubernetes-preserve-unknown-fields":true"#
+    Labels: r#""type":"object","additionalProperties":{"type":"string"}"#
+}
+
+macro_rules! transparent {
+    ($($type:ty)*) => {
+        $(
+            impl<T: Schema> Schema for $type {
+                const KEYWORDS: Fragments = T::KEYWORDS;
+                const DESCRIPTION: Fragments = T::DESCRIPTION;
+            }
+        )*
+    };
+}
+
+transparent! { Option<T> Box<T> }
+
+impl<T: Schema> Schema for Vec<T> {
+    const KEYWORDS: Fragments = &[
+        Fragment::Text(r#""type":"array","items":{"#),
+        Fragment::Nested(T::DESCRIPTION),
+        Fragment::Nested(T::KEYWORDS),
+        Fragment::Text("}"),
+    ];
+}
+
+macro_rules! maps {
+    ($($type:ty)*) => {
+        $(
+            impl<T: Schema> Schema for $type {
+                const KEYWORDS: Fragments = &[
+                    Fragment::Text(r#""type":"object","additionalProperties":{"#),
+                    Fragment::Nested(T::DESCRIPTION),
+                    Fragment::Nested(T::KEYWORDS),
+                    Fragment::Text("}"),
+                ];
+            }
+        )*
+    };
+}
+
+maps! { BTreeMap<String, T> HashMap<String, T> }
+
+/// How many bytes the parts have together.
+pub const fn length(fragments: Fragments) -> usize {
+    let (mut length, mut left) = (0, fragments);
+    while let [first, rest @ ..] = left {
+        length += match first {
+            Fragment::Text(text) => text.len(),
+            Fragment::Nested(fragments) => self::length(fragments),
+        };
+        left = rest;
+    }
+    length
+}
+
+/// The bytes of all parts; `N` is their [`length`].
+pub const fn joined<const N: usize>(fragments: Fragments) -> [u8; N] {
+    let mut bytes = [0; N];
+    append(fragments, &mut bytes, 0);
+    bytes
+}
+
+/// Writes the parts from this index on; returns the index behind them.
+const fn append(fragments: Fragments, bytes: &mut [u8], mut end: usize) -> usize {
+    let mut left = fragments;
+    while let [first, rest @ ..] = left {
+        match first {
+            Fragment::Nested(fragments) => end = append(fragments, bytes, end),
+            Fragment::Text(text) => {
+                let (_, place) = bytes.split_at_mut(end);
+                let (place, _) = place.split_at_mut(text.len());
+                place.copy_from_slice(text.as_bytes());
+                end += text.len();
+            }
+        }
+        left = rest;
+    }
+    end
+}
+
+/// The text of [`joined`] bytes.
+pub const fn text(bytes: &'static [u8]) -> &'static str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => "",
+    }
+}
+
+#[cfg(test)]
+mod tests;
