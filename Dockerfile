@@ -21,8 +21,9 @@ SHELL ["/bin/sh", "-euc"]
 WORKDIR /src
 COPY . .
 
+# Panics of plugins name the files of dependencies, wherever these are compiled.
 FROM source AS plugins
-ENV CARGO_TARGET_DIR=/build
+ENV CARGO_TARGET_DIR=/build RUSTFLAGS=--remap-path-prefix=/usr/local/cargo/registry/src=
 RUN rustup target add wasm32-wasip2
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gyre-plugins,target=/build \
     mkdir -p /out/plugins; \

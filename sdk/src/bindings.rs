@@ -1,7 +1,6 @@
 //! The contract, as `wit-bindgen` has it: generated from `wit/v0.1.0`, which documents it.
 //!
 //! It is public for what [`export!`](crate::export) expands to, and for nothing else.
-#![expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 
 wit_bindgen::generate!({
     path: "wit/v0.1.0",

@@ -1,8 +1,9 @@
 //! Objects of any kind, without types for their fields.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use crate::fields::{fields, push, set, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 
@@ -27,7 +28,12 @@ pub struct DynamicObject(Value);
 impl DynamicObject {
     /// A child of this kind and name, in the parent's namespace.
     pub fn new(kind: Kind, name: impl Into<String>) -> Self {
-        Self(json!({"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name.into()}}))
+        Self::named_by(kind, name.into())
+    }
+
+    fn named_by(kind: Kind, name: String) -> Self {
+        let metadata = fields([("name", name.into())]);
+        Self(fields([("apiVersion", kind.api_version.into()), ("kind", kind.kind.into()), ("metadata", metadata)]))
     }
 
     /// Puts it into a namespace other than the parent's. Whether it may be there is the operator's to grant.
@@ -37,12 +43,12 @@ impl DynamicObject {
 
     /// Its labels, beside those that the host adds.
     pub fn labels(self, labels: &Labels) -> Self {
-        self.with("/metadata/labels", object(labels.iter()))
+        self.with("/metadata/labels", texts(labels))
     }
 
     /// Its annotations, beside those that the host adds.
     pub fn annotations(self, annotations: &Labels) -> Self {
-        self.with("/metadata/annotations", object(annotations.iter()))
+        self.with("/metadata/annotations", texts(annotations))
     }
 
     /// Sets a field. The objects on the way to it are created; what is on the way and is no object is replaced by one.
@@ -83,31 +89,5 @@ impl DynamicObject {
     /// The whole object.
     pub fn as_json(&self) -> &Value {
         &self.0
-    }
-}
-
-/// An object of texts.
-pub(crate) fn object<K: Into<String>, V: Into<String>>(entries: impl IntoIterator<Item = (K, V)>) -> Value {
-    Value::Object(entries.into_iter().map(|(key, value)| (key.into(), Value::String(value.into()))).collect())
-}
-
-/// Sets what a JSON pointer names.
-pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
-    let mut target = target;
-    for token in pointer.split('/').skip(1) {
-        if !target.is_object() {
-            *target = Value::Object(Map::new());
-        }
-        let Value::Object(fields) = target else { return };
-        target = fields.entry(token.replace("~1", "/").replace("~0", "~")).or_insert(Value::Null);
-    }
-    *target = value;
-}
-
-/// Appends to the list that a JSON pointer names, which is created if there is none.
-pub(crate) fn push(target: &mut Value, pointer: &str, value: Value) {
-    match target.pointer_mut(pointer) {
-        Some(Value::Array(list)) => list.push(value),
-        _ => set(target, pointer, Value::Array(vec![value])),
     }
 }

@@ -17,9 +17,10 @@
 //! ```
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
-use crate::dynamic::{self, DynamicObject, object};
+use crate::dynamic::DynamicObject;
+use crate::fields::{fields, push, set, texts};
 use crate::kind::Kind;
 use crate::labels::Labels;
 
@@ -82,13 +83,13 @@ impl ConfigMap {
 
     /// Its texts.
     pub fn data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
-        self.with("/data", object(data))
+        self.with("/data", texts(&data.into_iter().collect()))
     }
 
     /// Files that are no text, in base64. Without any, the field is left out.
     pub fn binary_data<K: Into<String>, V: Into<String>>(self, data: impl IntoIterator<Item = (K, V)>) -> Self {
-        let mut data = data.into_iter().peekable();
-        if data.peek().is_some() { self.with("/binaryData", object(data)) } else { self }
+        let data: Labels = data.into_iter().collect();
+        if data.is_empty() { self } else { self.with("/binaryData", texts(&data)) }
     }
 }
 
@@ -100,12 +101,12 @@ child! {
 impl Deployment {
     /// Pods from a template. The selector cannot be changed later; its labels are added to those of the template.
     pub fn new(name: impl Into<String>, selector: &Labels, pod: PodTemplate) -> Self {
-        let mut template = pod.0;
+        let PodTemplate { mut template, mut labels } = pod;
         for (key, value) in selector.iter() {
-            let key = key.replace('~', "~0").replace('/', "~1");
-            dynamic::set(&mut template, &format!("/metadata/labels/{key}"), Value::from(value));
+            labels.insert(key, value);
         }
-        let spec = json!({"selector": {"matchLabels": object(selector.iter())}, "template": template});
+        set(&mut template, "/metadata/labels", texts(&labels));
+        let spec = fields([("selector", fields([("matchLabels", texts(selector))])), ("template", template)]);
         Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
     }
 
@@ -123,12 +124,13 @@ child! {
 impl Service {
     /// For the pods that have these labels.
     pub fn new(name: impl Into<String>, selector: &Labels) -> Self {
-        Self(DynamicObject::new(Self::KIND, name).with("/spec/selector", object(selector.iter())))
+        Self(DynamicObject::new(Self::KIND, name).with("/spec/selector", texts(selector)))
     }
 
     /// A TCP port, and the name or number of the pods' port that it leads to.
     pub fn port(mut self, name: &str, port: u16, target: impl Into<Value>) -> Self {
-        let port = json!({"name": name, "port": port, "targetPort": target.into(), "protocol": "TCP"});
+        let (port, target) = (port.into(), target.into());
+        let port = fields([("name", name.into()), ("port", port), ("targetPort", target), ("protocol", "TCP".into())]);
         self.0.push("/spec/ports", port);
         self
     }
@@ -142,7 +144,7 @@ child! {
 impl Job {
     /// A pod from a template, whose restart policy must be `Never` or `OnFailure`.
     pub fn new(name: impl Into<String>, pod: PodTemplate) -> Self {
-        Self(DynamicObject::new(Self::KIND, name).with("/spec/template", pod.0))
+        Self(DynamicObject::new(Self::KIND, name).with("/spec/template", pod.finish()))
     }
 }
 
@@ -155,35 +157,39 @@ impl CronJob {
     /// Jobs with a pod from a template, as in [`Job::new`]. The schedule has the syntax of cron. The name has at most 52 characters:
     /// [`dns_label_within`](crate::names::dns_label_within).
     pub fn new(name: impl Into<String>, schedule: &str, pod: PodTemplate) -> Self {
-        let spec = json!({"schedule": schedule, "jobTemplate": {"spec": {"template": pod.0}}});
-        Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
+        let cron_job = DynamicObject::new(Self::KIND, name).with("/spec/schedule", schedule);
+        Self(cron_job.with("/spec/jobTemplate/spec/template", pod.finish()))
     }
 }
 
 /// What pods are made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodTemplate(Value);
+pub struct PodTemplate {
+    template: Value,
+    labels: Labels,
+}
 
 impl PodTemplate {
     /// Pods with this container.
     pub fn new(container: Container) -> Self {
-        Self(json!({"spec": {"containers": [container.0]}}))
+        Self { template: Value::Object(Map::new()), labels: Labels::default() }.container(container)
     }
 
     /// One more container.
     pub fn container(mut self, container: Container) -> Self {
-        dynamic::push(&mut self.0, "/spec/containers", container.0);
+        push(&mut self.template, "/spec/containers", container.0);
         self
     }
 
     /// The labels of the pods.
-    pub fn labels(self, labels: &Labels) -> Self {
-        self.with("/metadata/labels", object(labels.iter()))
+    pub fn labels(mut self, labels: &Labels) -> Self {
+        labels.clone_into(&mut self.labels);
+        self
     }
 
     /// The annotations of the pods.
     pub fn annotations(self, annotations: &Labels) -> Self {
-        self.with("/metadata/annotations", object(annotations.iter()))
+        self.with("/metadata/annotations", texts(annotations))
     }
 
     /// `Always`, `OnFailure` or `Never`.
@@ -193,26 +199,34 @@ impl PodTemplate {
 
     /// A volume with the files of a ConfigMap; [`Container::mount_read_only`] mounts it.
     pub fn config_map_volume(mut self, name: &str, config_map: &str) -> Self {
-        dynamic::push(&mut self.0, "/spec/volumes", json!({"name": name, "configMap": {"name": config_map}}));
+        let source = fields([("name", config_map.into())]);
+        push(&mut self.template, "/spec/volumes", fields([("name", name.into()), ("configMap", source)]));
         self
     }
 
     /// Keeps to the restricted Pod Security Standard. It concerns the containers that were added before.
     pub fn restricted(mut self) -> Self {
-        let pod = json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
-        dynamic::set(&mut self.0, "/spec/securityContext", pod);
-        let containers = self.0.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
+        set(&mut self.template, "/spec/securityContext/runAsNonRoot", true.into());
+        set(&mut self.template, "/spec/securityContext/seccompProfile/type", "RuntimeDefault".into());
+        let containers = self.template.pointer_mut("/spec/containers").and_then(Value::as_array_mut);
         for container in containers.into_iter().flatten() {
-            let security = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
-            dynamic::set(container, "/securityContext", security);
+            set(container, "/securityContext/allowPrivilegeEscalation", false.into());
+            set(container, "/securityContext/capabilities/drop", Value::Array(vec!["ALL".into()]));
         }
         self
     }
 
     /// Sets another field, which a JSON pointer from the template on names: `/spec/serviceAccountName`.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        dynamic::set(&mut self.0, pointer, value.into());
+        set(&mut self.template, pointer, value.into());
         self
+    }
+
+    fn finish(mut self) -> Value {
+        if !self.labels.is_empty() {
+            set(&mut self.template, "/metadata/labels", texts(&self.labels));
+        }
+        self.template
     }
 }
 
@@ -223,7 +237,7 @@ pub struct Container(Value);
 impl Container {
     /// A container with this name and image.
     pub fn new(name: &str, image: &str) -> Self {
-        Self(json!({"name": name, "image": image}))
+        Self(fields([("name", name.into()), ("image", image.into())]))
     }
 
     /// `Always`, `IfNotPresent` or `Never`.
@@ -233,36 +247,40 @@ impl Container {
 
     /// The program and its arguments.
     pub fn command<T: Into<String>>(self, command: impl IntoIterator<Item = T>) -> Self {
-        self.with("/command", command.into_iter().map(Into::into).collect::<Vec<String>>())
+        self.with("/command", command.into_iter().map(|word| Value::String(word.into())).collect::<Vec<Value>>())
     }
 
     /// An environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        dynamic::push(&mut self.0, "/env", json!({"name": name, "value": value}));
+        push(&mut self.0, "/env", fields([("name", name.into()), ("value", value.into())]));
         self
     }
 
     /// A TCP port that it listens on.
     pub fn port(mut self, name: &str, port: u16) -> Self {
-        dynamic::push(&mut self.0, "/ports", json!({"name": name, "containerPort": port, "protocol": "TCP"}));
+        let port = fields([("name", name.into()), ("containerPort", port.into()), ("protocol", "TCP".into())]);
+        push(&mut self.0, "/ports", port);
         self
     }
 
     /// Mounts a volume of the pod.
     pub fn mount_read_only(mut self, volume: &str, path: &str) -> Self {
-        dynamic::push(&mut self.0, "/volumeMounts", json!({"name": volume, "mountPath": path, "readOnly": true}));
+        let mount = fields([("name", volume.into()), ("mountPath", path.into()), ("readOnly", true.into())]);
+        push(&mut self.0, "/volumeMounts", mount);
         self
     }
 
     /// Sets another field, which a JSON pointer from the container on names: `/resources/limits/memory`.
     pub fn with(mut self, pointer: &str, value: impl Into<Value>) -> Self {
-        dynamic::set(&mut self.0, pointer, value.into());
+        set(&mut self.0, pointer, value.into());
         self
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

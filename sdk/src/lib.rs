@@ -83,6 +83,7 @@ mod cluster;
 #[doc(hidden)]
 pub mod component;
 mod dynamic;
+mod fields;
 mod fingerprint;
 pub mod guide;
 mod host;

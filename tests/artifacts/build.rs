@@ -133,11 +133,21 @@ fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), 
             cargo.env_remove(&name);
         }
     }
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=", registry()?.display()));
     match cargo.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(format!("`cargo {}` failed for {TARGET}: see below", arguments.join(" "))),
         Err(error) => Err(format!("cargo: {error}")),
     }
+}
+
+/// Where Cargo keeps the source of dependencies. Panics name its files, and a plugin must be the same wherever it is compiled.
+fn registry() -> Result<PathBuf, String> {
+    let home = match env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => env::home_dir().ok_or("there is neither CARGO_HOME nor a home folder")?.join(".cargo"),
+    };
+    Ok(home.join("registry/src"))
 }
 
 fn generate(built: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {

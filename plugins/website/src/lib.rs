@@ -11,7 +11,6 @@
 //! - The pods carry the content's fingerprint as an annotation, so that another content rolls the Deployment.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use gyre_sdk::k8s::{ConfigMap, Container, Deployment, PodTemplate, Service};
 use gyre_sdk::names::{dns_label, service_label};
@@ -110,10 +109,10 @@ impl Reconciler for WebsiteReconciler {
         let defaults = found.map(|found| found.spec.clone()).unwrap_or_default();
         let values = Labels::from([("title", &spec.title), ("host", &spec.host), ("name", &metadata.name)]);
         let values = values.with("namespace", metadata.namespace.as_deref().unwrap_or_default());
-        let mut data: BTreeMap<String, String> = template.field("/data").unwrap_or_default();
-        data.values_mut().for_each(|text| *text = fill_in(text, &values));
-        let binary_data: BTreeMap<String, String> = template.field("/binaryData").unwrap_or_default();
-        let content = fingerprint(data.iter().chain(&binary_data).flat_map(|(file, text)| [file.as_str(), text]));
+        let template_data: Labels = template.field("/data").unwrap_or_default();
+        let data: Labels = template_data.iter().map(|(file, text)| (file, fill_in(text, &values))).collect();
+        let binary_data: Labels = template.field("/binaryData").unwrap_or_default();
+        let content = fingerprint(data.iter().chain(binary_data.iter()).flat_map(|(file, text)| [file, text]));
         // A selector cannot be changed, so it has nothing of what the defaults say.
         let selector = Labels::from([(INSTANCE, &name)]);
         let labels = defaults.labels.with(INSTANCE, &name);
@@ -123,7 +122,7 @@ impl Reconciler for WebsiteReconciler {
         let pod = pod.labels(&labels).annotations(&Labels::from([("web.gyre.dev/content", &content)]));
         let message = format!("Deployment {name} serves ConfigMap {}, rendered to {content_name}", spec.template);
         Response::children()
-            .apply(&ConfigMap::new(content_name).labels(&labels).data(data).binary_data(binary_data))?
+            .apply(&ConfigMap::new(content_name).labels(&labels).data(data.iter()).binary_data(binary_data.iter()))?
             .apply(&Deployment::new(&name, &selector, pod).labels(&labels).replicas(replicas))?
             .apply(&Service::new(&name, &selector).labels(&labels).port("http", 80, "http"))?
             .report(Report::ready("Rendered", message))

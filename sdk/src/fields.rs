@@ -1,0 +1,55 @@
+//! JSON that is put together from fields.
+//!
+//! `serde_json::json!` does the same by serializing each part, which is three times the code in a component.
+
+use serde_json::{Map, Value};
+
+use crate::labels::Labels;
+
+/// An object with these fields.
+pub(crate) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let mut object = Map::new();
+    for (name, value) in fields {
+        insert(&mut object, name, value);
+    }
+    Value::Object(object)
+}
+
+/// An object of texts.
+#[inline(never)]
+pub(crate) fn texts(texts: &Labels) -> Value {
+    let mut object = Map::new();
+    for (name, text) in texts.iter() {
+        insert(&mut object, name, text.into());
+    }
+    Value::Object(object)
+}
+
+#[inline(never)]
+fn insert(object: &mut Map<String, Value>, name: &str, value: Value) {
+    object.insert(name.to_owned(), value);
+}
+
+/// Sets what a JSON pointer names.
+#[inline(never)]
+pub(crate) fn set(target: &mut Value, pointer: &str, value: Value) {
+    let mut target = target;
+    for token in pointer.split('/').skip(1) {
+        if !target.is_object() {
+            *target = Value::Object(Map::new());
+        }
+        let Value::Object(fields) = target else { return };
+        let name = if token.contains('~') { token.replace("~1", "/").replace("~0", "~") } else { token.to_owned() };
+        target = fields.entry(name).or_insert(Value::Null);
+    }
+    *target = value;
+}
+
+/// Appends to the list that a JSON pointer names, which is created if there is none.
+#[inline(never)]
+pub(crate) fn push(target: &mut Value, pointer: &str, value: Value) {
+    match target.pointer_mut(pointer) {
+        Some(Value::Array(list)) => list.push(value),
+        _ => set(target, pointer, Value::Array(vec![value])),
+    }
+}
