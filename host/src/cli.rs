@@ -43,7 +43,7 @@ use crate::plugins::{open, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
-#[command(name = "gyre", version, propagate_version = true)]
+#[command(name = "gyre", version, propagate_version = true, after_help = TERMS)]
 struct Gyre {
     #[command(subcommand)]
     command: Command,
@@ -79,6 +79,14 @@ enum Command {
     #[command(after_help = shadow::EXAMPLES)]
     Shadow(ShadowArguments),
 }
+
+const TERMS: &str = "\
+Terms:
+  plugin  a WebAssembly component that reconciles the objects of one kind
+  parent  an object that a plugin reconciles
+  child   an object that a plugin requests for a parent; the host creates, changes and deletes it
+  mount   a plugin in a host, with its settings, namespaces and permissions
+  shadow  another version of a mount's plugin; its answers are compared, never applied";
 
 const SOMETHING_TO_MOUNT: &str = "--config <FILE>, --plugin <FILE> or --plugin-dir <DIRECTORY>";
 

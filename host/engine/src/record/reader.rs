@@ -189,7 +189,7 @@ mod tests {
             let message = wrong(&line);
             assert!(message.len() <= 2 * PROBLEM && !message.contains(char::is_control), "{message}");
             assert!(
-                message.starts_with("line 2 is no part of a recording: unknown variant") || message.contains("invalid type"),
+                message.starts_with("line 2 is not part of a recording: unknown variant") || message.contains("invalid type"),
                 "{message}"
             );
         }

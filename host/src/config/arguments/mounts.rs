@@ -79,7 +79,8 @@ pub(crate) struct PolicyArguments {
     /// Number of times that a failed reconcile is retried before the host waits until the object changes [default: unlimited].
     #[arg(long, value_name = "N", value_parser = whole(bounds::RETRIES))]
     pub(crate) max_retries: Option<u32>,
-    /// Quarantine a plugin in a namespace after consecutive faults on N distinct objects there; "never" disables this [default: 5].
+    /// Quarantine a plugin in a namespace, that is, stop calling it except for probes, after consecutive faults on N distinct objects
+    /// there; "never" disables this [default: 5].
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
@@ -113,7 +114,7 @@ struct WorkersArgument {
 /// Where compiled code is kept.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
-    /// Directory for compiled plugins, which are reused at the next start; "off" disables it [default: gyre/code in the user's cache
+    /// Directory in which compiled plugins are cached for later starts; "off" disables the cache [default: gyre/code in the user's cache
     /// directory].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
     code_cache: Option<PathBuf>,

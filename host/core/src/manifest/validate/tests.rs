@@ -86,7 +86,7 @@ fn a_manifest_that_lies_is_refused() {
         |manifest| manifest.crds.push(crd("echoes.other.io", "other.io", "Echo", true)),
         &["defines Echo.other.io, which is neither"],
     );
-    check(|manifest| manifest.crds.push(crd("echoes.example.com", "example.com", "Echo", true)), &["is there twice"]);
+    check(|manifest| manifest.crds.push(crd("echoes.example.com", "example.com", "Echo", true)), &["is included twice"]);
     check(
         |manifest| manifest.crds = vec![crd("echoes.example.com", "example.com", "Echo", false)],
         &["does not serve the version \"v1alpha1\""],
