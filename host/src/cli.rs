@@ -59,7 +59,7 @@ enum Command {
     Compile(PluginArguments),
     /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
-    Rbac(RbacArguments),
+    Rbac(Box<RbacArguments>),
     /// Print the CustomResourceDefinitions that plugins contain.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),
