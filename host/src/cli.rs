@@ -3,7 +3,8 @@
 #[cfg(any(test, not(feature = "tools")))]
 mod absent;
 mod arguments;
-#[cfg(all(test, feature = "tools"))]
+#[cfg(test)]
+#[cfg(feature = "tools")]
 mod tests;
 #[cfg(feature = "tools")]
 mod tools;
