@@ -15,18 +15,21 @@
 pub(crate) mod arguments;
 mod bounded;
 mod directory;
-mod file;
+mod keys;
 mod load;
 mod node;
 pub(crate) mod problem;
 mod process;
 mod quantity;
 mod read;
+mod schema;
 mod settings;
 mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
+mod types;
+mod validate;
 pub(crate) mod values;
 
 use std::collections::BTreeSet;
@@ -43,13 +46,14 @@ use tracing::{debug, error, info, warn};
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
 use self::load::{Loader, Programs};
-use self::node::Source as DocumentSource;
 pub(crate) use self::node::yaml_problem;
+use self::node::{Part, Source as DocumentSource};
 use self::problem::Place;
 pub use self::problem::{Problem, Problems};
 pub(crate) use self::process::{HostArguments, with_defaults};
+pub(crate) use self::schema::schema;
 pub use self::settings::accept as accept_settings;
-use self::spec::{Configuration, MountSpec, NAME, Origin, Said, Setting};
+use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
@@ -70,9 +74,6 @@ const MOST_READS: u32 = 25;
 const MOST_CALLS: u32 = 256;
 /// Room for workers that a changed configuration adds. What is reserved is addresses, and some 30 KiB of memory for each.
 const FEWEST_CALLS: u32 = 16;
-
-/// The JSON Schema of the configuration file, for editors. What it cannot say, and what is wrong in plain words, says [`Source`].
-pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
 /// Why there is nothing to run.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +137,7 @@ struct Process {
     /// Whether plugins are mounted from a directory.
     has_directory: bool,
     /// What the file said of it when it began.
-    host: Vec<Said<Setting>>,
+    host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
@@ -157,7 +158,7 @@ impl Process {
 
     /// What of a configuration needs another process.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
-        let Said { value: name, place } = &configuration.name;
+        let Located { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
             (Some(before), Some(name)) if before != name => {
                 Some(format!("the deployment is called {before} while it runs, not {name}"))
@@ -173,11 +174,10 @@ impl Process {
             if mount.policy.limits.memory_bytes > self.max_memory_bytes {
                 let most = quantity::Bytes(self.max_memory_bytes as u64);
                 let what = format!("the memory limit is more than the {most} that this process was started for");
-                problems.add(mount.place.clone(), what, "restart gyre to raise it");
+                problems.add(mount.part.place(), what, "restart gyre to raise it");
             }
         }
-        let settings = |host: &[Said<Setting>]| host.iter().map(|setting| setting.value.clone()).collect::<Vec<_>>();
-        if settings(&configuration.host) != settings(&self.host) {
+        if configuration.host != self.host {
             warn!("the file says something else under host now, which takes effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
@@ -217,7 +217,7 @@ impl Source {
         let mut directory = Directory::default();
         let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
         if let Some(wrong) = election.and_then(ElectionArguments::wrong_times) {
-            process::check_times(&wrong, &configuration.host, &mut problems);
+            process::check_times(&wrong, &configuration, &mut problems);
         }
         let process = Process::of(&configuration);
         let options = gyre_sandbox::Options {
@@ -434,7 +434,7 @@ fn read(
         None => arguments.configuration(problems),
     };
     if let Some(name) = arguments.name() {
-        configuration.name = Said { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
+        configuration.name = Located { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
     if let Some(directory) = configuration.directory.clone() {
         match files.list(&directory.value) {
@@ -468,8 +468,8 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
     let document = load::read_document(files, path, source, &Place::whole(&"--config".into()), problems);
     let directory = path.parent().unwrap_or(Path::new(""));
     match document {
-        Some(document) => file::read(&document, directory, |policy| arguments.override_policy(policy), problems),
-        None => Configuration::empty(Place::whole(&name)),
+        Some(document) => read::read(document, directory, |policy| arguments.override_policy(policy), problems),
+        None => Configuration::empty(Part::flag(&name)),
     }
 }
 
@@ -477,12 +477,12 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
     // Links are followed, as there are many ways to write a path.
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin.value)).collect();
+    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
     let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
-        let place = Place::whole(&plugin.display().to_string().into());
-        let spec = MountSpec::of(plugin, place, configuration.defaults.clone());
+        let part = Part::flag(&plugin.display().to_string());
+        let spec = MountSpec::of(plugin, part, configuration.defaults.clone());
         configuration.mounts.push(MountSpec { origin, ..spec });
     }
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants};
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Digest, Plugin, Sandbox};
 
-use super::node::{Document, Source, Value};
+use super::keys::{Reach, WriteNamespaces as WrittenTo};
+use super::node::{Document, Part, Source, Value};
 use super::problem::{Place, Problems, list};
 use super::settings;
-use super::spec::{
-    Configuration, GrantSpec, MountSpec, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
-};
+use super::spec::{Configuration, MountSpec, Origin, Policy, SettingsFrom, ShadowSpec};
+use super::types::{Kind, Label, List, Text};
 use crate::error::error_chain;
 use crate::plugins;
 use crate::plugins::files::Files;
@@ -93,7 +93,7 @@ impl<'a> Loader<'a> {
         for spec in configuration.mounts {
             let plugin = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
-                Origin::File | Origin::Directory => self.plugin(&spec.plugin),
+                Origin::File | Origin::Directory => self.plugin(&spec.plugin, &spec.part),
             };
             if let Some(plugin) = plugin {
                 let program = self.program(&spec, plugin, &configuration.settings);
@@ -101,8 +101,7 @@ impl<'a> Loader<'a> {
             }
         }
         let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
-        let of_directory =
-            of_directory.map(|loaded| (loaded.spec.plugin.value.clone(), *loaded.program.plugin.digest())).collect();
+        let of_directory = of_directory.map(|loaded| (loaded.spec.plugin.clone(), *loaded.program.plugin.digest())).collect();
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
@@ -113,7 +112,7 @@ impl<'a> Loader<'a> {
     /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
     /// for other namespaces meanwhile.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
-        self.files.note(&spec.plugin.value);
+        self.files.note(&spec.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
@@ -128,13 +127,14 @@ impl<'a> Loader<'a> {
         (!is_elsewhere).then_some(plugin)
     }
 
-    fn plugin(&mut self, said: &Said<PathBuf>) -> Option<Plugin> {
-        let path = &said.value;
+    /// Loads the plugin that a part of the configuration names.
+    fn plugin(&mut self, path: &Path, part: &Part) -> Option<Plugin> {
+        let place = || part.at("/plugin").place();
         let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let what = format!("cannot read the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(said.place.clone(), what, plugins::GIVE_A_COMPONENT);
+                self.problems.add(place(), what, plugins::GIVE_A_COMPONENT);
                 return None;
             }
         };
@@ -149,37 +149,41 @@ impl<'a> Loader<'a> {
             }
             Err(error) => {
                 let what = format!("cannot load the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(said.place.clone(), what, error.remedy());
+                self.problems.add(place(), what, error.remedy());
                 None
             }
         }
     }
 
-    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Settings)]) -> Program {
+    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
         let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after, requeue_floor } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
-        let settings = self.settings(spec, &spec.settings, &spec.place, by_flag, &plugin);
-        let GrantSpec { children, reads, read_namespaces, write_namespaces } = &spec.grants;
-        self.check_write_namespaces(write_namespaces, &namespaces);
-        let children = self.grant(children.as_deref(), "children", manifest, manifest.children.iter().map(|child| &child.kind));
-        let reads = self.grant(reads.as_deref(), "reads", manifest, manifest.reads.iter().map(|read| &read.kind));
+        let settings = self.settings(spec, &spec.settings, &spec.part, by_flag, &plugin);
+        self.check_write_namespaces(spec, &namespaces);
+        let declared = manifest.children.iter().map(|child| &child.kind);
+        self.check_grant(spec, "children", children(spec), manifest, declared);
+        let declared = manifest.reads.iter().map(|read| &read.kind);
+        let grants = spec.keys.grants.as_ref();
+        let reads = grants.and_then(|grants| grants.reads.as_ref());
+        self.check_grant(spec, "reads", reads, manifest, declared);
+        let read_namespaces = match grants.and_then(|grants| grants.read_namespaces) {
+            None | Some(Reach::Parent) => ReadNamespaces::OfParent,
+            Some(Reach::All) => ReadNamespaces::All,
+        };
         let mut program = Program {
-            name: spec.name.as_ref().map_or(manifest.name.as_str(), |name| name.value.as_str()).into(),
+            name: spec.keys.name.as_ref().map_or(manifest.name.as_str(), |Label(name)| name).into(),
             settings: settings.to_string().into_bytes().into(),
             limits: limits.clone(),
             workers: *workers,
-            selector: spec.selector.clone(),
-            grants: Grants::new(manifest, namespaces.clone())
-                .with_write_namespaces(write_namespaces.granted())
-                .with_kinds(children)
-                .with_adoption(*adoption),
+            selector: spec.keys.selector.as_ref().map(|Text(selector)| selector.clone()).unwrap_or_default(),
+            grants: grants_of(spec, manifest, &namespaces),
             namespaces,
-            reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
+            reads: ReadGrants { kinds: granted(reads), namespaces: read_namespaces },
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
             requeue_floor: *requeue_floor,
-            impersonate: spec.impersonate.clone(),
+            impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
             plugin,
         };
@@ -193,9 +197,9 @@ impl<'a> Loader<'a> {
         shadow: &ShadowSpec,
         mount: &MountSpec,
         program: &Program,
-        by_flag: &[(String, Settings)],
+        by_flag: &[(String, Part)],
     ) -> Option<Program> {
-        let plugin = self.plugin(&shadow.plugin)?;
+        let plugin = self.plugin(&shadow.plugin, &shadow.part)?;
         let (manifest, mounted) = (plugin.manifest(), program.manifest());
         // Children, finalizers and fields belong to the plugin's name.
         if manifest.name != mounted.name {
@@ -203,30 +207,22 @@ impl<'a> Loader<'a> {
                 "the plugin is called {}, and the mount's {}: of another name, it would not take over what that one has made",
                 manifest.name, mounted.name
             );
-            self.problems.add(shadow.plugin.place.clone(), what, "give another version of the same plugin");
+            self.problems.add(shadow.part.at("/plugin").place(), what, "give another version of the same plugin");
             return None;
         }
         if !is_same_kind(&manifest.parent, &mounted.parent) {
             let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
-            self.problems.add(shadow.plugin.place.clone(), what, "give a plugin of the same parents");
+            self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");
             return None;
         }
         let said = match &shadow.settings {
             SettingsFrom::Default => &mount.settings,
             settings => settings,
         };
-        let settings = self.settings(mount, said, &shadow.place, by_flag, &plugin);
-        let adoption = mount.policy.adoption;
-        let children = match &mount.grants.children {
-            Some(granted) => Kinds::Only(granted.iter().map(|said| said.value.clone()).collect()),
-            None => Kinds::Declared,
-        };
+        let settings = self.settings(mount, said, &shadow.part, by_flag, &plugin);
         Some(Program {
             settings: settings.to_string().into_bytes().into(),
-            grants: Grants::new(manifest, program.namespaces.clone())
-                .with_write_namespaces(mount.grants.write_namespaces.granted())
-                .with_kinds(children)
-                .with_adoption(adoption),
+            grants: grants_of(mount, manifest, &program.namespaces),
             shadow: None,
             plugin: plugin.clone(),
             ..program.clone()
@@ -238,8 +234,8 @@ impl<'a> Loader<'a> {
         &mut self,
         spec: &MountSpec,
         said: &SettingsFrom,
-        place: &Place,
-        by_flag: &[(String, Settings)],
+        part: &Part,
+        by_flag: &[(String, Part)],
         plugin: &Plugin,
     ) -> serde_json::Value {
         let name = &plugin.manifest().name;
@@ -250,54 +246,57 @@ impl<'a> Loader<'a> {
             }
             // What is missing for want of them is not worth saying.
             SettingsFrom::Unknown => return serde_json::Value::Null,
-            SettingsFrom::File(said) => match self.settings_file(said) {
+            SettingsFrom::File(path, said) => match self.settings_file(path, said) {
                 Some(settings) => Some(settings),
                 None => return serde_json::Value::Null,
             },
         };
-        settings::check(plugin, settings.as_ref(), place, &spec.policy.limits, self.problems)
+        settings::check(plugin, settings.as_ref(), &part.place(), &spec.policy.limits, self.problems)
     }
 
-    fn settings_file(&mut self, said: &Said<PathBuf>) -> Option<Settings> {
-        let source = Source::File(said.value.display().to_string().into());
-        let document = read_document(self.files, &said.value, source, &said.place, self.problems)?;
-        if !matches!(document.root.value, Value::Map(_)) {
-            let what = format!("{} is not valid here", document.root.describe());
-            self.problems.add(document.source.place(document.root.position), what, "write a map of settings");
+    fn settings_file(&mut self, path: &Path, said: &Part) -> Option<Part> {
+        let source = Source::File(path.display().to_string().into());
+        let document = read_document(self.files, path, source, &said.place(), self.problems)?;
+        let node = document.node()?;
+        if !matches!(node.value, Value::Map(_)) {
+            let what = format!("{} is not valid here", node.describe());
+            self.problems.add(document.place(), what, "write a map of settings");
             return None;
         }
-        Some(Settings { source: document.source, node: document.root, path: String::new() })
+        Some(document)
     }
 
-    /// What is granted of what the manifest declares.
-    fn grant<'k>(
+    /// More than the manifest declares cannot be granted.
+    fn check_grant<'k>(
         &mut self,
-        granted: Option<&[Said<GroupVersionKind>]>,
+        spec: &MountSpec,
         what: &str,
+        granted: Option<&List<Text<Kind>>>,
         manifest: &Manifest,
         declared: impl Iterator<Item = &'k GroupVersionKind>,
-    ) -> Kinds {
-        let Some(granted) = granted else { return Kinds::Declared };
+    ) {
         let declared: Vec<&GroupVersionKind> = declared.collect();
-        for Said { value: kind, place } in granted {
+        for (index, Text(Kind(kind))) in granted.into_iter().flat_map(List::iter) {
             if !declared.iter().any(|known| is_same_kind(known, kind)) {
-                let what = format!(
+                let said = format!(
                     "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
                     list(&declared)
                 );
-                self.problems.add(place.clone(), what, "remove it, or mount a version of the plugin that declares it");
+                let place = spec.part.at(&format!("/grants/{what}/{index}")).place();
+                self.problems.add(place, said, "remove it, or mount a version of the plugin that declares it");
             }
         }
-        Kinds::Only(granted.iter().map(|said| said.value.clone()).collect())
     }
 
     /// A grant of a namespace that the mount is confined from would never take effect.
-    fn check_write_namespaces(&mut self, granted: &WriteNamespacesSpec, mount: &Namespaces) {
-        let (WriteNamespacesSpec::Named(granted), Namespaces::Only(names)) = (granted, mount) else { return };
-        for Said { value: name, place } in granted.iter().filter(|granted| !names.contains(&granted.value)) {
+    fn check_write_namespaces(&mut self, spec: &MountSpec, mount: &Namespaces) {
+        let written = spec.keys.grants.as_ref().and_then(|grants| grants.write_namespaces.as_ref());
+        let (Some(WrittenTo::Named(granted)), Namespaces::Only(names)) = (written, mount) else { return };
+        for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
             let what = format!("{name} is none of the mount's namespaces, and nothing is written elsewhere");
-            self.problems.add(place.clone(), what, format!("add {name} to the mount's key namespaces, or remove it here"));
+            let place = spec.part.at(&format!("/grants/writeNamespaces/{index}")).place();
+            self.problems.add(place, what, format!("add {name} to the mount's key namespaces, or remove it here"));
         }
     }
 
@@ -305,9 +304,9 @@ impl<'a> Loader<'a> {
         for (index, mount) in loaded.iter().enumerate() {
             let same = loaded.iter().take(index).find(|other| other.program.name == mount.program.name);
             if let Some(other) = same {
-                let place = mount.spec.name.as_ref().map_or(&mount.spec.place, |name| &name.place);
-                let what = format!("a mount is called {} already, at {}", mount.program.name, other.spec.place.location());
-                self.problems.add(place.clone(), what, "give this one another name");
+                let at = other.spec.part.place();
+                let what = format!("a mount is called {} already, at {}", mount.program.name, at.location());
+                self.problems.add(mount.spec.part.at("/name").place(), what, "give this one another name");
             }
         }
     }
@@ -318,31 +317,50 @@ impl<'a> Loader<'a> {
             let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
             let found = loaded.iter().take(index).find_map(|other| Some((other, clash(other)?)));
             let Some((other, undone)) = found else { continue };
-            let (kind, at) = (&mount.program.manifest().parent, other.spec.place.location());
+            let (kind, at) = (&mount.program.manifest().parent, other.spec.part.place());
             let what = format!(
-                "the mount {} at {at} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
-                other.program.name
+                "the mount {} at {} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
+                other.program.name,
+                at.location()
             );
-            self.problems.add(
-                mount.spec.place.clone(),
-                what,
-                "give them namespaces that do not overlap, or remove one of them",
-            );
+            self.problems.add(mount.spec.part.place(), what, "give them namespaces that do not overlap, or remove one of them");
         }
     }
 
-    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Settings)]) {
+    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Part)]) {
         for (plugin, settings) in settings {
             if !loaded.iter().any(|mount| mount.program.manifest().name == *plugin) {
                 let names = list(loaded.iter().map(|mount| &mount.program.manifest().name));
                 self.problems.add(
-                    settings.source.whole(),
+                    settings.document(),
                     format!("the plugin {plugin} is not mounted"),
                     format!("mounted are {names}"),
                 );
             }
         }
     }
+}
+
+/// The children that a mount grants; none: all that are declared.
+fn children(spec: &MountSpec) -> Option<&List<Text<Kind>>> {
+    spec.keys.grants.as_ref()?.children.as_ref()
+}
+
+fn granted(kinds: Option<&List<Text<Kind>>>) -> Kinds {
+    kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Text(Kind(kind)))| kind.clone()).collect()))
+}
+
+/// What a mount grants to a plugin with that manifest.
+fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
+    let written = match spec.keys.grants.as_ref().and_then(|grants| grants.write_namespaces.as_ref()) {
+        None | Some(WrittenTo::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
+        Some(WrittenTo::Reach(Reach::All)) => WriteNamespaces::All,
+        Some(WrittenTo::Named(names)) => WriteNamespaces::Named(names.iter().map(|(_, Label(name))| name.clone()).collect()),
+    };
+    Grants::new(manifest, namespaces.clone())
+        .with_write_namespaces(written)
+        .with_kinds(granted(children(spec)))
+        .with_adoption(spec.policy.adoption)
 }
 
 /// What a mount wants for itself.
@@ -393,7 +411,7 @@ pub(crate) fn read_document(
     source: Source,
     said: &Place,
     problems: &mut Problems,
-) -> Option<Document> {
+) -> Option<Part> {
     let bytes = match files.read(path, LARGEST_DOCUMENT) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -413,7 +431,7 @@ pub(crate) fn read_document(
         }
     };
     match Document::parse(source, &text) {
-        Ok(document) => Some(document),
+        Ok(document) => Some(Part::whole(document)),
         Err(problem) => {
             problems.0.push(problem);
             None
