@@ -1,10 +1,14 @@
 //! The operator's configuration: a file or flags, and the programs that they come down to.
 //!
 //! ```text
-//! gyre.yaml ─ node ─▶ tree with lines ─ read, file ─▶ Configuration ─ load ─▶ programs
-//! flags ────────────── plugins ──────────────────────▶     ▲            ▲
-//!                                                  plugin directory   plugins, settings
+//! gyre.yaml ─ node ─▶ tree with lines ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
+//!                                          ▲ schema                  ▲    ▲            ▲
+//! flags ───────────────────── arguments ─────────────────────────────┘    │            │
+//!                                                                plugin directory   plugins, settings
 //! ```
+//!
+//! The types in `keys` are what is said once of the file: the schema is derived from them (`gyre config-schema`), what is wrong with a
+//! file is found by the schema, and what is right is read into them.
 //!
 //! Everything that is wrong is found in one pass and said with its place: see [`Problems`]. [`Source::follow`] reads it all again when
 //! a file has changed; what is wrong then is refused as a whole, and what ran before goes on.
@@ -174,7 +178,7 @@ impl Process {
             if mount.policy.limits.memory_bytes > self.max_memory_bytes {
                 let most = quantity::Bytes(self.max_memory_bytes as u64);
                 let what = format!("the memory limit is more than the {most} that this process was started for");
-                problems.add(mount.part.place(), what, "restart gyre to raise it");
+                problems.add(mount.source.part.place(), what, "restart gyre to raise it");
             }
         }
         if configuration.host != self.host {
@@ -477,7 +481,7 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
     // Links are followed, as there are many ways to write a path.
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin)).collect();
+    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
     let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {

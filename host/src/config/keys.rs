@@ -10,10 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::types::{
-    Count, FilePath, Kind, Label, List, Size, Text, Time, kinds, selector, service_account, settings_once, size, time, whole,
-    whole_or,
-};
+use super::types::{Check, Count, FilePath, Kind, Label, List, Size, Text, Time, size, time, whole, whole_or};
 use crate::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
 
 /// What stands for [`gyre_sandbox::Reuse::Never`], and for a quarantine that never comes.
@@ -24,11 +21,12 @@ const FOREVER: &str = "forever";
 /// A configuration file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields, title = "The configuration of gyre run", description = "", extend("allOf" = [{
-    "anyOf": [{"required": ["mounts"]}, {"required": ["pluginDirectory"]}],
-    "errorMessage": "nothing is mounted: there are neither mounts nor a pluginDirectory; list what to mount under mounts, or name a \
-        pluginDirectory; mounts: [] unmounts all",
-}]))]
+#[schemars(
+    deny_unknown_fields,
+    title = "The configuration of gyre run",
+    description = "",
+    extend("anyOf" = [{"required": ["mounts"]}, {"required": ["pluginDirectory"]}])
+)]
 pub(crate) struct File {
     /// What this deployment is called, unlike any other in its namespace. It identifies the inventory that is used to clean up removed
     /// mounts; without a name, nothing is kept.
@@ -69,7 +67,7 @@ pub(crate) struct Policy {
     pub(crate) quarantine_after: Option<Count>,
     /// The soonest that the plugin is called again because it asked for it with requeue-after.
     #[schemars(transform = time(bounds::REQUEUE, REQUEUE_FLOOR))]
-    pub(crate) min_requeue_after: Option<Text<Time>>,
+    pub(crate) min_requeue_after: Option<Time>,
 }
 
 /// The limits of a call.
@@ -79,7 +77,7 @@ pub(crate) struct Policy {
 pub(crate) struct Limits {
     /// How long it may run.
     #[schemars(transform = time(bounds::DEADLINE, Defaults::default().deadline))]
-    pub(crate) deadline: Option<Text<Time>>,
+    pub(crate) deadline: Option<Time>,
     /// The sum of its memories and tables.
     #[schemars(transform = size(bounds::MEMORY, Defaults::default().memory_bytes))]
     pub(crate) memory: Option<Size>,
@@ -121,7 +119,7 @@ pub(crate) struct Limits {
 /// A plugin that is mounted.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields, rename = "mount", description = "", transform = settings_once)]
+#[schemars(deny_unknown_fields, rename = "mount", description = "", extend("not" = {"required": ["settings", "settingsFrom"]}))]
 pub(crate) struct Mount {
     /// Unique in this file. By default it is the plugin's own name.
     pub(crate) name: Option<Label>,
@@ -129,7 +127,10 @@ pub(crate) struct Mount {
     #[schemars(required)]
     pub(crate) plugin: Option<FilePath>,
     /// Only parents that match are reconciled: a label selector as kubectl get -l takes.
-    #[schemars(transform = selector)]
+    #[schemars(extend(
+        "x-gyre" = Check::Selector,
+        "errorMessage" = "write one as kubectl get -l takes, e.g. app=web,tier in (a,b)",
+    ))]
     pub(crate) selector: Option<Text<Selector>>,
     /// Settings of the plugin, as its manifest describes them.
     #[schemars(extend("errorMessage" = "write a map of settings"))]
@@ -139,7 +140,11 @@ pub(crate) struct Mount {
     /// What is granted of what the plugin's manifest declares. By default all is.
     pub(crate) grants: Option<Grants>,
     /// The service account, as namespace/name, with whose permissions it writes. By default the host's own.
-    #[schemars(transform = service_account)]
+    #[schemars(extend(
+        "pattern" = "^[^/]+/[^/]+$",
+        "x-gyre" = Check::ServiceAccount,
+        "errorMessage" = "write the namespace and the name of a service account, as in team-a/echo",
+    ))]
     pub(crate) impersonate: Option<Text<ServiceAccount>>,
     /// Another version of the plugin, or other settings: it is called in parallel; its answers are compared, never applied (gyre shadow).
     pub(crate) shadow: Option<Shadow>,
@@ -153,11 +158,11 @@ pub(crate) struct Mount {
 #[schemars(deny_unknown_fields, rename = "grants", description = "")]
 pub(crate) struct Grants {
     /// The kinds that it may write.
-    #[schemars(transform = kinds)]
-    pub(crate) children: Option<List<Text<Kind>>>,
+    #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
+    pub(crate) children: Option<List<Kind>>,
     /// The kinds that it may read besides.
-    #[schemars(transform = kinds)]
-    pub(crate) reads: Option<List<Text<Kind>>>,
+    #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
+    pub(crate) reads: Option<List<Kind>>,
     /// Where it may read: the parent's namespace and those that the manifest names, or all that the mount has.
     #[schemars(extend("default" = Reach::Parent))]
     pub(crate) read_namespaces: Option<Reach>,
@@ -188,7 +193,7 @@ pub(crate) enum WriteNamespaces {
 /// The shadow of a mount.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields, rename = "shadow", description = "", transform = settings_once)]
+#[schemars(deny_unknown_fields, rename = "shadow", description = "", extend("not" = {"required": ["settings", "settingsFrom"]}))]
 pub(crate) struct Shadow {
     /// The file of a WebAssembly component of the same name and parents, relative to the folder of this file.
     #[schemars(required)]

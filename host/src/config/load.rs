@@ -7,13 +7,13 @@ use std::sync::Arc;
 use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
-use gyre_sandbox::{Digest, Plugin, Sandbox};
+use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
-use super::keys::{Reach, WriteNamespaces as WrittenTo};
+use super::keys::{self, Reach};
 use super::node::{Document, Part, Source, Value};
 use super::problem::{Place, Problems, list};
 use super::settings;
-use super::spec::{Configuration, MountSpec, Origin, Policy, SettingsFrom, ShadowSpec};
+use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
 use crate::error::error_chain;
 use crate::plugins;
@@ -93,7 +93,7 @@ impl<'a> Loader<'a> {
         for spec in configuration.mounts {
             let plugin = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
-                Origin::File | Origin::Directory => self.plugin(&spec.plugin, &spec.part),
+                Origin::File | Origin::Directory => self.plugin(&spec.source),
             };
             if let Some(plugin) = plugin {
                 let program = self.program(&spec, plugin, &configuration.settings);
@@ -101,7 +101,8 @@ impl<'a> Loader<'a> {
             }
         }
         let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
-        let of_directory = of_directory.map(|loaded| (loaded.spec.plugin.clone(), *loaded.program.plugin.digest())).collect();
+        let of_directory =
+            of_directory.map(|loaded| (loaded.spec.source.plugin.clone(), *loaded.program.plugin.digest())).collect();
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
@@ -112,7 +113,7 @@ impl<'a> Loader<'a> {
     /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
     /// for other namespaces meanwhile.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
-        self.files.note(&spec.plugin);
+        self.files.note(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
@@ -127,9 +128,8 @@ impl<'a> Loader<'a> {
         (!is_elsewhere).then_some(plugin)
     }
 
-    /// Loads the plugin that a part of the configuration names.
-    fn plugin(&mut self, path: &Path, part: &Part) -> Option<Plugin> {
-        let place = || part.at("/plugin").place();
+    fn plugin(&mut self, spec: &PluginSpec) -> Option<Plugin> {
+        let (path, place) = (&spec.plugin, || spec.part.at("/plugin").place());
         let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -157,17 +157,14 @@ impl<'a> Loader<'a> {
 
     fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after, requeue_floor } = &spec.policy;
+        let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, adoption: _ } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
-        let settings = self.settings(spec, &spec.settings, &spec.part, by_flag, &plugin);
-        self.check_write_namespaces(spec, &namespaces);
-        let declared = manifest.children.iter().map(|child| &child.kind);
-        self.check_grant(spec, "children", children(spec), manifest, declared);
-        let declared = manifest.reads.iter().map(|read| &read.kind);
-        let grants = spec.keys.grants.as_ref();
-        let reads = grants.and_then(|grants| grants.reads.as_ref());
-        self.check_grant(spec, "reads", reads, manifest, declared);
-        let read_namespaces = match grants.and_then(|grants| grants.read_namespaces) {
+        let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
+        let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
+        self.check_write_namespaces(spec, write_namespaces.as_ref(), &namespaces);
+        self.check_grant(spec, "children", children.as_ref(), manifest, manifest.children.iter().map(|child| &child.kind));
+        self.check_grant(spec, "reads", reads.as_ref(), manifest, manifest.reads.iter().map(|read| &read.kind));
+        let read_namespaces = match read_namespaces {
             None | Some(Reach::Parent) => ReadNamespaces::OfParent,
             Some(Reach::All) => ReadNamespaces::All,
         };
@@ -179,7 +176,7 @@ impl<'a> Loader<'a> {
             selector: spec.keys.selector.as_ref().map(|Text(selector)| selector.clone()).unwrap_or_default(),
             grants: grants_of(spec, manifest, &namespaces),
             namespaces,
-            reads: ReadGrants { kinds: granted(reads), namespaces: read_namespaces },
+            reads: ReadGrants { kinds: granted(reads.as_ref()), namespaces: read_namespaces },
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
             requeue_floor: *requeue_floor,
@@ -194,12 +191,12 @@ impl<'a> Loader<'a> {
     /// What the mount's program would be with the shadow's plugin and settings: all else that is said of the mount holds for both.
     fn shadow(
         &mut self,
-        shadow: &ShadowSpec,
+        shadow: &PluginSpec,
         mount: &MountSpec,
         program: &Program,
         by_flag: &[(String, Part)],
     ) -> Option<Program> {
-        let plugin = self.plugin(&shadow.plugin, &shadow.part)?;
+        let plugin = self.plugin(shadow)?;
         let (manifest, mounted) = (plugin.manifest(), program.manifest());
         // Children, finalizers and fields belong to the plugin's name.
         if manifest.name != mounted.name {
@@ -215,11 +212,8 @@ impl<'a> Loader<'a> {
             self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");
             return None;
         }
-        let said = match &shadow.settings {
-            SettingsFrom::Default => &mount.settings,
-            settings => settings,
-        };
-        let settings = self.settings(mount, said, &shadow.part, by_flag, &plugin);
+        let spec = if matches!(shadow.settings, SettingsFrom::Default) { &mount.source } else { shadow };
+        let settings = self.settings(spec, &shadow.part, &program.limits, by_flag, &plugin);
         Some(Program {
             settings: settings.to_string().into_bytes().into(),
             grants: grants_of(mount, manifest, &program.namespaces),
@@ -232,14 +226,14 @@ impl<'a> Loader<'a> {
     /// The settings that are said, or for want of them those of a flag, checked, as JSON.
     fn settings(
         &mut self,
-        spec: &MountSpec,
-        said: &SettingsFrom,
+        spec: &PluginSpec,
         part: &Part,
+        limits: &Limits,
         by_flag: &[(String, Part)],
         plugin: &Plugin,
     ) -> serde_json::Value {
         let name = &plugin.manifest().name;
-        let settings = match said {
+        let settings = match &spec.settings {
             SettingsFrom::Inline(settings) => Some(settings.clone()),
             SettingsFrom::Default => {
                 by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
@@ -251,7 +245,7 @@ impl<'a> Loader<'a> {
                 None => return serde_json::Value::Null,
             },
         };
-        settings::check(plugin, settings.as_ref(), &part.place(), &spec.policy.limits, self.problems)
+        settings::check(plugin, settings.as_ref(), &part.place(), limits, self.problems)
     }
 
     fn settings_file(&mut self, path: &Path, said: &Part) -> Option<Part> {
@@ -271,31 +265,30 @@ impl<'a> Loader<'a> {
         &mut self,
         spec: &MountSpec,
         what: &str,
-        granted: Option<&List<Text<Kind>>>,
+        granted: Option<&List<Kind>>,
         manifest: &Manifest,
         declared: impl Iterator<Item = &'k GroupVersionKind>,
     ) {
         let declared: Vec<&GroupVersionKind> = declared.collect();
-        for (index, Text(Kind(kind))) in granted.into_iter().flat_map(List::iter) {
+        for (index, Kind(kind)) in granted.into_iter().flat_map(List::iter) {
             if !declared.iter().any(|known| is_same_kind(known, kind)) {
                 let said = format!(
                     "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
                     list(&declared)
                 );
-                let place = spec.part.at(&format!("/grants/{what}/{index}")).place();
+                let place = spec.source.part.at(&format!("/grants/{what}/{index}")).place();
                 self.problems.add(place, said, "remove it, or mount a version of the plugin that declares it");
             }
         }
     }
 
     /// A grant of a namespace that the mount is confined from would never take effect.
-    fn check_write_namespaces(&mut self, spec: &MountSpec, mount: &Namespaces) {
-        let written = spec.keys.grants.as_ref().and_then(|grants| grants.write_namespaces.as_ref());
-        let (Some(WrittenTo::Named(granted)), Namespaces::Only(names)) = (written, mount) else { return };
+    fn check_write_namespaces(&mut self, spec: &MountSpec, granted: Option<&keys::WriteNamespaces>, mount: &Namespaces) {
+        let (Some(keys::WriteNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
         for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
             let what = format!("{name} is none of the mount's namespaces, and nothing is written elsewhere");
-            let place = spec.part.at(&format!("/grants/writeNamespaces/{index}")).place();
+            let place = spec.source.part.at(&format!("/grants/writeNamespaces/{index}")).place();
             self.problems.add(place, what, format!("add {name} to the mount's key namespaces, or remove it here"));
         }
     }
@@ -304,9 +297,9 @@ impl<'a> Loader<'a> {
         for (index, mount) in loaded.iter().enumerate() {
             let same = loaded.iter().take(index).find(|other| other.program.name == mount.program.name);
             if let Some(other) = same {
-                let at = other.spec.part.place();
+                let at = other.spec.source.part.place();
                 let what = format!("a mount is called {} already, at {}", mount.program.name, at.location());
-                self.problems.add(mount.spec.part.at("/name").place(), what, "give this one another name");
+                self.problems.add(mount.spec.source.part.at("/name").place(), what, "give this one another name");
             }
         }
     }
@@ -317,13 +310,17 @@ impl<'a> Loader<'a> {
             let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
             let found = loaded.iter().take(index).find_map(|other| Some((other, clash(other)?)));
             let Some((other, undone)) = found else { continue };
-            let (kind, at) = (&mount.program.manifest().parent, other.spec.part.place());
+            let (kind, at) = (&mount.program.manifest().parent, other.spec.source.part.place());
             let what = format!(
                 "the mount {} at {} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
                 other.program.name,
                 at.location()
             );
-            self.problems.add(mount.spec.part.place(), what, "give them namespaces that do not overlap, or remove one of them");
+            self.problems.add(
+                mount.spec.source.part.place(),
+                what,
+                "give them namespaces that do not overlap, or remove one of them",
+            );
         }
     }
 
@@ -341,25 +338,24 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// The children that a mount grants; none: all that are declared.
-fn children(spec: &MountSpec) -> Option<&List<Text<Kind>>> {
-    spec.keys.grants.as_ref()?.children.as_ref()
-}
-
-fn granted(kinds: Option<&List<Text<Kind>>>) -> Kinds {
-    kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Text(Kind(kind)))| kind.clone()).collect()))
+/// None: all that are declared.
+fn granted(kinds: Option<&List<Kind>>) -> Kinds {
+    kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Kind(kind))| kind.clone()).collect()))
 }
 
 /// What a mount grants to a plugin with that manifest.
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
-    let written = match spec.keys.grants.as_ref().and_then(|grants| grants.write_namespaces.as_ref()) {
-        None | Some(WrittenTo::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
-        Some(WrittenTo::Reach(Reach::All)) => WriteNamespaces::All,
-        Some(WrittenTo::Named(names)) => WriteNamespaces::Named(names.iter().map(|(_, Label(name))| name.clone()).collect()),
+    let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
+    let written = match write_namespaces {
+        None | Some(keys::WriteNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
+        Some(keys::WriteNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
+        Some(keys::WriteNamespaces::Named(names)) => {
+            WriteNamespaces::Named(names.iter().map(|(_, Label(name))| name.clone()).collect())
+        }
     };
     Grants::new(manifest, namespaces.clone())
         .with_write_namespaces(written)
-        .with_kinds(granted(children(spec)))
+        .with_kinds(granted(children.as_ref()))
         .with_adoption(spec.policy.adoption)
 }
 

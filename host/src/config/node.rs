@@ -124,13 +124,12 @@ impl Part {
 
     /// The value, if it is there.
     pub(crate) fn node(&self) -> Option<&Node> {
-        let Nearest { node, is_it, .. } = self.nearest();
-        is_it.then_some(node)
+        self.steps().try_fold(&self.document.root, |node, step| node.step(&step))
     }
 
     /// Where it is, or else what contains it.
     pub(crate) fn place(&self) -> Place {
-        let Nearest { node, path, .. } = self.nearest();
+        let (node, path) = self.nearest();
         self.document.source.place(node.position).with_path(path)
     }
 
@@ -141,34 +140,30 @@ impl Part {
 
     /// The places of keys of this map, each with its key.
     pub(crate) fn keys<'a>(&'a self, which: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = (&'a str, Place)> {
-        let Nearest { node, path, .. } = self.nearest();
+        let (node, path) = self.nearest();
         let entries = if let Value::Map(entries) = &node.value { &entries[..] } else { &[] };
         let place = move |key: &Key| self.document.source.place(key.position).with_path(path.as_str());
         entries.iter().filter(move |(key, _)| which(&key.text)).map(move |(key, _)| (key.text.as_str(), place(key)))
     }
 
-    fn nearest(&self) -> Nearest<'_> {
-        let mut nearest = Nearest { node: &self.document.root, path: String::new(), is_it: true };
-        for step in self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")) {
-            let Some(next) = nearest.node.step(&step) else { return Nearest { is_it: false, ..nearest } };
-            nearest.path.push_str(&match nearest.node.value {
+    fn steps(&self) -> impl Iterator<Item = String> {
+        self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// How far the pointer leads, and the path there as people write it, e.g. `mounts[0].workers`.
+    fn nearest(&self) -> (&Node, String) {
+        let (mut node, mut path) = (&self.document.root, String::new());
+        for step in self.steps() {
+            let Some(next) = node.step(&step) else { break };
+            path.push_str(&match node.value {
                 Value::List(_) => format!("[{step}]"),
-                _ if nearest.path.is_empty() => step,
+                _ if path.is_empty() => step,
                 _ => format!(".{step}"),
             });
-            nearest.node = next;
+            node = next;
         }
-        nearest
+        (node, path)
     }
-}
-
-/// How far a pointer leads.
-struct Nearest<'a> {
-    node: &'a Node,
-    /// As people write it, e.g. `mounts[0].workers`.
-    path: String,
-    /// Whether it is the value itself.
-    is_it: bool,
 }
 
 impl Node {

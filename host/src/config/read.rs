@@ -1,173 +1,62 @@
-//! From the document of a configuration file to what it says: the schema finds all that is wrong with it, and what is left is read.
+//! From the document of a configuration file to what it says.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::{Limits, Reuse};
-use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::keys::{self, File, Mount, Shadow};
-use super::node::{self, Node, Part};
-use super::problem::{Problems, list};
-use super::spec::{Configuration, Located, MountSpec, Origin, Policy, SettingsFrom, ShadowSpec};
-use super::types::{CHECK, Check, Count, FilePath, Label, List, REMEDY, Size, Text, Time};
-use super::validate::{keys, report_unknown, schema_of};
-use super::{process, schema};
+use super::node::{Part, Value};
+use super::problem::Problems;
+use super::process;
+use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
+use super::types::{Count, FilePath, Label, List, Size, Time};
+use super::validate::check;
+
+const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 
 /// Reads a configuration file. Paths in it are relative to `directory`.
 ///
 /// What is wrong is a problem, and taken as if it were not there. `overrides` go before the file's `defaults`.
 pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
-    let (file, wrong) = check(&root, problems);
-    let reader = Reader { directory, wrong };
     let mut configuration = Configuration::empty(root.clone());
-    if let Some(Label(name)) = file.name {
+    if root.node().is_none_or(|node| matches!(node.value, Value::Null)) {
+        problems.add(root.place(), "the file is empty", MOUNT_SOMETHING);
+        overrides(&mut configuration.defaults);
+        return configuration;
+    }
+    let (file, wrong) = check(&root, problems);
+    let mut reader = Reader { directory, wrong, problems };
+    let File { name, host, defaults, mounts, plugin_directory } = file.unwrap_or_default();
+    if let Some(Label(name)) = name {
         configuration.name = Located { value: Some(name), place: root.at("/name").place() };
     }
-    configuration.host = process::settings(&file.host.unwrap_or_default());
+    configuration.host = process::settings(&host.unwrap_or_default());
     let base = Policy::default();
-    configuration.defaults = reader.policy(&file.defaults.unwrap_or_default(), &root.at("/defaults"), &base);
+    configuration.defaults = reader.policy(&defaults.unwrap_or_default(), &root.at("/defaults"), &base);
     overrides(&mut configuration.defaults);
-    configuration.directory = file
-        .plugin_directory
-        .map(|FilePath(path)| Located { value: directory.join(path), place: root.at("/pluginDirectory").place() });
-    for (index, mount) in file.mounts.iter().flat_map(List::iter) {
+    if mounts.is_none()
+        && plugin_directory.is_none()
+        && !["", "/mounts", "/pluginDirectory"].map(|key| reader.is_wrong(&root.at(key))).contains(&true)
+    {
+        let what = "nothing is mounted: there are neither mounts nor a pluginDirectory";
+        reader.problems.add(root.place(), what, format!("{MOUNT_SOMETHING}; mounts: [] unmounts all"));
+    }
+    let located = |FilePath(path)| Located { value: directory.join(path), place: root.at("/pluginDirectory").place() };
+    configuration.directory = plugin_directory.map(located);
+    for (index, mount) in mounts.iter().flat_map(List::iter) {
         let part = root.at(&format!("/mounts/{index}"));
-        configuration.mounts.extend(reader.mount(mount, part, &configuration.defaults));
+        configuration.mounts.extend(reader.mount(mount.clone(), &part, &configuration.defaults));
     }
     configuration
-}
-
-/// Reports all that is wrong with a file, and takes it out. Returns the pointers to it, too.
-fn check(root: &Part, problems: &mut Problems) -> (File, BTreeSet<String>) {
-    let Some(node) = root.node().filter(|node| !matches!(node.value, node::Value::Null)) else {
-        problems.add(root.place(), "the file is empty", "list what to mount under mounts, or name a pluginDirectory");
-        return Default::default();
-    };
-    let schema = schema::schema();
-    let validator = match schema::validator(&schema) {
-        Ok(validator) => validator,
-        Err(error) => {
-            problems.add(root.document(), format!("its schema cannot be used: {error}"), "report this defect of gyre");
-            return Default::default();
-        }
-    };
-    let mut json = schema::json(node, &schema, &schema);
-    let mut report = Report { root, schema: &schema, problems, wrong: BTreeSet::new() };
-    validator.iter_errors(&json).for_each(|error| report.add(&error));
-    let wrong = report.wrong;
-    for pointer in &wrong {
-        if let Some(value) = json.pointer_mut(pointer) {
-            *value = Value::Null;
-        }
-    }
-    let file = serde_json::from_value::<Option<File>>(json);
-    let file = file.unwrap_or_else(|error| {
-        problems.add(root.document(), format!("it cannot be read: {error}"), "report this defect of gyre");
-        None
-    });
-    (file.unwrap_or_default(), wrong)
-}
-
-struct Report<'a> {
-    root: &'a Part,
-    schema: &'a Value,
-    problems: &'a mut Problems,
-    /// Pointers to the values that are wrong.
-    wrong: BTreeSet<String>,
-}
-
-impl Report<'_> {
-    fn add(&mut self, error: &ValidationError<'_>) {
-        let (schema, at) = (schema_of(error, self.schema), error.instance_path());
-        let part = self.root.at(at.as_str());
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let known = |known: &[&str]| format!("known here are {}", list(known));
-                report_unknown(&part, "key", unexpected, schema, known, self.problems);
-            }
-            ValidationErrorKind::Required { property: Value::String(key) } => {
-                let remedy = schema.pointer(&format!("/properties/{key}/{REMEDY}")).and_then(Value::as_str).unwrap_or_default();
-                let remedy = format!("add {key}: {}", remedy.trim_start_matches("write "));
-                self.problems.add(part.place(), format!("the key {key} is missing"), remedy);
-                self.wrong.insert(at.as_str().to_owned());
-            }
-            ValidationErrorKind::Not { schema: not } => {
-                let key = not.pointer("/required").and_then(Value::as_array).and_then(|keys| keys.last()?.as_str());
-                let pointer = format!("{}/{}", at.as_str(), key.unwrap_or_default());
-                self.rule(&self.root.at(&pointer), schema);
-                self.wrong.insert(pointer);
-            }
-            ValidationErrorKind::AnyOf { context } => {
-                // The value is of that alternative of which only parts are wrong.
-                let meant = context.iter().find(|errors| errors.iter().all(|inner| inner.instance_path() != at));
-                match meant {
-                    Some(errors) => errors.iter().for_each(|error| self.add(error)),
-                    None if at.as_str().is_empty() => self.rule(&part, schema),
-                    None => self.value(&part, schema, error),
-                }
-            }
-            _ => self.value(&part, schema, error),
-        }
-    }
-
-    /// A rule for several keys is broken.
-    fn rule(&mut self, part: &Part, schema: &Value) {
-        let text = schema.get(REMEDY).and_then(Value::as_str).unwrap_or_default();
-        let (what, remedy) = text.split_once("; ").unwrap_or((text, ""));
-        self.problems.add(part.place(), what, remedy);
-    }
-
-    fn value(&mut self, part: &Part, schema: &Value, error: &ValidationError<'_>) {
-        if !self.wrong.insert(error.instance_path().as_str().to_owned()) {
-            return;
-        }
-        let check = schema.get(CHECK).and_then(|check| Check::deserialize(check).ok());
-        let reason = check.and_then(|check| check.check(error.instance()).err()?);
-        let what = reason.unwrap_or_else(|| {
-            let value = part.node().map_or_else(|| "it".to_owned(), Node::describe);
-            format!("{value} is not valid here")
-        });
-        self.problems.add(part.place(), what, remedy(schema, error.instance()));
-    }
-}
-
-/// What to do about a value that a schema refuses.
-fn remedy(schema: &Value, value: &Value) -> String {
-    let flag = schema.get(process::FLAG).and_then(|key| process::flags().into_iter().find(|flag| *key == *flag.key));
-    let own = schema.get(REMEDY).and_then(Value::as_str).map(str::to_owned);
-    flag.and_then(|flag| flag.refusal(value)).or(own).unwrap_or_else(|| format!("write {}", expected(schema)))
-}
-
-/// What a schema without a remedy of its own accepts.
-fn expected(schema: &Value) -> String {
-    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let parts = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
-    if let Some(alternatives) = parts("anyOf") {
-        return alternatives.iter().map(expected).collect::<Vec<_>>().join(", or ");
-    }
-    if let Some(words) = parts("enum") {
-        return words.iter().map(word).collect::<Vec<_>>().join(" or ");
-    }
-    if let (Some(least), Some(most)) = (schema.get("minimum"), schema.get("maximum")) {
-        return format!("a number from {least} to {most}");
-    }
-    match (schema.get("const"), schema.get("type"), &keys(schema)[..]) {
-        (Some(value), ..) => word(value),
-        (None, Some(Value::String(name)), []) if name == "boolean" => "true or false".to_owned(),
-        (None, Some(Value::Array(_)), []) => "a text, a number, true or false".to_owned(),
-        (None, _, keys) => format!("a map of {}", list(keys)),
-    }
 }
 
 struct Reader<'a> {
     directory: &'a Path,
     /// Pointers to what is wrong.
     wrong: BTreeSet<String>,
+    problems: &'a mut Problems,
 }
 
 impl Reader<'_> {
@@ -178,33 +67,39 @@ impl Reader<'_> {
         below.any(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    fn mount(&self, mount: &Mount, part: Part, defaults: &Policy) -> Option<MountSpec> {
-        let FilePath(plugin) = mount.plugin.as_ref()?;
-        Some(MountSpec {
-            origin: Origin::File,
-            plugin: self.directory.join(plugin),
-            settings: self.settings(&part, mount.settings.is_some(), mount.settings_from.as_ref()),
-            policy: self.policy(&mount.policy, &part, defaults),
-            shadow: mount.shadow.as_ref().and_then(|shadow| self.shadow(shadow, part.at("/shadow"))),
-            keys: mount.clone(),
-            part,
-        })
+    fn mount(&mut self, keys: Mount, part: &Part, defaults: &Policy) -> Option<MountSpec> {
+        let Mount { plugin, settings, settings_from, shadow, policy, .. } = &keys;
+        let policy = self.policy(policy, part, defaults);
+        let shadow = shadow.as_ref().and_then(|Shadow { plugin, settings, settings_from }| {
+            self.plugin(part.at("/shadow"), plugin.as_ref(), settings.is_some(), settings_from.as_ref())
+        });
+        let source = self.plugin(part.clone(), plugin.as_ref(), settings.is_some(), settings_from.as_ref())?;
+        Some(MountSpec { origin: Origin::File, source, policy, shadow, keys })
     }
 
-    fn shadow(&self, shadow: &Shadow, part: Part) -> Option<ShadowSpec> {
-        let FilePath(plugin) = shadow.plugin.as_ref()?;
-        let settings = self.settings(&part, shadow.settings.is_some(), shadow.settings_from.as_ref());
-        Some(ShadowSpec { plugin: self.directory.join(plugin), settings, part })
-    }
-
-    fn settings(&self, part: &Part, are_inline: bool, from: Option<&FilePath>) -> SettingsFrom {
+    fn plugin(
+        &mut self,
+        part: Part,
+        plugin: Option<&FilePath>,
+        has_settings: bool,
+        settings_from: Option<&FilePath>,
+    ) -> Option<PluginSpec> {
         let (inline, file) = (part.at("/settings"), part.at("/settingsFrom"));
-        match from {
+        let settings = match settings_from {
+            Some(_) if has_settings => {
+                self.problems.add(file.place(), "there are settings and settingsFrom", "keep one of the two");
+                SettingsFrom::Unknown
+            }
             _ if self.is_wrong(&inline) || self.is_wrong(&file) => SettingsFrom::Unknown,
-            _ if are_inline => SettingsFrom::Inline(inline),
             Some(FilePath(path)) => SettingsFrom::File(self.directory.join(path), file),
+            None if has_settings => SettingsFrom::Inline(inline),
             None => SettingsFrom::Default,
+        };
+        if plugin.is_none() && !self.is_wrong(&part.at("/plugin")) {
+            self.problems.add(part.place(), "the plugin is missing", "say plugin: and the file of a WebAssembly component");
         }
+        let FilePath(plugin) = plugin?;
+        Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
     }
 
     /// What the keys say, and the base where they say nothing.
@@ -230,7 +125,7 @@ impl Reader<'_> {
         if let Some(Count(faults)) = keys.quarantine_after {
             policy.quarantine_after = faults;
         }
-        if let Some(Text(Time(floor))) = keys.min_requeue_after {
+        if let Some(Time(floor)) = keys.min_requeue_after {
             policy.requeue_floor = floor;
         }
         policy
@@ -244,7 +139,7 @@ fn set_limits(limits: &mut Limits, keys: &keys::Limits) {
             *target = count as usize;
         }
     };
-    if let Some(Text(Time(deadline))) = keys.deadline {
+    if let Some(Time(deadline)) = keys.deadline {
         limits.deadline = deadline;
     }
     size(&mut limits.memory_bytes, keys.memory);

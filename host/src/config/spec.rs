@@ -53,22 +53,20 @@ pub(crate) struct Configuration {
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
-    /// Where it says it.
-    pub(crate) part: Part,
-    pub(crate) plugin: PathBuf,
-    pub(crate) settings: SettingsFrom,
+    pub(crate) source: PluginSpec,
     pub(crate) policy: Policy,
-    pub(crate) shadow: Option<ShadowSpec>,
+    /// [`SettingsFrom::Default`]: the mount's settings.
+    pub(crate) shadow: Option<PluginSpec>,
     /// What else it says.
     pub(crate) keys: Mount,
 }
 
-/// What a configuration says of the shadow of a mount.
+/// A plugin and its settings.
 #[derive(Clone, Debug)]
-pub(crate) struct ShadowSpec {
+pub(crate) struct PluginSpec {
+    /// What names them.
     pub(crate) part: Part,
     pub(crate) plugin: PathBuf,
-    /// [`SettingsFrom::Default`]: the mount's.
     pub(crate) settings: SettingsFrom,
 }
 
@@ -101,8 +99,8 @@ pub(crate) enum Origin {
 impl MountSpec {
     /// Of a plugin there is nothing to say but where it is.
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
-        let (settings, keys) = (SettingsFrom::Default, Mount::default());
-        Self { origin: Origin::File, part, plugin, settings, policy, shadow: None, keys }
+        let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
+        Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The types of the values in a configuration file: how each is written, for the schema, and how it is read.
 
-use std::borrow::Cow;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use gyre_core::names;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Check {
                 let range = Duration::from_millis(*least)..=Duration::from_millis(*most);
                 parse_duration(text).is_some_and(|duration| range.contains(&duration))
             }
-            Self::Kind => Kind::from_str(text).is_ok(),
+            Self::Kind => Kind::try_from(text.to_owned()).is_ok(),
             Self::Selector => {
                 let reason = |error| value.is_string().then(|| format!("it is no label selector: {error}"));
                 return Selector::from_str(text).map(drop).map_err(reason);
@@ -86,13 +86,19 @@ pub(crate) struct Label(pub(crate) String);
 pub(crate) struct FilePath(pub(crate) PathBuf);
 
 /// A kind, as `Kind.version.group`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(rename = "kind", description = "", extend(
+    "pattern" = "^[A-Z][A-Za-z0-9]*\\.[a-z]([-a-z0-9]*[a-z0-9])?(\\.[-a-z0-9.]+)?$",
+    "x-gyre" = Check::Kind,
+    "errorMessage" = "write a kind as Kind.version.group, such as Job.v1.batch or ConfigMap.v1",
+))]
 pub(crate) struct Kind(pub(crate) GroupVersionKind);
 
-impl FromStr for Kind {
-    type Err = &'static str;
+impl TryFrom<String> for Kind {
+    type Error = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn try_from(text: String) -> Result<Self, Self::Error> {
         let mut parts = text.splitn(3, '.');
         let (kind, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let group = parts.next();
@@ -102,39 +108,14 @@ impl FromStr for Kind {
     }
 }
 
-/// A duration in Go's notation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Time(pub(crate) Duration);
-
-impl FromStr for Time {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse_duration(text).map(Self).ok_or("expected a duration")
-    }
-}
-
 /// What is written as a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(inline, with = "String", bound = "", description = "")]
 pub(crate) struct Text<T>(pub(crate) T);
 
-impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Text<T> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-impl<T> JsonSchema for Text<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
     }
 }
 
@@ -165,28 +146,29 @@ impl TryFrom<Value> for Size {
     }
 }
 
+/// A duration in Go's notation.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(inline, description = "")]
+pub(crate) struct Time(pub(crate) Duration);
+
+impl TryFrom<String> for Time {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        parse_duration(&text).map(Self).ok_or("expected a duration")
+    }
+}
+
 /// A list in which a value that is wrong has left its place empty: the others keep their indexes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline, with = "Vec<T>", description = "")]
 pub(crate) struct List<T>(Vec<Option<T>>);
 
 impl<T> List<T> {
     /// The values, each with its index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.0.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_ref()?)))
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for List<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        Vec::<T>::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Vec::<T>::json_schema(generator)
     }
 }
 
@@ -233,39 +215,4 @@ pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&m
 pub(super) fn whole_or(word: &str, range: RangeInclusive<u32>, default: impl Into<Value>) -> impl FnMut(&mut Schema) {
     let whole = json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
     with(json!({"anyOf": [whole, {"const": word}], "default": default.into()}))
-}
-
-/// The schema of a list of kinds.
-pub(super) fn kinds(schema: &mut Schema) {
-    with(json!({
-        "items": {
-            "type": "string",
-            "pattern": "^[A-Z][A-Za-z0-9]*\\.[a-z]([-a-z0-9]*[a-z0-9])?(\\.[-a-z0-9.]+)?$",
-            CHECK: Check::Kind,
-            REMEDY: "write a kind as Kind.version.group, such as Job.v1.batch or ConfigMap.v1",
-        },
-        REMEDY: "write a list of kinds, such as Job.v1.batch",
-    }))(schema);
-}
-
-/// The schema of a label selector.
-pub(super) fn selector(schema: &mut Schema) {
-    with(json!({CHECK: Check::Selector, REMEDY: "write one as kubectl get -l takes, e.g. app=web,tier in (a,b)"}))(schema);
-}
-
-/// The schema of a service account.
-pub(super) fn service_account(schema: &mut Schema) {
-    with(json!({
-        "pattern": "^[^/]+/[^/]+$",
-        CHECK: Check::ServiceAccount,
-        REMEDY: "write the namespace and the name of a service account, as in team-a/echo",
-    }))(schema);
-}
-
-/// The rule of what can have settings.
-pub(super) fn settings_once(schema: &mut Schema) {
-    with(json!({"allOf": [{
-        "not": {"required": ["settings", "settingsFrom"]},
-        REMEDY: "there are settings and settingsFrom; keep one of the two",
-    }]}))(schema);
 }
