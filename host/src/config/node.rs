@@ -167,6 +167,10 @@ impl Part {
 }
 
 impl Node {
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
     /// What kind of value it is, for people.
     pub(crate) fn describe(&self) -> String {
         match &self.value {

@@ -115,8 +115,8 @@ impl Flag {
         let possible = self.argument.get_possible_values();
         let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
         let mut schema = match &words[..] {
-            [] => json!({"type": ["boolean", "number", "string"]}),
-            ["true", "false"] => json!({"enum": [true, false, "true", "false"]}),
+            [] => json!({"type": ["string", "number", "boolean"]}),
+            ["true", "false"] => json!({"enum": [true, "true", false, "false"]}),
             words => json!({"enum": words}),
         };
         schema[FLAG] = json!(self.key);

@@ -7,7 +7,7 @@ use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::{Limits, Reuse};
 
 use super::keys::{self, File, Mount, Shadow};
-use super::node::{Part, Value};
+use super::node::{Node, Part};
 use super::problem::Problems;
 use super::process;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
@@ -21,13 +21,14 @@ const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a plugin
 /// What is wrong is a problem, and taken as if it were not there. `overrides` go before the file's `defaults`.
 pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
     let mut configuration = Configuration::empty(root.clone());
-    if root.node().is_none_or(|node| matches!(node.value, Value::Null)) {
+    if root.node().is_none_or(Node::is_null) {
         problems.add(root.place(), "the file is empty", MOUNT_SOMETHING);
         overrides(&mut configuration.defaults);
         return configuration;
     }
     let (file, wrong) = check(&root, problems);
     let mut reader = Reader { directory, wrong, problems };
+    let is_map = file.is_some();
     let File { name, host, defaults, mounts, plugin_directory } = file.unwrap_or_default();
     if let Some(Label(name)) = name {
         configuration.name = Located { value: Some(name), place: root.at("/name").place() };
@@ -36,10 +37,8 @@ pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy)
     let base = Policy::default();
     configuration.defaults = reader.policy(&defaults.unwrap_or_default(), &root.at("/defaults"), &base);
     overrides(&mut configuration.defaults);
-    if mounts.is_none()
-        && plugin_directory.is_none()
-        && !["", "/mounts", "/pluginDirectory"].map(|key| reader.is_wrong(&root.at(key))).contains(&true)
-    {
+    let is_absent = |key| root.at(key).node().is_none_or(Node::is_null);
+    if is_map && is_absent("/mounts") && is_absent("/pluginDirectory") {
         let what = "nothing is mounted: there are neither mounts nor a pluginDirectory";
         reader.problems.add(root.place(), what, format!("{MOUNT_SOMETHING}; mounts: [] unmounts all"));
     }

@@ -23,19 +23,17 @@ pub(crate) fn schema() -> Value {
 
 /// A key that is null is as if it were not there, so values need not be null.
 fn without_null(schema: &mut Schema) {
+    let schema = schema.ensure_object();
     for keyword in ["type", "enum", "anyOf"] {
         let Some(Value::Array(parts)) = schema.get_mut(keyword) else { continue };
         parts.retain(|part| !part.is_null() && part != "null" && part.get("type").is_none_or(|name| name != "null"));
-        match (keyword, &parts[..]) {
-            ("type", [only]) => drop(schema.insert(keyword.to_owned(), only.clone())),
-            ("anyOf", [Value::Object(only)]) => {
-                let only = only.clone();
+        let [only] = &parts[..] else { continue };
+        match only.clone() {
+            Value::Object(only) => {
                 schema.remove(keyword);
-                for (keyword, value) in only {
-                    schema.ensure_object().entry(keyword).or_insert(value);
-                }
+                schema.extend(only);
             }
-            _ => {}
+            only => drop(schema.insert(keyword.to_owned(), only)),
         }
     }
 }

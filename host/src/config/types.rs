@@ -88,7 +88,7 @@ pub(crate) struct FilePath(pub(crate) PathBuf);
 /// A kind, as `Kind.version.group`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-#[schemars(rename = "kind", description = "", extend(
+#[schemars(rename = "kind", with = "String", description = "", extend(
     "pattern" = "^[A-Z][A-Za-z0-9]*\\.[a-z]([-a-z0-9]*[a-z0-9])?(\\.[-a-z0-9.]+)?$",
     "x-gyre" = Check::Kind,
     "errorMessage" = "write a kind as Kind.version.group, such as Job.v1.batch or ConfigMap.v1",
@@ -215,4 +215,27 @@ pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&m
 pub(super) fn whole_or(word: &str, range: RangeInclusive<u32>, default: impl Into<Value>) -> impl FnMut(&mut Schema) {
     let whole = json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
     with(json!({"anyOf": [whole, {"const": word}], "default": default.into()}))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whether a schema accepts a text, for who does not know its own keywords.
+    fn accepts(mut keywords: impl FnMut(&mut Schema), text: &str) -> bool {
+        let mut schema = Schema::default();
+        keywords(&mut schema);
+        jsonschema::draft202012::is_valid(schema.as_value(), &json!(text))
+    }
+
+    proptest! {
+        #[test]
+        fn the_schema_accepts_all_that_is_read(quantity in "[-+ .0-9numkKMGTPEie]{0,6}", duration in "[.0-9nuµmsh]{0,6}") {
+            prop_assert!(parse_bytes(&quantity).is_none() || accepts(size(0..=u64::MAX, 0), &quantity), "{quantity:?}");
+            let range = Duration::ZERO..=Duration::MAX;
+            prop_assert!(parse_duration(&duration).is_none() || accepts(time(range, Duration::ZERO), &duration), "{duration:?}");
+        }
+    }
 }

@@ -101,7 +101,9 @@ fn expected(schema: &Value) -> String {
         return alternatives.iter().map(expected).collect::<Vec<_>>().join(", or ");
     }
     if let Some(words) = parts("enum") {
-        return words.iter().map(word).collect::<Vec<_>>().join(" or ");
+        let mut words: Vec<String> = words.iter().map(word).collect();
+        words.dedup();
+        return words.join(" or ");
     }
     if let (Some(least), Some(most)) = (schema.get("minimum"), schema.get("maximum")) {
         return format!("a number from {least} to {most}");
