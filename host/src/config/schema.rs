@@ -23,17 +23,18 @@ pub(crate) fn schema() -> Value {
 
 /// A key that is null is as if it were not there, so values need not be null.
 fn without_null(schema: &mut Schema) {
-    let schema = schema.ensure_object();
+    let Some(schema) = schema.as_object_mut() else { return };
     for keyword in ["type", "enum", "anyOf"] {
         let Some(Value::Array(parts)) = schema.get_mut(keyword) else { continue };
         parts.retain(|part| !part.is_null() && part != "null" && part.get("type").is_none_or(|name| name != "null"));
         let [only] = &parts[..] else { continue };
-        match only.clone() {
-            Value::Object(only) => {
+        match (keyword, only.clone()) {
+            ("type", only) => drop(schema.insert(keyword.to_owned(), only)),
+            ("anyOf", Value::Object(only)) => {
                 schema.remove(keyword);
                 schema.extend(only);
             }
-            only => drop(schema.insert(keyword.to_owned(), only)),
+            _ => {}
         }
     }
 }

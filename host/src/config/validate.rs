@@ -97,22 +97,23 @@ fn remedy(schema: &Value, value: &Value) -> String {
 fn expected(schema: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
-    if let Some(alternatives) = parts("anyOf") {
-        return alternatives.iter().map(expected).collect::<Vec<_>>().join(", or ");
-    }
-    if let Some(words) = parts("enum") {
+    let known = keys(schema);
+    if !known.is_empty() {
+        format!("a map of {}", list(&known))
+    } else if let Some(alternatives) = parts("anyOf") {
+        alternatives.iter().map(expected).collect::<Vec<_>>().join(", or ")
+    } else if let Some(words) = parts("enum") {
         let mut words: Vec<String> = words.iter().map(word).collect();
         words.dedup();
-        return words.join(" or ");
-    }
-    if let (Some(least), Some(most)) = (schema.get("minimum"), schema.get("maximum")) {
-        return format!("a number from {least} to {most}");
-    }
-    match (schema.get("const"), schema.get("type"), &keys(schema)[..]) {
-        (Some(value), ..) => word(value),
-        (None, Some(Value::String(name)), []) if name == "boolean" => "true or false".to_owned(),
-        (None, Some(Value::Array(_)), []) => "a text, a number, true or false".to_owned(),
-        (None, _, keys) => format!("a map of {}", list(keys)),
+        words.join(" or ")
+    } else if let (Some(least), Some(most)) = (schema.get("minimum"), schema.get("maximum")) {
+        format!("a number from {least} to {most}")
+    } else if let Some(value) = schema.get("const") {
+        word(value)
+    } else if parts("type").is_some() {
+        "a text, a number, true or false".to_owned()
+    } else {
+        "true or false".to_owned()
     }
 }
 
