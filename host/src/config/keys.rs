@@ -129,7 +129,7 @@ pub(crate) struct Mount {
     /// Only parents that match are reconciled: a label selector as kubectl get -l takes.
     #[schemars(extend(
         "x-gyre" = Check::Selector,
-        "errorMessage" = "write one as kubectl get -l takes, e.g. app=web,tier in (a,b)",
+        "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
     /// Settings of the plugin, as its manifest describes them.
