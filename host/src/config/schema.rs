@@ -13,7 +13,9 @@ use super::types::{CHECK, Check};
 
 /// The JSON Schema of the configuration file.
 pub(crate) fn schema() -> Value {
-    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
+    let settings = SchemaSettings::draft2020_12()
+        .with_transform(RecursiveTransform(without_null))
+        .with_transform(RecursiveTransform(without_line_ends));
     let mut schema = settings.into_generator().into_root_schema_for::<keys::File>();
     if let Some(Value::Object(host)) = schema.pointer_mut("/properties/host") {
         host.extend([("additionalProperties".to_owned(), json!(false)), ("properties".to_owned(), process::schema())]);
@@ -36,6 +38,13 @@ fn without_null(schema: &mut Schema) {
             }
             _ => {}
         }
+    }
+}
+
+/// A comment has lines, and a description none.
+fn without_line_ends(schema: &mut Schema) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.replace('\n', " ");
     }
 }
 
