@@ -12,8 +12,8 @@
 //! |---|---|
 //! | [`cli`] | the command line: arguments in, modules together, errors out |
 //! | `commands`, [`scene`] | the commands beside the host itself, and what tests of plugins have of them |
-//! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
 //! | [`manifests`] | objects in files and folders |
+//! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
 //! | [`replay`] | recorded calls made again |
 //!
 //! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
