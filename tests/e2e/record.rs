@@ -130,7 +130,7 @@ fn a_replica_that_does_not_lead_names_the_one_that_does() {
             let ask = |host: &Host| text(&gyre(&[command, "echo", "--from", &host.url()]).stderr);
             let leader = leads.1;
             let expected = format!(
-                "this replica does not lead echo, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} echo\n"
+                "this replica does not lead echo; the leader is {leader}. In a cluster, run: kubectl exec -n {namespace} {leader} -- /gyre {command} echo\n"
             );
             cluster.eventually("the replica that follows to name the leader", || {
                 let said = ask(&follows.0);
