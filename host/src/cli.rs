@@ -280,7 +280,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                     Reload::Refused(_) => metrics.configuration_refused(),
                 }
                 for problem in reload.problems() {
-                    error!("the changed configuration is invalid, so the previous one stays in effect: {problem}");
+                    error!("the changed configuration is refused, so the previous one stays in effect: {problem}");
                 }
             }));
         }
