@@ -51,7 +51,7 @@ pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
 use self::load::{Loader, Programs};
 pub(crate) use self::node::yaml_problem;
-use self::node::{Part, Source as DocumentSource};
+use self::node::{Part, Source as DocumentSource, read_document};
 use self::problem::Place;
 pub use self::problem::{Problem, Problems};
 pub(crate) use self::process::{HostArguments, with_defaults};
@@ -475,7 +475,7 @@ fn read(
 fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
     let name: Arc<str> = path.display().to_string().into();
     let source = DocumentSource::File(Arc::clone(&name));
-    let document = load::read_document(files, path, source, &Place::whole(&"--config".into()), problems);
+    let document = read_document(files, path, source, &Place::whole(&"--config".into()), problems);
     let directory = path.parent().unwrap_or(Path::new(""));
     match document {
         Some(document) => read::read(document, directory, |policy| arguments.override_policy(policy), problems),

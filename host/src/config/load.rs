@@ -12,16 +12,13 @@ use gyre_engine::program::Program;
 use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
 use super::keys::{self, Reach};
-use super::node::{Document, Part, Source, Value};
-use super::problem::{Place, Problems, list};
+use super::node::{Part, Source, Value, read_document};
+use super::problem::{Problems, list};
 use super::settings;
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
 use crate::plugins;
 use crate::plugins::files::Files;
-
-/// A ConfigMap holds 1 MiB.
-pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
 
 /// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
@@ -398,41 +395,6 @@ fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
 
 fn is_same_kind(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
     (&one.group, &one.kind) == (&other.group, &other.kind)
-}
-
-/// Reads a document from a file.
-pub(crate) fn read_document(
-    files: &mut Files,
-    path: &Path,
-    source: Source,
-    said: &Place,
-    problems: &mut Problems,
-) -> Option<Part> {
-    let bytes = match files.read(path, LARGEST_DOCUMENT) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            problems.add(
-                said.clone(),
-                format!("cannot read {}: {}", path.display(), error_chain(&error)),
-                "name a file that can be read",
-            );
-            return None;
-        }
-    };
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => {
-            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
-            return None;
-        }
-    };
-    match Document::parse(source, &text) {
-        Ok(document) => Some(Part::whole(document)),
-        Err(problem) => {
-            problems.0.push(problem);
-            None
-        }
-    }
 }
 
 #[cfg(test)]

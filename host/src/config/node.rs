@@ -1,17 +1,23 @@
 //! A YAML document as a tree that knows where each of its values stands. JSON is YAML.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFloatPolicy, Spanned, UserMessageFormatter};
 
-use super::problem::{Place, Position, Problem};
+use super::problem::{Place, Position, Problem, Problems};
+use crate::error::error_chain;
+use crate::plugins::files::Files;
 
 /// How deep a document may nest. Each level takes from the stack of a thread, up to 40 KiB in a build that is not optimised, and a thread has
 /// 2 MiB.
 const DEEPEST: usize = 32;
+
+/// A ConfigMap holds 1 MiB.
+const LARGEST_DOCUMENT: u64 = 4 << 20;
 
 /// A value, and where it stands.
 #[derive(Clone, Debug)]
@@ -97,6 +103,41 @@ impl Document {
                 Ok(Self { source, root: root.unwrap_or_else(empty) })
             }
             Err(error) => Err(problem(&source, &error)),
+        }
+    }
+}
+
+/// Reads a document from a file.
+pub(crate) fn read_document(
+    files: &mut Files,
+    path: &Path,
+    source: Source,
+    said: &Place,
+    problems: &mut Problems,
+) -> Option<Part> {
+    let bytes = match files.read(path, LARGEST_DOCUMENT) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            problems.add(
+                said.clone(),
+                format!("cannot read {}: {}", path.display(), error_chain(&error)),
+                "name a file that can be read",
+            );
+            return None;
+        }
+    };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => {
+            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
+            return None;
+        }
+    };
+    match Document::parse(source, &text) {
+        Ok(document) => Some(Part::whole(document)),
+        Err(problem) => {
+            problems.0.push(problem);
+            None
         }
     }
 }

@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
 use serde_json::{Map, Value, json};
 
-use super::node::{Node, Source};
+use super::node::{Node, Source, read_document};
 use super::problem::{Place, Problems};
 use super::spec::{Configuration, Setting};
 use crate::config::arguments::admin::AdminArguments;
@@ -171,7 +171,7 @@ pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, pro
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let source = Source::File(file.display().to_string().into());
     let whole = Place::whole(&file.display().to_string().into());
-    let document = super::load::read_document(&mut Files::default(), file, source, &whole, &mut Problems::default());
+    let document = read_document(&mut Files::default(), file, source, &whole, &mut Problems::default());
     let host = document.and_then(|document| document.at(&format!("/{KEY}")).node().map(Node::to_json));
     let Some(Value::Object(host)) = host else { return command };
     let flags = flags();
