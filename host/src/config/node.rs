@@ -9,8 +9,8 @@ use serde_json::Number;
 use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFloatPolicy, Spanned, UserMessageFormatter};
 
 use super::problem::{Place, Position, Problem, Problems};
-use crate::error::error_chain;
 use crate::plugins::files::Files;
+use gyre_engine::error::error_chain;
 
 /// How deep a document may nest. Each level takes from the stack of a thread, up to 40 KiB in a build that is not optimised, and a thread has
 /// 2 MiB.

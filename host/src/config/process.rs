@@ -114,20 +114,22 @@ impl Flag {
     fn schema(&self) -> Value {
         let possible = self.argument.get_possible_values();
         let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
-        let mut schema = match &words[..] {
-            [] => json!({"type": ["string", "number", "boolean"]}),
-            ["true", "false"] => json!({"enum": [true, "true", false, "false"]}),
-            words => json!({"enum": words}),
+        let (keyword, allowed) = match &words[..] {
+            [] => ("type", json!(["string", "number", "boolean"])),
+            ["true", "false"] => ("enum", json!([true, "true", false, "false"])),
+            words => ("enum", json!(words)),
         };
-        schema[FLAG] = json!(self.key);
-        if let Some(help) = self.argument.get_help() {
-            schema["description"] = json!(format!("{help}."));
-        }
-        if let [default] = self.argument.get_default_values() {
-            let text = default.to_string_lossy();
-            schema["default"] = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-        }
-        schema
+        let description = self.argument.get_help().map(|help| json!(format!("{help}.")));
+        let default = match self.argument.get_default_values() {
+            [default] => {
+                let text = default.to_string_lossy();
+                Some(serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))
+            }
+            _ => None,
+        };
+        let keywords =
+            [(keyword, Some(allowed)), (FLAG, Some(json!(self.key))), ("description", description), ("default", default)];
+        keywords.into_iter().filter_map(|(keyword, value)| Some((keyword.to_owned(), value?))).collect()
     }
 
     /// What to do about a value that the flag refuses.

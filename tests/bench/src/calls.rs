@@ -13,7 +13,8 @@ use gyre_sdk::Child;
 use gyre_sdk::testing::{Cluster, Native};
 use serde_json::{Map, Value};
 
-use crate::{Line, median, sample};
+use crate::line::{Line, median};
+use crate::sample;
 
 /// Rounds of each side, taken in turns; the median of a side is what counts, so that a busy moment of the machine does not.
 const ROUNDS: usize = 40;

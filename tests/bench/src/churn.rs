@@ -6,7 +6,7 @@ use gyre_sandbox::{Options, Sandbox};
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
-use crate::Line;
+use crate::line::Line;
 use crate::stage::{Host, Stage, until};
 
 const OBJECTS: usize = 1_000_000;

@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::Line;
+use crate::line::Line;
 
 /// What is created, by how many clients at a time.
 const CREATES: usize = 2_000;

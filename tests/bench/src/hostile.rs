@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::Line;
+use crate::line::Line;
 use crate::process::processor_seconds;
 use crate::stage::{Host, Stage, USER, api, quantile, until};
 

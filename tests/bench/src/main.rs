@@ -6,6 +6,7 @@ mod calls;
 mod churn;
 mod devcluster;
 mod hostile;
+mod line;
 mod neighbours;
 mod offline;
 mod process;
@@ -15,9 +16,10 @@ mod stage;
 mod store;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+
+use crate::line::Line;
 
 /// The host's allocator. The embedded API server runs in this process, and should use as little processor time as it can.
 #[global_allocator]
@@ -60,33 +62,6 @@ enum Part {
 
 type Measure<'a> = &'a dyn Fn() -> anyhow::Result<Vec<Line>>;
 
-/// A measured ratio or amount, with its target.
-struct Line {
-    what: String,
-    measured: f64,
-    unit: &'static str,
-    target: Option<f64>,
-}
-
-impl Line {
-    fn new(what: impl Into<String>, measured: f64, unit: &'static str, target: Option<f64>) -> Self {
-        Self { what: what.into(), measured, unit, target }
-    }
-
-    fn holds(&self) -> bool {
-        self.target.is_none_or(|target| self.measured <= target)
-    }
-
-    fn print(&self) {
-        let target = match self.target {
-            Some(target) if self.holds() => format!("  at most {target}  ok"),
-            Some(target) => format!("  at most {target}  MISSED"),
-            None => String::new(),
-        };
-        println!("  {:<58} {:>10.2} {:<3}{target}", self.what, self.measured, self.unit);
-    }
-}
-
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Bench::parse();
     if let Some(form) = arguments.hold {
@@ -120,10 +95,4 @@ fn main() -> anyhow::Result<ExitCode> {
         }
     }
     Ok(exit_code)
-}
-
-/// The middle one.
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::Line;
+use crate::line::Line;
 use crate::stage::{self, Host, USER, quantile, until};
 
 /// The neighbours, and the objects of each plugin.

@@ -15,7 +15,8 @@ use gyre_sdk::testing::{Cluster, reconcile};
 use gyre_test::{Plugin, assert_cases};
 use serde_json::{Value, json};
 
-use crate::{Line, median, process};
+use crate::line::{Line, median};
+use crate::process;
 
 const CASES: usize = 200;
 /// The median of so many counts.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use gyre_controlplane::{ControlPlane, Guarded, tools_or_skip};
 
-use crate::Line;
+use crate::line::Line;
 
 /// A program that was built beside this one, for example the host that is measured.
 pub(crate) fn program(name: &str) -> anyhow::Result<PathBuf> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use gyre_controlplane::{AuditReader, ControlPlane, Options, tools_or_skip};
 
-use crate::{Line, process};
+use crate::line::Line;
+use crate::process;
 
 const ECHOS: usize = 1000;
 const USER: &str = "gyre-bench-host";

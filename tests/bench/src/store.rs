@@ -11,7 +11,8 @@ use gyre_engine::cluster::object::Object;
 use gyre_engine::cluster::store::Store;
 use serde_json::Value;
 
-use crate::{Line, process, sample};
+use crate::line::Line;
+use crate::{process, sample};
 
 const OBJECTS: usize = 50_000;
 
