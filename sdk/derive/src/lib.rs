@@ -19,14 +19,14 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// See `gyre_sdk::Schema`.
 #[proc_macro_derive(Schema, attributes(schema))]
-pub fn schema(input: TokenStream) -> TokenStream {
+pub fn derive_schema(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     schema::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 /// See `gyre_sdk::CustomResource`.
 #[proc_macro_derive(CustomResource, attributes(resource, schema))]
-pub fn custom_resource(input: TokenStream) -> TokenStream {
+pub fn derive_custom_resource(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     resource::derive(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -377,7 +377,10 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_macro(&mut self, called: &'ast Macro) {
         visit::visit_macro(self, called);
-        self.tokens(called.tokens.clone());
+        // What `quote!` is given is code of another crate: the one that uses the procedural macro.
+        if called.path.segments.last().is_none_or(|last| last.ident != "quote") {
+            self.tokens(called.tokens.clone());
+        }
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
