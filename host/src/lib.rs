@@ -1,4 +1,4 @@
-//! The `gyre` command: the command line, the configuration, the loading of plugins, and what authors of plugins work with.
+//! The `gyre` command: the command line, the configuration, the loading of plugins, and the tools for authors of plugins.
 //!
 //! ```text
 //! arguments ─▶ cli ─┬▶ run: config ─▶ programs ─▶ gyre_engine::host ◀──▶ the cluster
@@ -8,13 +8,15 @@
 //!                   └▶ tools: render, test, check, diff, dev, new, replay (commands::offline, scene, replay)
 //! ```
 //!
-//! | modules, from the top down: each imports only what stands below it | what they do |
+//! The modules form layers. Each imports only from modules below it in this table:
+//!
+//! | module | what it does |
 //! |---|---|
-//! | [`cli`] | the command line: arguments in, modules together, errors out |
-//! | `commands`, [`scene`] | the commands beside the host itself, and what tests of plugins have of them |
-//! | [`manifests`] | objects in files and folders |
-//! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
-//! | [`replay`] | recorded calls made again |
+//! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
+//! | `commands`, [`scene`] | the commands other than `run`; what the test kit uses of them |
+//! | [`manifests`] | reads objects from files and directories |
+//! | [`config`], `plugins` | the operator's configuration and arguments; the files of plugins; the programs that result from both |
+//! | [`replay`] | makes recorded calls again |
 //!
 //! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
 //!

@@ -1,8 +1,8 @@
-//! A host in a cluster: watches, calls plugins about what changes, and writes what they want.
+//! A host in a cluster: it watches objects, calls plugins when something changes, and writes what they return.
 //!
 //! ```text
-//! programs ─▶ mounts (a mount: live, and what comes after it)
-//!               │ looks at
+//! programs ─▶ mounts (each: its active program, and the next one while it is prepared)
+//!               │ read
 //! API server ── watch ──▶ informer ──▶ store (raw JSON + metadata, indexed) ── key ──▶ work ──▶ host (a task each)
 //!                                         ▲                                                        │ parent
 //!                                         └── view, lookup (reads, recorded) ◀── call, context ◀ reconcile
@@ -12,28 +12,30 @@
 //!                                             apply, parent ─▶ client (claim) ─▶ outcome ──▶ status, events, metrics, work.done
 //! ```
 //!
-//! | modules, from the top down: each imports only what stands below it | what they do |
+//! The modules form layers. Each imports only from modules below it in this table:
+//!
+//! | module | what it does |
 //! |---|---|
-//! | [`host`] | a running host, from start to end |
-//! | [`admin`] | what probes and people see of it |
-//! | [`shadow`] | another version beside a mount's |
-//! | [`difference`] | what would change, in words |
-//! | [`reconcile`] | one reconcile after another: the call, the plan, what comes of it |
-//! | [`mounts`] | what is mounted, how it changes, and how it goes |
-//! | [`writes`] | what is written |
-//! | [`record`] | calls, kept |
-//! | [`cluster`] | what the cluster holds, and who may look at it |
-//! | [`client`] | the ways to the API server, where writes are fenced |
-//! | [`leadership`] | whether this host may write |
-//! | [`call`] | where plugins are called |
-//! | [`work`] | the queue |
-//! | [`program`] | a plugin with all that its mount says of it |
-//! | [`telemetry`], [`health`], [`target`], [`clock`], [`error`] | logs, metrics and traces, how watches fare, what they are about, the time, and how errors read |
+//! | [`host`] | runs a host, from start to shutdown |
+//! | [`admin`] | serves probes, metrics, state, recordings and reports of shadows |
+//! | [`shadow`] | calls another version beside a mount's plugin, and compares the answers |
+//! | [`difference`] | describes what would change |
+//! | [`reconcile`] | one reconcile: the call, the plan, its steps, the outcome |
+//! | [`mounts`] | mounts, changes and unmounts programs |
+//! | [`writes`] | writes children, statuses, finalizers and events |
+//! | [`record`] | records calls |
+//! | [`cluster`] | informers, caches, and what plugins may read of them |
+//! | [`client`] | clients for the API server, which send no write without the claim |
+//! | [`leadership`] | leader election: whether this host may write |
+//! | [`call`] | calls plugins, on threads of their own |
+//! | [`work`] | the work queue |
+//! | [`program`] | a plugin with its settings, limits and grants |
+//! | [`telemetry`], [`health`], [`target`], [`clock`], [`error`] | logs, metrics and traces; the state of watches; what a watch covers; time; how errors are printed |
 //!
-//! What is decided rather than done lies in `gyre_core`; what runs plugins in `gyre_sandbox`.
+//! Decisions are in `gyre_core`; `gyre_sandbox` runs plugins.
 //!
-//! What is absent: the command line, the configuration file and the loading of plugins, which are in `gyre`: a host is given
-//! [programs](program::Programs) and [options](host::Options). A trait for the cluster: the seam to it is HTTP, through a [`kube::Client`].
+//! What is absent: the command line, the configuration file and the loading of plugins, which are in `gyre`: a host gets
+//! [programs](program::Programs) and [options](host::Options). There is no trait for the cluster: the boundary is HTTP, a [`kube::Client`].
 
 pub mod admin;
 pub mod call;
