@@ -7,8 +7,8 @@
 //!   /debug/shadow, metrics ◀───────────────────┴───────────────────────┘
 //! ```
 //!
-//! A shadow is made live like any program ([`ActiveProgram`](crate::mounts::active_program::ActiveProgram)), but follows nothing: it looks at caches, and no change of what it reads has a parent
-//! reconciled. Its client is fenced by a claim that is never held, and nobody uses it.
+//! A shadow is activated like any program (`ActiveProgram`), but it has no watches of its own: it reads the caches, and no change of what it reads
+//! causes a reconcile. Its client is fenced by a claim that is never held, and nobody uses it.
 //!
 //! What waits is the name of a parent, once, however often it changes: both plugins are called again when its turn comes. A call is a pure
 //! function, so the mount's plugin answers as it did; and no answer has to be kept meanwhile, nor one to be skipped for want of room. One

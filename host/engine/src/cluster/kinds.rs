@@ -21,7 +21,7 @@ const LOOK_AGAIN_AT_MOST_AFTER: Duration = Duration::from_secs(15);
 /// How often it is looked whether a kind has come to have a status: those who apply definitions do so before, or while, the host starts.
 const LOOKS_FOR_STATUS: u32 = 20;
 
-/// How long [`wait_for_status`] waits, at the least, if each look takes no time.
+/// How long `wait_for_status` waits, at the least, if each look takes no time.
 pub const WAITS_FOR_STATUS: Duration = LOOK_AGAIN_AFTER.saturating_mul(LOOKS_FOR_STATUS);
 
 /// A kind as the API server serves it.
