@@ -287,7 +287,8 @@ fn metrics_and_reasons_that_the_guides_name_are_there() {
         for word in text.split(|letter| !is_of_name(letter)) {
             let prefix = ["gyre_", "controller_runtime_", "workqueue_", "rest_client_", "leader_election_"];
             let Some(prefix) = prefix.into_iter().find(|prefix| word.starts_with(prefix)) else { continue };
-            if word.starts_with("gyre_sdk") {
+            let is_crate = ["gyre_sdk", "gyre_engine"].into_iter().any(|name| word.starts_with(name));
+            if is_crate {
                 continue;
             }
             let mut name = if ["rest_client_", "leader_election_"].contains(&prefix) { word } else { &word[prefix.len()..] };

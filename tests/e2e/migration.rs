@@ -264,10 +264,12 @@ fn what_has_lost_its_owner_is_adopted_only_if_that_is_allowed_and_no_job_is() {
     let Some(mark) = cluster.audit_mark() else { return };
     let host = cluster.host_with(&plugins, &["restored"], &["--adopt"]);
     cluster.ready("restored", "scheduledecho", "it");
-    let echo = cluster.reason("restored", "echo", "it", "Ready", "ForeignObject");
-    let message = condition(&echo, "Ready").unwrap()["message"].as_str().unwrap();
+    // The condition of the host before has the same reason and another message.
     let label = format!("gyre.dev/owner-uid={}", text(&parents[1], "/metadata/uid"));
-    assert!(message.contains(&label), "it says how to hand the Job over: {message}");
+    cluster.eventually("the condition to say how to hand the Job over", || {
+        let echo = cluster.reason("restored", "echo", "it", "Ready", "ForeignObject");
+        condition(&echo, "Ready")?["message"].as_str()?.contains(&label).then_some(())
+    });
     cluster.settled(&host);
     assert_eq!(writes(&cluster.requests(mark)), ["patch cronjobs/it 200"]);
     let uid_of = |kind: &str| cluster.get("restored", kind, "it").unwrap()["metadata"]["uid"].clone();

@@ -327,8 +327,8 @@ fn a_kind_that_comes_to_be_served_is_seen_by_a_shadow_too() {
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
     let folder = Folder::new();
     // Hopes are another test's.
-    let mounted = patched(&std::fs::read(HOPEFUL).unwrap(), "v1Hopeabsent", "v1Hypeabsent");
-    let shadow = folder.put("shadow.wasm", patched(&mounted, "v1Hypeabsent", "v1Hypevacant"));
+    let mounted = patched(&std::fs::read(HOPEFUL).unwrap(), "Hopeabsent", "Hypeabsent");
+    let shadow = folder.put("shadow.wasm", patched(&mounted, "Hypeabsent", "Hypevacant"));
     let mounted = folder.put("mounted.wasm", mounted);
     let config = format!("mounts:\n- {{plugin: {mounted}, namespaces: [{namespace}], shadow: {{plugin: {shadow}}}}}\n");
     let host = host(&cluster, &folder, &config);

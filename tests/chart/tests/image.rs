@@ -239,7 +239,7 @@ impl Engine {
             }
             "ENV" => {
                 for (name, value) in instruction.pairs() {
-                    let value = if value.starts_with('/') { inside(root, &value) } else { value };
+                    let value = if value.starts_with('/') { inside(root, &value) } else { on_this_machine(&value)? };
                     environment.insert(name, value);
                 }
             }
@@ -276,6 +276,16 @@ impl Engine {
     fn log(&self) -> Vec<String> {
         fs::read_to_string(&self.log).unwrap().lines().map(str::to_owned).collect()
     }
+}
+
+/// A value in which the image's Cargo home is that of this machine: plugins are compiled with its sources, and with the flags that the other
+/// tests compile them with.
+fn on_this_machine(value: &str) -> anyhow::Result<String> {
+    let home = match std::env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => std::env::home_dir().context("there is neither CARGO_HOME nor a home directory")?.join(".cargo"),
+    };
+    Ok(value.replace("/usr/local/cargo", &home.display().to_string()))
 }
 
 /// A script in which absolute paths lead into a folder.

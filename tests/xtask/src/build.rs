@@ -64,10 +64,21 @@ pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
         // As `gyre-artifacts` does it: Cargo does not optimise across crates where one is a library for Rust as well.
         let mut command = cargo(&["rustc", "--locked", "--lib", "--crate-type", "cdylib", "--profile", "plugin"]);
         command.args(["--target", "wasm32-wasip2", "--package", package, "--target-dir"]).arg(&folder);
+        // Panics name the source files of dependencies, and a plugin must be the same wherever it is compiled.
+        command.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=", registry()?.display()));
         steps::run(&mut command)?;
     }
     let built = folder.join("wasm32-wasip2/plugin");
     Ok(packages.iter().map(|package| built.join(format!("{}.wasm", package.replace('-', "_")))).collect())
+}
+
+/// Where Cargo keeps the source of dependencies.
+fn registry() -> anyhow::Result<PathBuf> {
+    let home = match std::env::var_os("CARGO_HOME") {
+        Some(home) => PathBuf::from(home),
+        None => std::env::home_dir().context("there is neither CARGO_HOME nor a home directory")?.join(".cargo"),
+    };
+    Ok(home.join("registry").join("src"))
 }
 
 /// Compiles the host, and says where its program is.
