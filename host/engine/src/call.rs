@@ -1,6 +1,7 @@
 //! Plugin calls: the threads that they run on, how long they have been running, and the only function that makes them.
 
 pub(crate) mod running;
+mod scheduling;
 pub(crate) mod threads;
 
 use std::sync::Arc;

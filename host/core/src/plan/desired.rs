@@ -1,6 +1,6 @@
 //! From what the plugin returned to what would be written: checked, normalised and marked as ours.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +34,7 @@ pub(super) struct Target {
 pub(super) struct Wanted {
     pub(super) targets: Vec<Target>,
     pub(super) refusals: Vec<Refusal>,
-    retained: BTreeSet<Identity>,
+    retained: HashSet<Identity>,
     unnamed: Unnamed,
     /// The children on the parent's list, and those that will be added to it. A child is refused when the list has no room for it.
     listed: ChildList,
@@ -55,7 +55,7 @@ impl Wanted {
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
-        let mut seen = BTreeMap::new();
+        let mut seen = HashMap::with_capacity(children.len());
         for child in children {
             match child {
                 Child::Apply(object) => wanted.apply(input, object, &mut seen),
@@ -72,7 +72,7 @@ impl Wanted {
             || self.retained.contains(&identity(kind, key.namespace.as_deref(), &key.name))
     }
 
-    fn apply(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut BTreeMap<Identity, Seen>) {
+    fn apply(&mut self, input: &Input<'_>, object: &Map<String, Value>, seen: &mut HashMap<Identity, Seen>) {
         let refusal = match kind_of(object) {
             Err(message) => {
                 self.unnamed.any = true;
@@ -103,7 +103,7 @@ impl Wanted {
     }
 
     /// Keeping writes nothing, so it needs neither a declared kind nor a grant.
-    fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut BTreeMap<Identity, Seen>) {
+    fn keep(&mut self, input: &Input<'_>, reference: &ObjectRef, seen: &mut HashMap<Identity, Seen>) {
         let ObjectRef { kind, key } = reference;
         if key.name.is_empty() {
             self.unname(kind);
@@ -192,7 +192,7 @@ enum Seen {
 }
 
 /// To keep an object twice says the same twice; anything else is a contradiction, and the first one stands.
-fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut BTreeMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
+fn first_of_its_name(child: &ObjectRef, now: Seen, seen: &mut HashMap<Identity, Seen>) -> Result<(), Box<Refusal>> {
     let identity = identity(&child.kind, child.key.namespace.as_deref(), &child.key.name);
     let message = match seen.insert(identity.clone(), now) {
         None => return Ok(()),

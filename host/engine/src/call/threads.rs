@@ -2,9 +2,9 @@
 //!
 //! A call blocks its thread, and a plugin may go on until its deadline. The operating system would share the CPUs evenly between such a
 //! call and everything else that the host has to do, and the changes of other plugins' objects would wait their turn. So the thread of a
-//! call that has run for [`LONG`] gets the lowest priority. A plugin that has yet to earn trust is called on a thread that takes only what
-//! nobody else needs from the start: whoever wakes takes its CPU at once. A thread cannot get its priority back without privileges, so
-//! there are threads for each, and one that was lowered amid a call ends with it.
+//! call that has used [`LONG`] of a CPU gets the idle priority: from then on it runs only while no other thread of the host needs the CPU.
+//! Calls of a plugin that is not trusted yet run at the idle priority from the start. A thread cannot get its priority back without
+//! privileges, so there are threads for each priority, and a thread whose priority was lowered during a call ends after that call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -14,8 +14,11 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tracing::debug;
 
-/// Plugins in compiled languages answer within a millisecond, those with an interpreter within about ten.
-const LONG: Duration = Duration::from_millis(20);
+use super::scheduling::{self, Id};
+
+/// CPU time after which a call is lowered. Plugins in compiled languages answer within a millisecond; those with an interpreter take about
+/// ten, most of it at the idle priority, which costs them nothing while a CPU is free.
+const LONG: Duration = Duration::from_millis(2);
 /// An idle thread holds on to memory that its calls have freed.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
@@ -25,10 +28,22 @@ pub(crate) struct Threads {
     permits: Semaphore,
     /// Idle threads; the one that has been idle for the shortest time is last.
     idle: Mutex<Vec<Arc<Thread>>>,
-    /// A call that has run for this time gets the lowest priority.
+    /// A call that has used this much CPU time gets the idle priority.
     long: Duration,
-    /// Lowers the priority of a thread, called from another thread.
-    lower: fn(Id),
+    scheduler: Scheduler,
+}
+
+/// What the operating system offers, so that tests can stand in for it. Both are called from other threads than the one that they are about.
+#[derive(Clone, Copy)]
+struct Scheduler {
+    /// CPU time that a thread has used since it started; none if it cannot be known.
+    cpu_time: fn(Id) -> Option<Duration>,
+    /// Gives a thread the idle priority.
+    make_idle: fn(Id),
+}
+
+impl Scheduler {
+    const OF_SYSTEM: Self = Self { cpu_time: scheduling::cpu_time, make_idle: scheduling::make_idle };
 }
 
 /// Why a call has no result.
@@ -57,6 +72,8 @@ struct State {
     id: Option<Id>,
     /// How many jobs it has begun: the number of the last one.
     job: u64,
+    /// CPU time that it had used when it began the job.
+    used_before: Option<Duration>,
     is_lowered: bool,
 }
 
@@ -72,8 +89,8 @@ pub(crate) enum Priority {
 /// Whether a thread was lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lowering {
-    /// It has not begun with the job yet.
-    TooEarly,
+    /// It has not begun the job yet, or has not used enough CPU time. The job can go on for at least this time.
+    TooEarly(Duration),
     /// It was, or has come to the end of the job.
     Done,
 }
@@ -81,11 +98,11 @@ enum Lowering {
 impl Threads {
     /// At most this many threads run concurrently.
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Self::with(most, LONG, set_lowest_priority)
+        Self::with(most, LONG, Scheduler::OF_SYSTEM)
     }
 
-    fn with(most: usize, long: Duration, lower: fn(Id)) -> Arc<Self> {
-        Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, lower })
+    fn with(most: usize, long: Duration, scheduler: Scheduler) -> Arc<Self> {
+        Arc::new(Self { permits: Semaphore::new(most.max(1)), idle: Mutex::default(), long, scheduler })
     }
 
     /// Runs blocking work on its own thread. If this future is dropped, the work still runs to its end.
@@ -107,15 +124,16 @@ impl Threads {
             Box::new(move || drop(sender.send(result)))
         });
         let (thread, number) = self.start(priority, job).map_err(Error::NoThread)?;
+        let mut look_after = self.long;
         let result = loop {
             tokio::select! {
                 biased;
                 result = &mut result => break result,
-                () = tokio::time::sleep(self.long) => {}
+                () = tokio::time::sleep(look_after) => {}
             }
-            // On a busy machine it may not even have begun.
-            if thread.lower(number, self.lower) == Lowering::Done {
-                break result.await;
+            match thread.lower_if_long(number, self.long, self.scheduler) {
+                Lowering::TooEarly(rest) => look_after = rest,
+                Lowering::Done => break result.await,
             }
         };
         match result {
@@ -160,9 +178,10 @@ impl Threads {
 
 impl Thread {
     fn live(self: &Arc<Self>, jobs: &Receiver<Job>, threads: &Weak<Threads>) {
-        self.state().id = Some(Id::of_this_thread());
+        let id = Id::of_this_thread();
+        self.state().id = Some(id);
         if self.priority == Priority::Idle {
-            only_when_idle();
+            scheduling::make_idle(id);
         }
         loop {
             let job = match jobs.recv_timeout(KEEP_ALIVE) {
@@ -180,7 +199,11 @@ impl Thread {
                     continue;
                 }
             };
-            self.state().job += 1;
+            {
+                let mut state = self.state();
+                state.job += 1;
+                state.used_before = scheduling::own_cpu_time();
+            }
             let hand_over = job();
             let is_usable = {
                 let mut state = self.state();
@@ -199,16 +222,22 @@ impl Thread {
         }
     }
 
-    /// Lowers the thread, if it is still at that job.
-    fn lower(&self, job: u64, lower: fn(Id)) -> Lowering {
+    /// Lowers the thread if it is still at that job and has used that much CPU time for it. Where CPU time is unknown, elapsed time counts.
+    fn lower_if_long(&self, job: u64, long: Duration, scheduler: Scheduler) -> Lowering {
         let mut state = self.state();
+        // On a busy machine it may not even have begun.
         if state.job < job {
-            return Lowering::TooEarly;
+            return Lowering::TooEarly(long);
         }
         if let (true, Priority::Usual, Some(id)) = (state.job == job, self.priority, state.id) {
+            let used = (scheduler.cpu_time)(id).zip(state.used_before).map_or(long, |(now, before)| now.saturating_sub(before));
+            match long.checked_sub(used) {
+                Some(rest) if !rest.is_zero() => return Lowering::TooEarly(rest),
+                Some(_) | None => {}
+            }
             state.is_lowered = true;
-            lower(id);
-            debug!("a call takes long: it continues at the lowest priority");
+            (scheduler.make_idle)(id);
+            debug!("a call takes long: it continues at the idle priority");
         }
         Lowering::Done
     }
@@ -218,51 +247,10 @@ impl Thread {
     }
 }
 
-/// Names a thread to the operating system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Id(#[cfg(target_os = "linux")] rustix::process::Pid);
-
-impl Id {
-    #[cfg(target_os = "linux")]
-    fn of_this_thread() -> Self {
-        Self(rustix::thread::gettid())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of_this_thread() -> Self {
-        Self()
-    }
-}
-
-/// On Linux, niceness is a thread's own; elsewhere it is the whole process's, which is left alone.
-#[cfg(target_os = "linux")]
-fn set_lowest_priority(thread: Id) {
-    const LOWEST: i32 = 19;
-    if let Err(error) = rustix::process::setpriority_process(Some(thread.0), LOWEST) {
-        debug!(%error, "the priority of a thread cannot be lowered");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn set_lowest_priority(_: Id) {}
-
-/// Of this thread. A low priority would not do: Linux lets such a thread finish its slice, some milliseconds, before one that wakes.
-#[cfg(target_os = "linux")]
-fn only_when_idle() {
-    use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
-    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    let this = thread_priority::thread_native_id();
-    if let Err(error) = thread_priority::set_thread_priority_and_policy(this, ThreadPriority::Min, idle) {
-        debug!(?error, "a thread cannot get the idle scheduling policy");
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn only_when_idle() {}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::thread::ThreadId;
 
@@ -275,7 +263,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_call_is_lowered_and_its_thread_is_not_used_again() {
         static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
-        let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
+        let make_idle = |id| LOWERED.lock().unwrap().push(id);
+        let threads = Threads::with(2, LONG, Scheduler { cpu_time: |_| None, make_idle });
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
         let long = threads.run(Priority::Usual, move || {
@@ -299,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_one_after_the_other_share_a_thread() {
-        let threads = Threads::with(2, Duration::MAX, |_| {});
+        let threads = Threads::with(2, Duration::MAX, Scheduler::OF_SYSTEM);
         let mut used = HashSet::new();
         for _ in 0..100 {
             used.insert(threads.run(Priority::Usual, this_thread).await.unwrap());
@@ -317,7 +306,6 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_calls_run_at_once_than_are_allowed() {
-        use std::sync::atomic::{AtomicUsize, Ordering};
         static RUNNING: AtomicUsize = AtomicUsize::new(0);
         let threads = Threads::new(3);
         let calls = (0..50).map(|_| {
@@ -331,32 +319,48 @@ mod tests {
         assert!(futures::future::join_all(calls).await.into_iter().all(|running| running.unwrap() <= 3));
     }
 
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn a_priority_is_that_of_one_call() {
-        use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy, thread_schedule_policy};
-        let threads = Threads::new(1);
-        for priority in [Priority::Usual, Priority::Idle, Priority::Usual, Priority::Idle, Priority::Idle, Priority::Usual] {
-            let policy = match priority {
-                Priority::Usual => NormalThreadSchedulePolicy::Other,
-                Priority::Idle => NormalThreadSchedulePolicy::Idle,
-            };
-            let called = threads.run(priority, thread_schedule_policy).await.unwrap();
-            assert_eq!(called.unwrap(), ThreadSchedulePolicy::Normal(policy));
-        }
+    /// The thread waits for long, but uses no CPU.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_waits_for_a_cpu_is_not_lowered() {
+        static USED: Mutex<Duration> = Mutex::new(Duration::ZERO);
+        static LOOKED: AtomicUsize = AtomicUsize::new(0);
+        static LOWERED: AtomicUsize = AtomicUsize::new(0);
+        let cpu_time = |_| {
+            LOOKED.fetch_add(1, Ordering::SeqCst);
+            // Whatever the thread had used before the call counts as used.
+            Some(scheduling::own_cpu_time().unwrap_or_default() + *USED.lock().unwrap())
+        };
+        let make_idle = |_| {
+            LOWERED.fetch_add(1, Ordering::SeqCst);
+        };
+        let threads = Threads::with(1, Duration::from_secs(3600), Scheduler { cpu_time, make_idle });
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let call = threads.run(Priority::Usual, move || {
+            begin.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        let release = async {
+            begun.await.unwrap();
+            tokio::time::sleep(Duration::from_secs(10 * 3600)).await;
+            assert_eq!(LOWERED.load(Ordering::SeqCst), 0);
+            assert!(LOOKED.load(Ordering::SeqCst) >= 2);
+            *USED.lock().unwrap() = Duration::from_secs(2 * 3600);
+            tokio::time::sleep(Duration::from_secs(10 * 3600)).await;
+            assert_eq!(LOWERED.load(Ordering::SeqCst), 1);
+            go_on.send(()).unwrap();
+        };
+        let (called, ()) = tokio::join!(call, release);
+        called.unwrap();
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn the_lowest_priority_is_the_threads_own() {
-        let niceness = || rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap();
-        let before = niceness();
-        let threads = Threads::with(1, Duration::MAX, |_| {});
-        let lowered = threads.run(Priority::Usual, move || {
-            set_lowest_priority(Id::of_this_thread());
-            niceness()
-        });
-        assert_eq!(lowered.await.unwrap(), 19);
-        assert_eq!(niceness(), before);
+    async fn a_priority_is_that_of_one_call() {
+        let threads = Threads::new(1);
+        for priority in [Priority::Usual, Priority::Idle, Priority::Usual, Priority::Idle, Priority::Idle, Priority::Usual] {
+            let policy = threads.run(priority, || scheduling::tests::policy(Id::of_this_thread())).await.unwrap();
+            assert_eq!(policy == scheduling::tests::IDLE, priority == Priority::Idle);
+        }
     }
 }
