@@ -4,10 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::counted::Counted;
@@ -183,7 +184,7 @@ impl Cluster {
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
         let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
         let foretelling = Arc::new(Foretelling::new(self.plane, &self.test, &self.foretelling, &arguments)?);
-        *self.foretold.lock().expect("the last host's") = Arc::downgrade(&foretelling);
+        *self.foretold.lock() = Arc::downgrade(&foretelling);
         if Arc::strong_count(&self.hosts) == 1 {
             foretelling.of_what_is_there();
         }
@@ -192,7 +193,7 @@ impl Cluster {
 
     /// What the one host will do once these manifests are applied.
     fn foretell(&self, manifests: &str) {
-        let foretelling = self.foretold.lock().expect("the last host's").upgrade();
+        let foretelling = self.foretold.lock().upgrade();
         if let Some(foretelling) = foretelling
             && Arc::strong_count(&self.hosts) == 2
         {
@@ -428,13 +429,13 @@ pub(crate) fn writing_to_all(folder: &Folder, plugins: &[&str], namespaces: &[&s
 /// Held by tests that depend on which of the guests' CRDs are installed.
 pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     static GUEST_CRDS: Mutex<()> = Mutex::new(());
-    GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
+    GUEST_CRDS.lock()
 }
 
 /// Held by tests whose hosts see the Websites of all namespaces. They leave none behind.
 pub(crate) fn websites() -> MutexGuard<'static, ()> {
     static WEBSITES: Mutex<()> = Mutex::new(());
-    WEBSITES.lock().unwrap_or_else(PoisonError::into_inner)
+    WEBSITES.lock()
 }
 
 fn user(test: &str) -> String {

@@ -7,11 +7,12 @@ use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{StatusCode, header};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::attributes::Attributes;
@@ -59,7 +60,7 @@ impl Log {
     fn write(&self, event: &Map<String, Value>) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = self.sink.lock();
         sink.write_all(&line)?;
         sink.flush()
     }

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinHandle;
@@ -98,7 +99,7 @@ impl Cluster {
     #[must_use]
     pub fn lagging(&self, delay: Duration) -> Self {
         let lag = Arc::new(Lag::new(delay, self.revision()));
-        self.shared.lags.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lag));
+        self.shared.lags.lock().push(Arc::downgrade(&lag));
         Self { shared: Arc::clone(&self.shared), lag: Some(lag) }
     }
 
@@ -202,8 +203,7 @@ async fn sleep_if(duration: Option<Duration>) {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Server> {
-        // A panic in one request is a defect, but not a reason to refuse all later ones.
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+        self.server.lock()
     }
 
     fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
@@ -213,7 +213,7 @@ impl Shared {
         let revision = server.revision();
         let is_changed = revision != before;
         if is_changed {
-            let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lags = self.lags.lock();
             lags.retain(|lag| lag.strong_count() > 0);
             lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.note(self.clock.now(), revision));
         }

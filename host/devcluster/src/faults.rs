@@ -13,11 +13,12 @@ mod service;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub use body::Body;
@@ -159,7 +160,7 @@ impl Faults {
 
     /// What was injected, oldest first. Of very many, the last.
     pub fn trace(&self) -> Vec<Injected> {
-        self.shared.trace.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.shared.trace.lock().iter().cloned().collect()
     }
 
     /// The service with these faults.
@@ -212,7 +213,7 @@ impl Traced {
             fault,
             duration,
         };
-        let mut trace = self.faults.shared.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trace = self.faults.shared.trace.lock();
         if trace.len() >= TRACE_LIMIT {
             trace.pop_front();
         }

@@ -4,10 +4,10 @@
 //! (`resourceVersion=0`); these may be arbitrarily old. Everything else is as current as etcd, whichever API server answers.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 /// How far behind a watch cache is: each change comes into it so long after it happened.
 #[derive(Debug)]
@@ -54,6 +54,6 @@ impl Lag {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

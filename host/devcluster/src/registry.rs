@@ -43,3 +43,37 @@ impl Kinds {
         kinds
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::custom;
+    use crate::kinds::Origin;
+
+    #[test]
+    fn the_strategy_of_a_kind_is_that_of_where_it_comes_from() {
+        let kinds = Kinds::builtin();
+        for kind in kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version)) {
+            let expected = if &*kind.kind == "CustomResourceDefinition" { "Definitions" } else { "Builtin" };
+            assert!(matches!(kind.origin, Origin::Builtin), "{}", kind.kind);
+            assert_eq!(format!("{:?}", kind.strategy), expected, "{}", kind.kind);
+        }
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let custom = custom::kinds(&json!({
+            "spec": {
+                "group": "example.com",
+                "scope": "Namespaced",
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            },
+            "status": {
+                "acceptedNames": {"kind": "Custom", "plural": "customs", "listKind": "CustomList"},
+                "conditions": [{"type": "Established", "status": "True"}],
+            },
+        }));
+        let [custom] = &custom[..] else { panic!("one version is served: {custom:?}") };
+        assert!(matches!(custom.origin, Origin::Custom(_)));
+        assert!(format!("{:?}", custom.strategy).starts_with("Version"), "{:?}", custom.strategy);
+    }
+}

@@ -12,12 +12,12 @@ mod times;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
+use parking_lot::Mutex;
 
 pub(crate) use self::suites::Suite;
 use self::summary::{Finished, Summary};
@@ -139,10 +139,7 @@ impl Tests<'_> {
         let (waiting, computing): (Vec<&Suite>, Vec<&Suite>) =
             self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
         let summary = Mutex::new(Summary::default());
-        let add = |finished: Finished| match summary.lock() {
-            Ok(mut summary) => summary.add(finished),
-            Err(poisoned) => poisoned.into_inner().add(finished),
-        };
+        let add = |finished: Finished| summary.lock().add(finished);
         let lane = |suites: Vec<&Suite>| -> anyhow::Result<()> {
             for suite in suites {
                 if let Some(finished) = self.run_suite(suite)? {
@@ -159,7 +156,7 @@ impl Tests<'_> {
                 Err(_) => bail!("the thread that runs {} panicked", WAITING.join(" and ")),
             }
         })?;
-        Ok(summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        Ok(summary.into_inner())
     }
 
     /// Runs a suite, unless the arguments choose none of its tests.

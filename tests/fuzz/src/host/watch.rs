@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use kube::Client;
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::InitialListStrategy;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tower_service::Service;
 
@@ -298,7 +299,7 @@ struct Server(Arc<Mutex<Script>>);
 
 impl Server {
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -346,7 +347,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let telling = Arc::clone(&told);
     let subscription = informer.subscribe(move |notice| {
         let object = notice.object();
-        let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = telling.lock();
         match notice {
             WatchEvent::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
             WatchEvent::Deleted(_) => drop(told.remove(&object.key())),
@@ -358,7 +359,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let is_over = tokio::time::timeout(PATIENCE, last.wait_for(|last| *last)).await.is_ok();
     law(is_over, || "the watch does not come to its last object".to_owned())?;
     drop(subscription);
-    let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
+    let told = std::mem::take(&mut *told.lock());
     is_what_was_told(&informer, &told)?;
     let mut tally = Tally::new();
     if case.broken.is_empty() {
