@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
-use std::sync::MutexGuard;
 
 use gyre_controlplane::tools;
+use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest, guest_crds};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gyre_controlplane::{AuditEvent, Mark, Stage};
@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::harness::{Cluster, Host};
@@ -144,7 +145,7 @@ impl Changes {
                     "spec": { "text": text.to_string() },
                 });
                 api.patch(name, &parameters, &Patch::Apply(&object)).await.expect("a parent is changed");
-                texts.lock().unwrap().insert(name.clone(), text);
+                texts.lock().insert(name.clone(), text);
                 count.store(text, Ordering::Relaxed);
                 tokio::time::sleep(pace).await;
             }
@@ -163,7 +164,7 @@ impl Changes {
     pub(crate) fn end(mut self, cluster: &Cluster) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         runtime().block_on(self.task.take().unwrap()).unwrap();
-        let texts = self.texts.lock().unwrap().clone();
+        let texts = self.texts.lock().clone();
         assert_eq!(texts.len(), self.parents.len());
         cluster.eventually("the children as they were last to be", || (self.children() == texts).then_some(()));
         self.count.load(Ordering::Relaxed)
