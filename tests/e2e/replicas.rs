@@ -2,8 +2,8 @@
 //! what the audit log shows of who wrote when.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use gyre_controlplane::{AuditEvent, Mark, Stage};

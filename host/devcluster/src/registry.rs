@@ -46,34 +46,96 @@ impl Kinds {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use bytes::Bytes;
+    use http::Request;
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
 
-    use super::*;
-    use crate::custom;
-    use crate::kinds::Origin;
+    use crate::kinds::{Kind, Origin};
+    use crate::server::{Options, Server};
 
-    #[test]
-    fn the_strategy_of_a_kind_is_that_of_where_it_comes_from() {
-        let kinds = Kinds::builtin();
-        for kind in kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version)) {
-            let expected = if &*kind.kind == "CustomResourceDefinition" { "Definitions" } else { "Builtin" };
-            assert!(matches!(kind.origin, Origin::Builtin), "{}", kind.kind);
-            assert_eq!(format!("{:?}", kind.strategy), expected, "{}", kind.kind);
-        }
-        let schema = json!({"openAPIV3Schema": {"type": "object"}});
-        let custom = custom::kinds(&json!({
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+    fn send(server: &mut Server, method: &str, path: &str, body: &Value) {
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+        let answer = server.handle(Timestamp::UNIX_EPOCH, &request.body(Bytes::from(body.to_string())).unwrap());
+        assert!(answer.status.is_success(), "{method} {path}: {answer:?}");
+    }
+
+    fn version(name: &str, storage: bool) -> Value {
+        let scale = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+        json!({
+            "name": name,
+            "served": true,
+            "storage": storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {
+                "type": "object",
+                "properties": {"replicas": {"type": "integer"}},
+            }}}},
+            "subresources": {"status": {}, "scale": scale},
+        })
+    }
+
+    fn definition(plural: &str, scope: &str, versions: &[Value]) -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.example.com")},
             "spec": {
                 "group": "example.com",
-                "scope": "Namespaced",
-                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+                "scope": scope,
+                "names": {"plural": plural, "kind": plural.to_uppercase()},
+                "versions": versions,
             },
-            "status": {
-                "acceptedNames": {"kind": "Custom", "plural": "customs", "listKind": "CustomList"},
-                "conditions": [{"type": "Established", "status": "True"}],
-            },
-        }));
-        let [custom] = &custom[..] else { panic!("one version is served: {custom:?}") };
-        assert!(matches!(custom.origin, Origin::Custom(_)));
-        assert!(format!("{:?}", custom.strategy).starts_with("Version"), "{:?}", custom.strategy);
+        })
+    }
+
+    /// Checks every kind that is served, and returns how many of them are custom.
+    fn check(server: &Server) -> usize {
+        let kinds = &server.registry.kinds;
+        let all: Vec<&Kind> =
+            kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version)).map(|kind| &**kind).collect();
+        assert!(all.iter().any(|kind| kind.is_definition()));
+        for kind in &all {
+            let strategy = format!("{:?}", kind.strategy);
+            let (name, _) = strategy.split_once(' ').unwrap_or((&strategy, ""));
+            let expected = match &kind.origin {
+                Origin::Builtin if kind.is_definition() => "Definitions",
+                Origin::Builtin => "Builtin",
+                Origin::Custom(_) => "Version",
+            };
+            assert_eq!(name, expected, "{} {}", kind.api_version(), kind.kind);
+            assert_eq!(kind.group() == "example.com", expected == "Version", "{} {}", kind.api_version(), kind.kind);
+        }
+        all.iter().filter(|kind| matches!(kind.origin, Origin::Custom(_))).count()
+    }
+
+    #[test]
+    fn the_origin_and_the_strategy_of_every_kind_agree() {
+        let mut server = Server::new(&Options::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(check(&server), 0);
+        send(&mut server, "POST", DEFINITIONS, &definition("ones", "Cluster", &[version("v1", true)]));
+        send(&mut server, "POST", DEFINITIONS, &definition("twos", "Namespaced", &[version("v1", false), version("v2", true)]));
+        assert_eq!(check(&server), 3);
+
+        let two = format!("{DEFINITIONS}/twos.example.com");
+        send(&mut server, "PATCH", &two, &json!({"metadata": {"labels": {"changes": "no-kind"}}}));
+        assert_eq!(check(&server), 3);
+        send(
+            &mut server,
+            "PATCH",
+            &two,
+            &json!({"spec": {"versions": [version("v1", false), version("v2", true), version("v3", false)]}}),
+        );
+        assert_eq!(check(&server), 4);
+
+        // An object with a finalizer keeps the kind while its definition is deleted: it takes no new objects then.
+        let held = json!({"apiVersion": "example.com/v1", "kind": "ONES", "metadata": {"name": "held", "finalizers": ["example.com/held"]}});
+        send(&mut server, "POST", "/apis/example.com/v1/ones", &held);
+        send(&mut server, "DELETE", &format!("{DEFINITIONS}/ones.example.com"), &json!({}));
+        assert_eq!(check(&server), 4);
+        send(&mut server, "DELETE", &two, &json!({}));
+        assert_eq!(check(&server), 1);
     }
 }

@@ -281,11 +281,7 @@ impl Engine {
 /// A value in which the image's Cargo home is that of this machine: plugins are compiled with its sources, and with the flags that the other
 /// tests compile them with.
 fn on_this_machine(value: &str) -> anyhow::Result<String> {
-    let home = match std::env::var_os("CARGO_HOME") {
-        Some(home) => PathBuf::from(home),
-        None => std::env::home_dir().context("there is neither CARGO_HOME nor a home directory")?.join(".cargo"),
-    };
-    Ok(value.replace("/usr/local/cargo", &home.display().to_string()))
+    Ok(value.replace("/usr/local/cargo", &gyre_plugin_build::cargo_home()?.display().to_string()))
 }
 
 /// A script in which absolute paths lead into a folder.

@@ -193,8 +193,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
     let kept = Arc::clone(&records);
     simulate(async {
         let world = World::new(&plugins, 1, Plan::default()).await;
-        let _listening =
-            world.recordings.listen(Some("indiscreet"), move |record| kept.lock().push(Arc::clone(record)));
+        let _listening = world.recordings.listen(Some("indiscreet"), move |record| kept.lock().push(Arc::clone(record)));
         for (number, value) in VALUES.iter().enumerate() {
             let applied = json!({ "kind": "Secret", "stringData": { "key": value } }).to_string();
             let metadata = json!({ "annotations": { "kubectl.kubernetes.io/last-applied-configuration": applied } });
