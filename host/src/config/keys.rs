@@ -5,13 +5,13 @@
 
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
+use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
 use gyre_sandbox::Limits as Defaults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::types::{Check, Count, FilePath, Kind, Label, List, Size, Text, Time, size, time, whole, whole_or};
-use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
 
 /// The word for [`gyre_sandbox::Reuse::Never`], and for no quarantine.
 pub(crate) const NEVER: &str = "never";
@@ -126,20 +126,14 @@ pub(crate) struct Limits {
 pub(crate) struct Mount {
     /// Name of the mount; must be unique in this file. By default, the name of the plugin.
     pub(crate) name: Option<Label>,
-    /// Path to the plugin, a WebAssembly component, relative to the directory of this file.
-    #[schemars(required)]
-    pub(crate) plugin: Option<FilePath>,
+    #[serde(flatten)]
+    pub(crate) source: Source,
     /// Reconcile only parents that match this label selector, which is written as for kubectl get -l.
     #[schemars(extend(
         "x-gyre" = Check::Selector,
         "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
-    /// Settings of the plugin. The manifest of the plugin contains their schema.
-    #[schemars(extend("errorMessage" = "write a map of settings"))]
-    pub(crate) settings: Option<Map<String, Value>>,
-    /// Path to a YAML or JSON file with the settings, relative to the directory of this file.
-    pub(crate) settings_from: Option<FilePath>,
     /// Grants of the kinds and namespaces that the manifest of the plugin declares. By default, all kinds are granted.
     pub(crate) grants: Option<Grants>,
     /// Service account, as namespace/name, that the host impersonates for the writes of this mount. By default, the host writes as itself.
@@ -149,7 +143,8 @@ pub(crate) struct Mount {
         "errorMessage" = "write the namespace and the name of a service account, as in team-a/echo",
     ))]
     pub(crate) impersonate: Option<Text<ServiceAccount>>,
-    /// Another version of the plugin, or other settings. It is called in parallel; its answers are compared, never applied (gyre shadow).
+    /// Another version of the plugin, or other settings; by default, the settings of the mount. It must have the name and the parent kind of
+    /// the mount's plugin. It is called in parallel; its answers are compared, never applied (gyre shadow).
     pub(crate) shadow: Option<Shadow>,
     #[serde(flatten)]
     pub(crate) policy: Policy,
@@ -199,12 +194,21 @@ pub(crate) enum WriteNamespaces {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "shadow", description = "", extend("not" = {"required": ["settings", "settingsFrom"]}))]
 pub(crate) struct Shadow {
-    /// Path to the plugin, relative to the directory of this file. It must have the same name and parent kind as the plugin of the mount.
+    #[serde(flatten)]
+    pub(crate) source: Source,
+}
+
+/// A plugin and its settings.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(description = "")]
+pub(crate) struct Source {
+    /// Path to the plugin, a WebAssembly component, relative to the directory of this file.
     #[schemars(required)]
     pub(crate) plugin: Option<FilePath>,
-    /// Settings of the shadow. By default, the settings of the mount.
+    /// Settings of the plugin. The manifest of the plugin contains their schema.
     #[schemars(extend("errorMessage" = "write a map of settings"))]
     pub(crate) settings: Option<Map<String, Value>>,
-    /// Path to a YAML or JSON file with the settings of the shadow, relative to the directory of this file.
+    /// Path to a YAML or JSON file with the settings, relative to the directory of this file.
     pub(crate) settings_from: Option<FilePath>,
 }
