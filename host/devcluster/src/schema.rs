@@ -44,6 +44,21 @@ pub enum Type {
     Quantity,
 }
 
+impl Type {
+    /// The type of that name in a schema; [`Type::Any`] if there is no such type.
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("object") => Self::Object,
+            Some("array") => Self::Array,
+            Some("string") => Self::String,
+            Some("integer") => Self::Integer,
+            Some("number") => Self::Number,
+            Some("boolean") => Self::Boolean,
+            _ => Self::Any,
+        }
+    }
+}
+
 /// `x-kubernetes-list-type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListType {

@@ -147,15 +147,7 @@ impl Reader {
     }
 
     fn schema(&mut self, node: Node) -> Schema {
-        let kind = match node.kind.as_deref() {
-            Some("object") => Type::Object,
-            Some("array") => Type::Array,
-            Some("string") => Type::String,
-            Some("integer") => Type::Integer,
-            Some("number") => Type::Number,
-            Some("boolean") => Type::Boolean,
-            _ => Type::Any,
-        };
+        let kind = Type::named(node.kind.as_deref());
         Schema {
             kind,
             preserve_unknown_fields: kind == Type::Any,

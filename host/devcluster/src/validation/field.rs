@@ -114,6 +114,15 @@ impl<'a> Field<'a> {
         errors.push(FieldError::required(self.path.clone(), detail));
     }
 
+    /// `Required value` if it has no text. Returns whether it has.
+    pub(crate) fn required_text(&self, errors: &mut Errors) -> bool {
+        let has_text = !self.text().is_empty();
+        if !has_text {
+            self.required(errors, "");
+        }
+        has_text
+    }
+
     /// `Invalid value` about it.
     pub(crate) fn invalid(&self, errors: &mut Errors, detail: impl Into<String>) {
         errors.push(FieldError::invalid(self.path.clone(), self.shown(), detail));

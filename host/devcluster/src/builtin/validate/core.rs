@@ -141,9 +141,7 @@ fn any_event(event: &Field<'_>, names: &EventNames, errors: &mut Errors) {
             mismatch(errors);
         }
         let controller = event.get(names.controller);
-        if controller.text().is_empty() {
-            controller.required(errors, "");
-        }
+        controller.required_text(errors);
         errors.extend(
             syntax::qualified_name(controller.text())
                 .into_iter()
@@ -151,9 +149,7 @@ fn any_event(event: &Field<'_>, names: &EventNames, errors: &mut Errors) {
         );
         for (name, limit) in [("reportingInstance", 128), ("action", 128), ("reason", 128)] {
             let field = event.get(name);
-            if field.text().is_empty() {
-                field.required(errors, "");
-            }
+            field.required_text(errors);
             if field.text().len() > limit {
                 errors.push(FieldError::invalid(field.path(), "", format!("can have at most {limit} characters")));
             }

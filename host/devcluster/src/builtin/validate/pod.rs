@@ -106,9 +106,7 @@ pub(super) fn validate_update(pod: &Field<'_>, old: &Field<'_>, errors: &mut Err
             return;
         }
         for image in new.items().map(|container| container.get("image")) {
-            if image.text().is_empty() {
-                image.required(errors, "");
-            }
+            image.required_text(errors);
         }
     }
     let (deadline, old_deadline) = (spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"));

@@ -55,7 +55,7 @@ enum Type<'a> {
 
 impl<'a> Type<'a> {
     fn of(schema: &'a Node, root: Root) -> Self {
-        let below = |node: &'a Node| Self::of(node, if node.embedded_resource { Root::Resource } else { Root::Field });
+        let below = |node: &'a Node| Self::of(node, Root::below(node));
         let nullable = schema.nullable || schema.int_or_string;
         match schema.kind.as_str() {
             _ if nullable => Self::Any,
@@ -195,8 +195,7 @@ impl<'a> Checker<'a, '_> {
                     return Ok(Type::Any);
                 }
                 let property = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(field));
-                let root = |node: &Node| if node.embedded_resource { Root::Resource } else { Root::Field };
-                let found = property.map(|(_, property)| Type::of(property, root(property)));
+                let found = property.map(|(_, property)| Type::of(property, Root::below(property)));
                 found.ok_or_else(|| self.error(at, &format!("undefined field '{field}'")))
             }
             Type::Map(values) => Ok((**values).clone()),

@@ -22,6 +22,13 @@ pub(crate) enum Root {
     Field,
 }
 
+impl Root {
+    /// What they see of a value below the root that has this schema.
+    pub(crate) fn below(schema: &Node) -> Self {
+        if schema.embedded_resource { Self::Resource } else { Self::Field }
+    }
+}
+
 /// `value` as expressions see it.
 pub(crate) fn typed(value: &Json, schema: &Node, root: Root) -> Value {
     typed_at(value, Some(schema), root, 0)
