@@ -26,7 +26,7 @@
 //!     pub message: String,
 //! }
 //!
-//! /// What the plugin reports.
+//! /// The status of a Greeting.
 //! #[derive(Debug, Serialize, Schema)]
 //! #[serde(rename_all = "camelCase")]
 //! pub struct GreetingStatus {
@@ -82,6 +82,7 @@ mod cluster;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod component;
+mod convert;
 mod dynamic;
 mod fields;
 mod fingerprint;
