@@ -120,19 +120,12 @@ fn outdated(wish: Wish, finished: Value) -> Expected {
 fn a_new_echo_gets_the_job_of_echoperator() {
     let mut new = echo(1, "Good day.", Value::Null);
     new.as_object_mut().unwrap().remove("status");
+    let pod: Value = serde_json::from_str(include_str!("../../echo-pod/pod.json")).unwrap();
     let job = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "hello"},
-        "spec": {"template": {"spec": {
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "hello",
-                "image": "busybox:1.33.1",
-                "imagePullPolicy": "IfNotPresent",
-                "command": ["echo", "Good day."],
-            }],
-        }}},
+        "spec": {"template": {"spec": pod}},
     });
     assert_eq!(reconcile(new.clone(), None).all_applied(), [job]);
     check(new, None, created(Value::Null));
