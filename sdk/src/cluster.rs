@@ -1,4 +1,4 @@
-//! What a plugin may look at.
+//! The objects that a plugin may read.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use crate::dynamic::DynamicObject;
 use crate::host::{Error, Imports};
 use crate::kind::Kind;
 
-/// What a plugin may look at. Answers come from synced caches, never from live calls; every one is recorded, and a change to
+/// The objects that a plugin may read. Answers come from synced caches, never from live calls; every one is recorded, and a change to
 /// anything that was read (also that something was absent) calls the plugin again.
 ///
 /// In a component it is the host. In native tests it is a [`testing::Cluster`](crate::testing::Cluster).
@@ -64,7 +64,7 @@ impl Cluster {
         parse_all(kind, self.imports.list(kind, namespace, label_selector)?)
     }
 
-    /// What time it is: the same moment throughout a call. [`clock::rfc3339`](crate::clock::rfc3339) writes it down.
+    /// The time of the call. It does not change during the call. [`clock::rfc3339`](crate::clock::rfc3339) formats it.
     ///
     /// The host notes that it was read, and then never takes this answer for a later one: a plugin that reads it without need is
     /// called every time that its object is looked at. Nor is a plugin called because time went by;

@@ -3,7 +3,7 @@
 /// 64 bits at 5 bits a character.
 pub(crate) const LENGTH: usize = 13;
 
-/// What tells the texts `["ab", "c"]` from `["a", "bc"]`: no byte of UTF-8.
+/// Separates texts, so that `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this byte.
 const END: u8 = 0xff;
 
 /// 13 lower-case letters and digits that stand for these texts: the same every time, and others for other texts, or the same

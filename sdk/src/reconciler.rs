@@ -1,4 +1,4 @@
-//! What an author implements.
+//! The trait that an author implements.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,18 +18,18 @@ pub trait Reconciler: 'static {
     /// The mount's settings, of which there is at least `{}`; [`NoSettings`] if the plugin takes none.
     type Settings: DeserializeOwned;
 
-    /// What this plugin is. It must not depend on anything.
+    /// Returns the manifest of this plugin. It must be constant.
     fn manifest() -> Manifest;
 
-    /// What should exist while the parent lives.
+    /// Returns the children and the status that should exist while the parent is not being deleted.
     ///
     /// # Errors
     ///
     /// The [`Failure`] says when to try again, if at all.
     fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Response, Failure>;
 
-    /// What should still exist while the parent, which has a `deletionTimestamp`, goes. It is called only if the manifest
-    /// says [`finalizes`](Manifest::finalizes).
+    /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being deleted. It is called only if the
+    /// manifest says [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///

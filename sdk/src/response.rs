@@ -1,4 +1,4 @@
-//! What a plugin answers.
+//! The answers of a plugin.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::host;
 use crate::kind::ObjectRef;
 
-/// What is wanted of one child.
+/// The desired state of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
     /// This object, given as JSON, should exist with these fields. Fields that are not given are left to others.
@@ -39,7 +39,7 @@ impl From<bool> for ConditionStatus {
 pub struct Condition {
     /// The condition's type, in CamelCase, e.g. `Ready`.
     pub kind: String,
-    /// Whether it holds.
+    /// The status of the condition.
     pub status: ConditionStatus,
     /// One word in CamelCase, for programs.
     pub reason: String,
@@ -59,7 +59,7 @@ impl Condition {
     }
 }
 
-/// Whether an event is as it should be.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// `Normal`.
@@ -138,7 +138,7 @@ impl Report {
     }
 }
 
-/// What should exist.
+/// The children and the status that should exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// All children that should exist; owned objects that are not among them are deleted. None: leave the children as they are.
@@ -165,8 +165,8 @@ impl Response {
     }
 
     /// This child should exist, with these fields: one from [`k8s`](crate::k8s), a [`DynamicObject`](crate::DynamicObject), or anything
-    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds the owner
-    /// reference and its labels; fields that are not given are left to others.
+    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds
+    /// the owner reference and its labels; fields that are not given are left to others.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Response {
     }
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Try again with back-off.
@@ -257,10 +257,10 @@ impl From<host::Error> for Failure {
     }
 }
 
-/// What a parent that is being deleted still needs.
+/// The answer for a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teardown {
-    /// What should still exist.
+    /// The children and the status that should still exist.
     pub response: Response,
     /// Nothing is left to do: the parent may go once the children that must go are gone.
     pub done: bool,

@@ -10,10 +10,10 @@ use plugin_build::{CDYLIB, FLAGS_VARIABLE, OPTIONS, TARGET};
 const PLUGINS: [&str; 7] = ["echo", "gateway", "greeter", "pod-log", "scheduled-echo", "website", "xca"];
 const GUESTS: &str = "gyre-guests";
 
-/// What decides the outcome, relative to the workspace.
+/// The sources of the artifacts, relative to the workspace.
 const SOURCES: [&str; 6] = ["Cargo.toml", "rust-toolchain.toml", "sdk", "plugins", "tests/guests", "wit"];
 
-/// What the outer Cargo, clippy or a coverage tool sets for their own compilations, not for these.
+/// Variables that the outer Cargo, clippy or a coverage tool sets for their own compilations, not for these.
 const FOREIGN_VARIABLES: [&str; 12] = [
     "CARGO_BUILD_RUSTFLAGS",
     "CARGO_BUILD_TARGET",

@@ -1,4 +1,4 @@
-//! Whose children are, how they are brought to what is wanted, and what happens to those that are not wanted any more.
+//! The ownership of children, how they are changed to the desired state, and their deletion.
 
 use gyre_controlplane::AuditEvent;
 use parking_lot::{Mutex, MutexGuard};

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::attributes::Attributes;
 use crate::user::{Requester, User};
 
-/// Where events are written.
+/// An audit log: a file or another destination of events.
 pub struct Log {
     sink: Mutex<Box<dyn Write + Send>>,
 }
@@ -29,7 +29,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// Where a request stands when its event is written.
+/// The stage of a request at which its event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The headers of a watch are sent.

@@ -25,16 +25,16 @@ use crate::lag::Lag;
 use crate::server::{Options, Server};
 use crate::watch::{Next, Watch};
 
-/// What time it is.
+/// The clock of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
-    /// What the system says.
+    /// The system's time.
     System,
     /// A time that passes as tokio's does: where tokio's is paused, so is this.
     Tokio {
-        /// What it was at [`Self::Tokio::origin`].
+        /// The time at [`Self::Tokio::origin`].
         start: Timestamp,
-        /// When that was.
+        /// The instant at which the clock was made.
         origin: Instant,
     },
 }
@@ -56,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// How long it is until `time`; nothing if that has passed.
+    /// Returns the duration until `time`; zero if that has passed.
     fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since(self.now())).unwrap_or_default()
     }
@@ -66,7 +66,7 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct Cluster {
     shared: Arc<Shared>,
-    /// How far behind the watch cache is; none: it is current.
+    /// The lag of the watch cache; none: it is current.
     lag: Option<Arc<Lag>>,
 }
 

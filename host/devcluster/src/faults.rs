@@ -27,7 +27,7 @@ pub use service::Service;
 
 use crate::attributes::Attributes;
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// It takes a while until the request is handled.
@@ -89,17 +89,17 @@ impl Fault {
 /// A fault that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// When.
+    /// The time.
     pub time: Timestamp,
     /// Into which request, counted from 0.
     pub request: u64,
-    /// What that asked for.
+    /// The verb of the request.
     pub verb: String,
     /// Its path and query.
     pub uri: String,
-    /// Which fault.
+    /// The fault.
     pub fault: Fault,
-    /// How long it lasts, if it is one of time.
+    /// The duration, if it is a fault of time.
     pub duration: Option<Duration>,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for Injected {
     }
 }
 
-/// How many injected faults are remembered: the last ones are those that explain a failure.
+/// The maximum number of injected faults that are remembered: the last ones explain a failure.
 const TRACE_LIMIT: usize = 100_000;
 
 /// The faults of a simulation. Clones are the same.
@@ -158,7 +158,7 @@ impl Faults {
         self.shared.stopped.notify_waiters();
     }
 
-    /// What was injected, oldest first. Of very many, the last.
+    /// Returns the injected faults, oldest first. Of very many, the last.
     pub fn trace(&self) -> Vec<Injected> {
         self.shared.trace.lock().iter().cloned().collect()
     }

@@ -9,14 +9,14 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 
-/// How far behind a watch cache is: each change comes into it so long after it happened.
+/// The lag of a watch cache: each change enters it after a delay.
 #[derive(Debug)]
 pub(crate) struct Lag(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     delay: SignedDuration,
-    /// What the cache has come to.
+    /// The revision of the cache.
     cached: u64,
     /// Later revisions, and when they came to be.
     to_come: VecDeque<(Timestamp, u64)>,

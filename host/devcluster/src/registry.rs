@@ -14,7 +14,7 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) kinds: Kinds,
     pub(crate) random: Random,
-    /// What the watch cache has come to; none: it is current.
+    /// The revision of the watch cache; none: it is current.
     pub(crate) cached: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Registry {
         Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None }
     }
 
-    /// What the watch cache has come to.
+    /// Returns the revision of the watch cache.
     pub(crate) fn cached_revision(&self) -> u64 {
         self.cached.unwrap_or(u64::MAX).min(self.store.revision())
     }

@@ -1,4 +1,4 @@
-//! What the plugin answers, state by state.
+//! The answers of the plugin, state by state.
 
 use gyre_sdk::{Child, ConditionStatus, Event, testing};
 use serde_json::{Value, json};
@@ -50,13 +50,13 @@ fn reconcile(echo: Value, job: Option<Value>) -> Response {
     testing::reconcile::<EchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
 
-/// What should become of the Job.
+/// The child that the plugin should return for the Job.
 enum Wish {
     Run,
     Rest,
 }
 
-/// What is expected of a state, and the only place that looks at an answer.
+/// The expected answer for a state. It is the only place that inspects an answer.
 struct Expected {
     wish: Wish,
     finished: Value,

@@ -1,4 +1,4 @@
-//! How plugins are compiled: the arguments and flags of Cargo, in one place.
+//! The compilation of plugins: the arguments and flags of Cargo, in one place.
 //!
 //! ```text
 //! tests/artifacts/build.rs ──┐
@@ -19,8 +19,8 @@ pub const TARGET: &str = "wasm32-wasip2";
 /// The profile of plugins, from the `Cargo.toml` of the workspace.
 pub const PROFILE: &str = "plugin";
 
-/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and [`OPTIONS`]. A plugin is also a library for native
-/// tests, and Cargo does not optimise across crates for both at once.
+/// The arguments of Cargo that select what is compiled of a plugin, without `--package` and [`OPTIONS`]. A plugin is also a library for
+/// native tests, and Cargo does not optimise across crates for both at once.
 pub const CDYLIB: [&str; 4] = ["rustc", "--lib", "--crate-type", "cdylib"];
 
 /// The arguments of Cargo that select the profile and the target.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::steps;
 
-/// How the host is compiled.
+/// The profile of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     /// Quick to build.
@@ -37,20 +37,20 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs again when
-/// these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
+/// Returns whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs
+/// again when these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
 fn is_of_this_package(variable: &str) -> bool {
     const NAMES: [&str; 4] = ["CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
     ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix)) || NAMES.contains(&variable)
 }
 
-/// What `cargo metadata` says of the workspace.
+/// Returns the output of `cargo metadata` about the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
     let text = steps::stdout_of(&mut cargo(&["metadata", "--format-version=1", "--no-deps", "--locked"]))?;
     serde_json::from_str(&text).context("`cargo metadata` printed no JSON")
 }
 
-/// Where Cargo builds.
+/// Returns the target folder of Cargo.
 fn target_folder() -> anyhow::Result<PathBuf> {
     let metadata = metadata()?;
     let folder = metadata.get("target_directory").and_then(Value::as_str);

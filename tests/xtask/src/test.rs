@@ -25,10 +25,10 @@ use crate::build;
 use crate::control_plane;
 use crate::steps::{self, Steps};
 
-/// How many steps building and running the tests takes.
+/// The number of steps to build and run the tests.
 pub(crate) const STEPS: usize = 3;
 
-/// What property tests draw their cases from, so that each run tries the same ones: a failure is that of the change, and stays until
+/// The seed of property tests, so that each run tries the same cases: a failure is that of the change, and stays until
 /// it is mended. Another seed tries others.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
@@ -36,7 +36,7 @@ const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 /// not one of them: beside `gyre e2e-devcluster` on two cores, plugins missed the deadlines of their calls.
 const WAITING: [&str; 1] = ["gyre-chart-tests chart"];
 
-/// What the examples in the documentation are called, which `cargo test --doc` compiles and runs.
+/// The name of the suite of the examples in the documentation, which `cargo test --doc` compiles and runs.
 const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
@@ -105,7 +105,7 @@ fn may_be_skipped(error: &anyhow::Error) -> bool {
     is_missing && required() == Requirement::Optional
 }
 
-/// How many tests of a suite run at a time, and the other arguments.
+/// Returns the number of tests of a suite that run at a time, and the other arguments.
 fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
     let mut threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (mut others, mut words) = (Vec::new(), arguments.iter());
@@ -124,7 +124,7 @@ fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
     Ok((threads, others))
 }
 
-/// What is to be run, and how.
+/// The suites to run, and the way to run them.
 struct Tests<'a> {
     suites: &'a [Suite],
     threads: usize,

@@ -33,7 +33,7 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidatio
 ///
 /// # Errors
 ///
-/// What Go's decoder says of the value.
+/// The error of Go's decoder for the value.
 pub(crate) fn round_trip(schema: SchemaRef<'_>, value: &mut Value) -> Result<Vec<String>, String> {
     let mut decoder =
         Decoder { unknown: Vec::new(), first_error: None, path: String::new(), fields: Vec::new(), structs: Vec::new() };
@@ -268,7 +268,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// What null is as an item of a list or an entry of a map, where Go has no absent values.
+/// Returns the value that Go uses for a null item of a list or a null entry of a map, because it has no absent values.
 fn zero(schema: SchemaRef<'_>) -> Value {
     match schema.kind {
         Type::Any => Value::Null,

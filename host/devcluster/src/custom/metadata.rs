@@ -8,7 +8,7 @@ use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::go;
 use crate::status::FieldError;
 
-/// What a field of `ObjectMeta` is in the server's language; errors name it.
+/// The type of a field of `ObjectMeta` in Go. Errors name it.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -82,7 +82,7 @@ static MANAGED_FIELDS: Struct = Struct {
 ///
 /// # Errors
 ///
-/// What the server says of a value of the wrong type.
+/// The server's error for a value of the wrong type.
 pub(crate) fn coerce(metadata: &mut Value, path: &Path, unknown: &mut Vec<String>) -> Result<(), String> {
     match metadata {
         Value::Object(fields) => coerce_struct(&OBJECT_META, "", fields, path, unknown),
@@ -177,7 +177,7 @@ fn coerce_texts<'v>(values: impl IntoIterator<Item = &'v mut Value>, target: &st
     Ok(())
 }
 
-/// What the server says of a value of the wrong type.
+/// The server's error for a value of the wrong type.
 fn wrong_type(value: &Value, target: &str, expected: &str) -> String {
     format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value))
 }
@@ -262,7 +262,7 @@ fn coerce_embedded_at(
     Ok(())
 }
 
-/// What is wrong with `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
+/// Validates `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
 pub(crate) fn validate_embedded(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>) {
     validate_embedded_at(value, schema, path, errors, 0);
 }

@@ -11,7 +11,7 @@ use super::pod;
 
 /// The longest `managedBy`.
 const MANAGED_BY_LIMIT: usize = 63;
-/// How many Pods of an indexed Job may run at a time.
+/// The maximum parallelism of an indexed Job.
 const INDEXED_PARALLELISM_LIMIT: i64 = 100_000;
 
 /// `ValidateJob`.

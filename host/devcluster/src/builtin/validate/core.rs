@@ -86,7 +86,7 @@ pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What a ConfigMap or Secret with `immutable` may not change.
+/// Checks that a ConfigMap or Secret with `immutable` does not change.
 pub(super) fn immutable_data(new: &Field<'_>, old: &Field<'_>, fields: &[&str], errors: &mut Errors) {
     if !old.get("immutable").is_true() {
         return;
@@ -119,7 +119,7 @@ pub(super) fn namespace(namespace: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Where the two kinds of events name their fields.
+/// The field names of one of the two kinds of events.
 struct EventNames {
     involved: &'static str,
     controller: &'static str,

@@ -10,7 +10,7 @@ use super::{not_more_than_all, port_number_or_name, positive_number_or_percent};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What is wrong with an object of one of these kinds.
+/// Validates an object of one of these kinds.
 pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     let spec = object.get("spec");
     match (kind.group(), &*kind.kind) {
@@ -36,7 +36,7 @@ pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with how an object changed.
+/// Validates the change of an object of one of these kinds.
 pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     match (kind.group(), &*kind.kind) {
         (RBAC, "RoleBinding" | "ClusterRoleBinding") if new.get("roleRef").value() != old.get("roleRef").value() => {

@@ -1,4 +1,4 @@
-//! Which rules apply to which values, and what they say when they fail.
+//! Evaluates rules for the values that they apply to, and reports those that fail.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -43,12 +43,12 @@ pub(crate) fn validate(
     checking.errors
 }
 
-/// Whether rules are forgiven what did not change.
+/// Decides if rules that fail for unchanged values are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ratchet {
-    /// They are.
+    /// A rule that fails for an unchanged value is ignored.
     Unchanged,
-    /// They are not.
+    /// Rules apply to unchanged values, too.
     Never,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Remembered<'a> {
 #[derive(Clone)]
 struct Correlation<'a> {
     current: Option<Rc<Remembered<'a>>>,
-    /// What lies nearest above of what has a predecessor.
+    /// The nearest value above that has a predecessor.
     nearest: Option<Rc<Remembered<'a>>>,
 }
 
@@ -121,7 +121,7 @@ struct Checking {
     library: Library,
     /// Below 0: nothing is checked any more.
     left: i64,
-    /// How many bytes the errors are.
+    /// The size of the errors in bytes.
     bytes: usize,
     errors: Vec<FieldError>,
 }
