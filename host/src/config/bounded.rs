@@ -16,7 +16,7 @@ const MOST_VISITS: u64 = 1_000;
 /// Keywords whose subschemas say more of the same value.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Returns whether validating by this schema ends soon.
+/// Whether validating by this schema ends soon.
 ///
 /// # Errors
 ///

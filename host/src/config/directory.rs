@@ -6,9 +6,9 @@
 //!     └───── comes back ─────┘
 //! ```
 //!
-//! To unmount a plugin takes its finalizers off its parents, and their `finalize` is never called. A configuration file that no longer
-//! has a mount means that; a directory that lacks a file for some seconds does not: a volume may be empty until it is filled, and a copy
-//! may delete before it writes.
+//! To unmount a plugin takes its finalizers off its parents, and their `finalize` is never called. A configuration file that no longer has a
+//! mount means that; a directory that lacks a file for some seconds does not: a volume may be empty until it is filled, and a copy may
+//! delete before it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Directory {
         Self { grace, ..self }
     }
 
-    /// Returns whether the configuration in force mounts that plugin from the directory, or an earlier one did.
+    /// Whether the configuration in force mounts that plugin from the directory, or an earlier one did.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }

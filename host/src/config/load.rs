@@ -107,8 +107,8 @@ impl<'a> Loader<'a> {
     }
 
     /// A plugin that vanished from the directory, as it was loaded before. None if another mount has its name, as when its file has been
-    /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be
-    /// mounted for other namespaces meanwhile.
+    /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
+    /// for other namespaces meanwhile.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
         self.files.note(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
@@ -383,7 +383,7 @@ impl Claim<'_> {
     }
 }
 
-/// Returns whether there may be a namespace that is among both.
+/// Whether there may be a namespace that is among both.
 fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
     match (one, other) {
         (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),

@@ -59,7 +59,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns whether a value or a part of it is wrong.
+    /// Whether a value or a part of it is wrong.
     fn is_wrong(&self, part: &Part) -> bool {
         let at = part.pointer();
         let mut below = self.wrong.range(at.to_owned()..).map_while(|wrong| wrong.strip_prefix(at));

@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether a schema accepts a text, for who does not know its own keywords.
+    /// Whether a schema accepts a text, for who does not know its own keywords.
     fn accepts(mut keywords: impl FnMut(&mut Schema), text: &str) -> bool {
         let mut schema = Schema::default();
         keywords(&mut schema);

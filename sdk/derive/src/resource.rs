@@ -21,7 +21,7 @@ const STATUS_OF_THE_HOST: &str = concat!(
 );
 
 /// The description of the conditions, unless the plugin has its own.
-const CONDITIONS: &str = "What is known of it, one entry for each type.";
+const CONDITIONS: &str = "The conditions of the object, one for each type.";
 
 /// Expands `#[derive(CustomResource)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {

@@ -208,7 +208,7 @@ impl MountArguments {
         Self { config: Some(config), ..Self::default() }
     }
 
-    /// Returns whether they name nothing to mount.
+    /// Whether they name nothing to mount.
     pub(crate) fn is_empty(&self) -> bool {
         self.config.is_none() && self.named.plugins.is_empty() && self.named.plugin_dir.is_none()
     }
