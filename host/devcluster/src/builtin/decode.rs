@@ -4,6 +4,8 @@
 //! As in Go's decoder the first value of a wrong type is reported and the rest still looked at, but a value whose own reader fails
 //! (quantities, times) ends it at once, and that is what is reported then.
 
+use std::fmt;
+
 use gyre_core::quantity::Quantity;
 use serde_json::{Map, Number, Value};
 
@@ -131,16 +133,7 @@ impl<'a> Decoder<'a> {
             return Ok(());
         };
         let Some(values) = schema.additional_properties() else { return Ok(()) };
-        let length = self.path.len();
-        for (key, value) in object.iter_mut() {
-            if value.is_null() {
-                *value = zero(values);
-            }
-            self.path.push_str(&format!("[{key}]"));
-            self.value(values, value)?;
-            self.path.truncate(length);
-        }
-        Ok(())
+        self.each(values, object.iter_mut())
     }
 
     fn list(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
@@ -149,13 +142,22 @@ impl<'a> Decoder<'a> {
             return Ok(());
         };
         let Some(items) = schema.items() else { return Ok(()) };
+        self.each(items, list.iter_mut().enumerate())
+    }
+
+    /// Decodes the values of a map or a list, each with its key or index.
+    fn each<'v, K: fmt::Display>(
+        &mut self,
+        schema: SchemaRef<'a>,
+        values: impl Iterator<Item = (K, &'v mut Value)>,
+    ) -> Result<(), String> {
         let length = self.path.len();
-        for (index, item) in list.iter_mut().enumerate() {
-            if item.is_null() {
-                *item = zero(items);
+        for (key, value) in values {
+            if value.is_null() {
+                *value = zero(schema);
             }
-            self.path.push_str(&format!("[{index}]"));
-            self.value(items, item)?;
+            self.path.push_str(&format!("[{key}]"));
+            self.value(schema, value)?;
             self.path.truncate(length);
         }
         Ok(())
