@@ -8,9 +8,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, oneshot};
 use tracing::debug;
 
@@ -154,7 +155,7 @@ impl Threads {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Arc<Thread>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 }
 
@@ -214,7 +215,7 @@ impl Thread {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -275,7 +276,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_call_is_lowered_and_its_thread_is_not_used_again() {
         static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
-        let threads = Threads::with(2, LONG, |id| LOWERED.lock().unwrap().push(id));
+        let threads = Threads::with(2, LONG, |id| LOWERED.lock().push(id));
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
         let long = threads.run(Priority::Usual, move || {
@@ -291,7 +292,7 @@ mod tests {
         };
         let (lowered, ()) = tokio::join!(long, release);
         let (thread, id) = lowered.unwrap();
-        assert_eq!(*LOWERED.lock().unwrap(), [id]);
+        assert_eq!(*LOWERED.lock(), [id]);
         for _ in 0..10 {
             assert_ne!(threads.run(Priority::Usual, this_thread).await.unwrap(), thread);
         }
