@@ -41,7 +41,7 @@ const UNFORETOLD: [(&str, &str); 7] = [
 /// Tests whose hosts leave something to do, and why.
 const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
-/// The flags with a value that `gyre run` and `gyre render` share.
+/// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [
     "--config",
     "--plugin",
@@ -57,16 +57,16 @@ const WITH_VALUE: [&str; 12] = [
     "--compiled",
 ];
 
-/// The prefix of the user agents of all hosts.
+/// What hosts call themselves, whoever's they are.
 const HOST: &str = "gyre/";
 
-/// The verb of an attempt that was refused; see [`Step`].
+/// What is tried and not done; see [`Step`].
 const REFUSED: &str = "refused";
 
 /// An object: its resource, namespace and name.
 type Object = (String, String, String);
 
-/// The predictions for a host. They are compared with what the host did when this is dropped.
+/// What is foretold of a host. It is compared with what the host did when this is dropped.
 pub(crate) struct Foretelling {
     plane: Plane,
     test: String,
@@ -74,17 +74,17 @@ pub(crate) struct Foretelling {
     /// With them `gyre render` is asked.
     arguments: Vec<String>,
     foretold: Mutex<Vec<Foretold>>,
-    /// If true, the host lived until nothing was left to do.
+    /// Whether the host lived until nothing was left to do.
     is_at_rest: AtomicBool,
 }
 
-/// A prediction of the next actions of a host.
+/// What a host does next.
 struct Foretold {
     /// When render began to look, and when it had foretold.
     looked: (SystemTime, SystemTime),
     /// To each object.
     first: BTreeMap<Object, String>,
-    /// The objects that the test applies then.
+    /// What the test applies then.
     applied: BTreeSet<Object>,
     /// Of the files that the host was given.
     files: u64,
@@ -156,7 +156,7 @@ impl Foretelling {
         self.foretold.lock().push(foretold);
     }
 
-    /// Returns a hash of the files that the host was given: when they change, it does something else.
+    /// What is in the files that the host was given: when they change, it does something else.
     fn files(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for path in self.arguments.iter().map(Path::new) {
@@ -188,7 +188,7 @@ impl Foretelling {
         }
     }
 
-    /// Returns the differences between the predictions and the host's actions.
+    /// What was done otherwise.
     fn compare(&self) -> Vec<String> {
         self.plane.audit_barrier().expect("an audit log");
         let audit = self.plane.audit().expect("an audit log");
@@ -272,7 +272,7 @@ fn plan(arguments: &[String]) -> Result<Vec<Step>, String> {
     }
 }
 
-/// Returns whether it is the test's own: a namespace's name begins with the test's.
+/// Whether it is the test's own: a namespace's name begins with the test's.
 fn is_of(test: &str, namespace: &str) -> bool {
     namespace.strip_prefix(test).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
@@ -281,7 +281,7 @@ fn named((resource, namespace, name): &Object) -> String {
     format!("{resource} {namespace}/{name}")
 }
 
-/// Returns the first action about each object in the test's own namespaces, but for events and the inventory, which is the host's own.
+/// What is done first to each object in the test's own namespaces, but for events and the inventory, which is the host's own.
 fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, String> {
     let mut first = BTreeMap::new();
     for step in steps.filter(|step| step.verb != "event" && is_of(test, &step.namespace) && !step.name.ends_with("-inventory"))

@@ -1,4 +1,4 @@
-//! `gyre render` predicts what a host does in a live cluster: for each golden case and each sample of the plugins.
+//! What `gyre render` foretells of a live cluster is what a host then does there: for each golden case and each sample of the plugins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct Step {
     pub(crate) name: String,
     /// The parent that it is done for, where that can be known.
     parent: Option<String>,
-    /// The body of the request; none: it cannot be known, or there is none.
+    /// What is sent; none: it cannot be known, or is none.
     body: Option<Value>,
 }
 
@@ -136,13 +136,13 @@ fn comparable(mut body: Value) -> Value {
     body
 }
 
-/// Returns whether it is a time of this test's run, and not one that an object brought.
+/// Whether it is a time of this test's run, and not one that an object brought.
 fn is_about_now(text: &str) -> bool {
     let Ok(time) = text.parse::<jiff::Timestamp>() else { return false };
     time.duration_since(jiff::Timestamp::now()).abs() < jiff::SignedDuration::from_hours(1)
 }
 
-/// Returns whether an object holds all that was sent; lists may have been filled up by the API server, item by item.
+/// Whether an object holds all that was sent; lists may have been filled up by the API server, item by item.
 fn holds(object: &Value, sent: &Value) -> bool {
     match (object, sent) {
         (Value::Object(object), Value::Object(sent)) => {
@@ -232,7 +232,7 @@ impl Input {
     }
 }
 
-/// Returns the output of `gyre render -o json`.
+/// What `gyre render -o json` prints.
 fn render(plugin: &str, arguments: &[String]) -> Value {
     let output = Command::new(GYRE).args(["render", plugin, "-o", "json"]).args(arguments).output().expect("gyre runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -247,7 +247,7 @@ fn written(cluster: &Cluster, since: Mark) -> Vec<Step> {
     settled(&cluster.requests(since).iter().filter_map(Step::done).collect::<Vec<_>>())
 }
 
-/// Returns the texts of events, and the objects that they are about.
+/// What events say, and about whom.
 fn news(events: &[Value], about: &str, note: &str) -> Vec<[String; 4]> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let news = |event: &Value| [text(&event[about]["name"]), text(&event["type"]), text(&event["reason"]), text(&event[note])];
@@ -256,7 +256,7 @@ fn news(events: &[Value], about: &str, note: &str) -> Vec<[String; 4]> {
     news
 }
 
-/// Returns whether a value has all that another one has, in lists item by item.
+/// Whether a value has all that another one has, in lists item by item.
 fn includes(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -347,7 +347,7 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     foretold.len()
 }
 
-/// Returns the name of a plugin.
+/// What a plugin calls itself.
 fn mount(plugin: &str) -> String {
     let output = Command::new(GYRE).args(["inspect", plugin, "--json"]).output().expect("gyre runs");
     let inspected: Value = serde_json::from_slice(&output.stdout).expect("JSON");
