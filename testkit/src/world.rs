@@ -1,7 +1,7 @@
 //! A cluster in memory, the host that works on it, and whoever else does something there: the test.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gyre::scene::{Again, Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
@@ -11,7 +11,6 @@ use gyre_engine::program::{Program, Programs};
 use gyre_engine::record::{CallRecord, Listening, Recordings};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
-use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -84,7 +83,7 @@ impl World {
         let (recordings, calls) = (Recordings::default(), Arc::<Mutex<Vec<_>>>::default());
         let kept = Arc::clone(&calls);
         let listening = recordings.listen(None, move |call| {
-            let mut calls: MutexGuard<'_, Vec<_>> = kept.lock();
+            let mut calls: MutexGuard<'_, Vec<_>> = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if calls.len() < MOST_CALLS {
                 calls.push(Arc::clone(call));
             }
@@ -129,7 +128,7 @@ impl World {
     pub(crate) fn wait(&mut self) -> Result<Run> {
         let (end, parents) = self.meanwhile(async |scene, programs| (scene.rest().await, scene.parents(programs).await))?;
         let actions = self.scene.actions();
-        let calls = std::mem::take(&mut *self.calls.lock());
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
         let mut again = Again::default();
         calls.iter().for_each(|call| again.note(call));
         Ok(Run { rendered: Rendered { done: Done { actions, end, again }, parents: parents? }, calls })
