@@ -26,7 +26,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn children<T: DeserializeOwned>(&self, kind: Kind) -> Result<Vec<T>, Error> {
         parse_all(kind, self.imports.children(kind)?)
     }
@@ -35,7 +35,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn child(&self, kind: Kind, name: &str) -> Result<Option<DynamicObject>, Error> {
         Ok(self.children::<DynamicObject>(kind)?.into_iter().find(|child| child.name() == name))
     }
@@ -44,7 +44,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn get<T: DeserializeOwned>(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<T>, Error> {
         self.imports.get(kind, namespace, name)?.map(|object| parse(kind, &object)).transpose()
     }
@@ -54,7 +54,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn list<T: DeserializeOwned>(
         &self,
         kind: Kind,

@@ -43,9 +43,9 @@ pub enum Error {
     NotGranted(Kind),
     /// The API server does not serve this kind, e.g. because its CRD is not installed.
     NotServed(Kind),
-    /// The label selector does not parse; the text says where.
+    /// The label selector is invalid; the text contains the position.
     InvalidSelector(String),
-    /// An object is not as the plugin expects it; the text says where.
+    /// An object does not fit the type of the plugin; the text contains the position.
     Unexpected(Kind, String),
 }
 

@@ -97,7 +97,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A plugin that reconciles `parent`, and as yet makes and reads nothing. `version` is commonly
+    /// A plugin that reconciles `parent`, without children and reads. `version` is commonly
     /// `env!("CARGO_PKG_VERSION")`.
     pub fn new(name: impl Into<String>, version: impl Into<String>, parent: Kind) -> Self {
         Self {
@@ -119,12 +119,12 @@ impl Manifest {
         self
     }
 
-    /// Makes children of this kind. When one is deleted, what it owns is deleted after it.
+    /// Makes children of this kind. When a child is deleted, the objects that it owns are deleted after it.
     pub fn child(self, kind: Kind, strategy: Strategy) -> Self {
         self.child_kind(ChildKind { kind, strategy, propagation: Propagation::Background })
     }
 
-    /// Makes children of these kinds, as [`Self::child`] says.
+    /// Makes children of these kinds; see [`Self::child`].
     pub fn children(self, kinds: impl IntoIterator<Item = Kind>, strategy: Strategy) -> Self {
         kinds.into_iter().fold(self, |manifest, kind| manifest.child(kind, strategy))
     }

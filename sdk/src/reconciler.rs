@@ -25,21 +25,21 @@ pub trait Reconciler: 'static {
     ///
     /// # Errors
     ///
-    /// The [`Failure`] says when to try again, if at all.
+    /// The [`Failure`] decides when the host tries again, if at all.
     fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Response, Failure>;
 
     /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being deleted. It is called only if the
-    /// manifest says [`finalizes`](Manifest::finalizes).
+    /// manifest sets [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///
-    /// The [`Failure`] says when to try again, if at all. The parent stays.
+    /// The [`Failure`] decides when the host tries again, if at all. The parent keeps its finalizer.
     fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let _ = (parent, settings, cluster);
         Ok(Teardown::done())
     }
 
-    /// Checks settings beyond what their type can say.
+    /// Checks settings beyond the rules of their type.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ pub trait Reconciler: 'static {
     }
 }
 
-/// The settings of a plugin that takes none. Any that are given are refused.
+/// The settings of a plugin that takes none. Every setting is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}

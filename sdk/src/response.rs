@@ -11,7 +11,7 @@ use crate::kind::ObjectRef;
 /// The desired state of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// This object, given as JSON, should exist with these fields. Fields that are not given are left to others.
+    /// This object, given as JSON, should exist with these fields. Other fields are left to other managers.
     Apply(Vec<u8>),
     /// If it exists, leave it as it is; if not, do not create it.
     Keep(ObjectRef),
@@ -68,7 +68,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A Kubernetes Event about the parent. A plugin returns it every time that it holds; not repeating it is up to the host.
+/// A Kubernetes Event about the parent. A plugin returns it whenever it applies; the host does not publish it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Normal or Warning.
@@ -199,7 +199,7 @@ impl Response {
         self
     }
 
-    /// Sets a condition in the status, and adds an event that says the same.
+    /// Sets a condition in the status, and adds an event with the same reason and message.
     pub fn report(self, report: Report) -> Self {
         let Report { condition, severity } = report;
         let event = Event { severity, reason: condition.reason.clone(), message: condition.message.clone() };
@@ -247,7 +247,7 @@ impl Failure {
     }
 }
 
-/// A kind that is not served yet may be served soon; what else keeps a plugin from reading does not pass by itself.
+/// A kind that is not served yet may be served soon. The other read errors persist until something changes.
 impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
         match error {
@@ -262,7 +262,7 @@ impl From<host::Error> for Failure {
 pub struct Teardown {
     /// The children and the status that should still exist.
     pub response: Response,
-    /// Nothing is left to do: the parent may go once the children that must go are gone.
+    /// Nothing is left to do: the parent is removed once the children that must be deleted are gone.
     pub done: bool,
 }
 
@@ -272,7 +272,7 @@ impl Teardown {
         Self { response: Response::children(), done: true }
     }
 
-    /// This should still exist, and there is more to do.
+    /// This should still exist, and more remains to be done.
     pub fn waiting(response: Response) -> Self {
         Self { response, done: false }
     }

@@ -60,14 +60,14 @@ impl Cluster {
         self
     }
 
-    /// The operator did not grant this kind.
+    /// Removes the grant of this kind.
     pub fn not_granting(mut self, kind: Kind) -> Self {
         self.not_granted.insert(kind);
         self
     }
 
-    /// It is this time. Without one, a plugin that reads the clock fails the test: no answer depends on the clock unless a
-    /// test says so.
+    /// Sets the time. Without it, a plugin that reads the clock fails the test: no answer depends on the clock unless a test
+    /// allows it.
     pub fn at(mut self, now: SystemTime) -> Self {
         self.now = Some(now);
         self

@@ -94,8 +94,8 @@ impl Cluster {
         Self { shared: Arc::new(shared), lag: None }
     }
 
-    /// Another API server of the same cluster, over the same history. Its watch cache learns of each change so long after it happened:
-    /// watches are late, and what asks for any state (`resourceVersion=0`) gets an old one. Everything else is current.
+    /// Another API server of the same cluster, over the same history. Its watch cache gets each change after this delay:
+    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one. Everything else is current.
     #[must_use]
     pub fn lagging(&self, delay: Duration) -> Self {
         let lag = Arc::new(Lag::new(delay, self.revision()));
@@ -151,7 +151,7 @@ impl Cluster {
         response
     }
 
-    /// Looks at or changes the server, and wakes whoever waits for a change if there was one.
+    /// Looks at or changes the server, and wakes those that wait for a change if there was one.
     pub fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
         self.shared.with_server(act)
     }

@@ -1,7 +1,8 @@
 //! A service that fails as clusters do, but by a seed: the same requests in the same order meet the same faults.
 //!
 //! ```text
-//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch cut
+//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch
+//! cut
 //! ```
 //!
 //! Each request has a generator of its own, from the seed and its number, so that what one draws changes nothing for the others. All
@@ -38,7 +39,7 @@ pub enum Fault {
     ConnectionRefused,
     /// The connection fails after the request was handled.
     ConnectionLost,
-    /// 409: somebody else was faster. Only for updates, patches and deletions.
+    /// 409: another client was faster. Only for updates, patches and deletions.
     Conflict,
     /// 429, with a time after which to try again.
     TooManyRequests,
@@ -50,13 +51,13 @@ pub enum Fault {
     Timeout,
     /// 504, though the request was handled.
     AnswerLost,
-    /// A list that asks for no more than any state (`resourceVersion=0`) shows an earlier one.
+    /// A list that accepts any state (`resourceVersion=0`) shows an earlier one.
     StaleList,
     /// A watch ends, perhaps in the middle of an event.
     WatchCut,
-    /// A watch says nothing more for a while, and then ends.
+    /// A watch sends nothing for a while, and then ends.
     WatchHung,
-    /// A watch is told that its place in the history is gone: an `ERROR` event with 410.
+    /// A watch gets an `ERROR` event with 410, because its position in the history is gone.
     WatchExpired,
     /// An event comes twice.
     EventDuplicated,
@@ -91,7 +92,7 @@ impl Fault {
 pub struct Injected {
     /// The time.
     pub time: Timestamp,
-    /// Into which request, counted from 0.
+    /// The number of the request, counted from 0.
     pub request: u64,
     /// The verb of the request.
     pub verb: String,
@@ -152,7 +153,7 @@ impl Faults {
         Self::new(Plan::default(), 0)
     }
 
-    /// From now on all goes well: nobody waits any longer, and hung watches end.
+    /// Ends the faults: delayed requests go on, and hung watches end.
     pub fn stop(&self) {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
         self.shared.stopped.notify_waiters();

@@ -1,8 +1,7 @@
 //! HTTP/1.1 on a loopback port, for kubectl and whatever else runs on the same machine.
 //!
-//! Everybody may do everything, so what must be kept out is what did not mean to come: pages in a browser. They are told apart by the
-//! `Host` that they believe to speak to, which is no loopback name when a name of theirs was made to point here (DNS rebinding), and by
-//! the `Origin` that browsers send along; programs send none.
+//! Every client may do everything, so pages in a browser must be refused. They are recognised by their `Host`, which is not a loopback
+//! name if a name of theirs was made to point here (DNS rebinding), and by their `Origin`, which browsers send and programs do not.
 //!
 //! Nothing that a client does or omits holds memory or a connection for ever: see [`Limits`].
 

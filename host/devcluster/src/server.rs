@@ -170,7 +170,7 @@ impl Server {
         result
     }
 
-    /// Forgets the history: watches and pages from before are told `410 Gone`.
+    /// Forgets the history: earlier watches and pages get `410 Gone`.
     pub fn compact(&mut self) {
         self.registry.store.compact();
     }

@@ -191,7 +191,7 @@ where
     }
 }
 
-/// An answer that says what went wrong.
+/// An answer with an error.
 pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
     let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_json().to_string())));
     *response.status_mut() = status.code;

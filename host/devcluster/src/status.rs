@@ -1,4 +1,4 @@
-//! Errors as the API server says them: a `Status` with reason, code, message and causes.
+//! Errors of the API server: a `Status` with reason, code, message and causes.
 //!
 //! The messages are those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, since clients (gyre's host among them)
 //! read them.
@@ -242,7 +242,7 @@ pub enum Fault {
     DuplicateUnshown,
     /// `Forbidden`.
     Forbidden,
-    /// `Too long: may not be more than … bytes`: the detail says how long.
+    /// `Too long: may not be more than … bytes`: the detail contains the limit.
     TooLong,
     /// `Too many: …`.
     TooMany {

@@ -111,19 +111,19 @@ pub(crate) fn to_json(value: &Value) -> String {
 pub struct Change {
     /// The number of the change.
     pub revision: u64,
-    /// Of which object.
+    /// The key of the object.
     pub key: Key,
     /// The object before; none if it was created.
     pub before: Option<Arc<Stored>>,
-    /// The object after. That of a deletion bears the deletion's revision.
+    /// The object after. After a deletion, it has the revision of the deletion.
     pub after: Arc<Stored>,
-    /// Says if the object still exists.
+    /// Whether the object still exists.
     pub presence: Presence,
 }
 
 impl Change {
-    /// About how many bytes only the history keeps: the state before, and that of a deletion. The state after any other change is
-    /// that of an object that is there, or the one before a later change.
+    /// The approximate number of bytes that only the history keeps: the state before, and that of a deletion. The state after any other
+    /// change is that of an object that is there, or the one before a later change.
     fn footprint(&self) -> usize {
         let before = self.before.as_ref().map_or(0, |before| before.footprint);
         let last = if self.presence == Presence::Deleted { self.after.footprint } else { 0 };
@@ -136,7 +136,7 @@ impl Change {
 pub struct HistoryLimits {
     /// The number of changes of each kind that are kept.
     pub changes: usize,
-    /// About how many bytes all of them together may take beside the objects that are there.
+    /// The approximate maximum size of all of them together, without the existing objects.
     pub bytes: usize,
 }
 
@@ -155,7 +155,7 @@ pub enum Presence {
 pub struct Forgotten {
     /// The requested revision.
     pub asked: u64,
-    /// The oldest that can be had.
+    /// The oldest available revision.
     pub oldest: u64,
 }
 
@@ -164,12 +164,12 @@ pub struct Forgotten {
 pub struct Limit {
     /// The maximum number of objects.
     pub objects: usize,
-    /// After about so many bytes of them it ends.
+    /// The approximate maximum size in bytes.
     pub bytes: usize,
 }
 
 impl Limit {
-    /// So many objects, whatever their size.
+    /// A limit of the number of objects, whatever their size.
     pub fn objects(objects: usize) -> Self {
         Self { objects, bytes: usize::MAX }
     }
@@ -443,7 +443,7 @@ impl Store {
         }
     }
 
-    /// Forgets the history of every kind, as etcd's compaction does: watches and pages from before are told 410.
+    /// Forgets the history of every kind, as etcd's compaction does: earlier watches and pages get 410.
     pub fn compact(&mut self) {
         self.history_order.clear();
         self.history_bytes = 0;
@@ -453,7 +453,7 @@ impl Store {
         }
     }
 
-    /// A kind begins to be served: nothing is known of its changes from before. Objects that are there from an earlier time of it stay.
+    /// Begins the history of a kind that is served from now on. Objects from an earlier definition of it stay.
     pub fn begin(&mut self, resource: &Resource) {
         let revision = self.revision;
         let begun = || Table { forgotten: revision, ..Table::default() };
@@ -467,7 +467,7 @@ impl Store {
         }
     }
 
-    /// A kind is no longer served. Its history stays for a while, so that its watches are told of the last deletions.
+    /// Ends a kind that is no longer served. Its history stays for a while, so that its watches get the last deletions.
     pub fn end(&mut self, resource: &Resource) {
         let Some(table) = self.tables.get_mut(resource) else { return };
         if !std::mem::replace(&mut table.is_ended, true) {

@@ -22,8 +22,8 @@ const BOOKMARK_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// The annotation of the bookmark after the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Where one client's watch stands. It holds no events: it is a place in the history of its kind, so a client that does not read costs
-/// nothing, and one that falls behind the history is told `410 Gone`.
+/// The watch of a client. It is a position in the history of its kind and holds no events, so a client that does not read costs nothing,
+/// and one that falls behind the history gets `410 Gone`.
 #[derive(Debug)]
 pub struct Watch {
     pub(crate) kind: Arc<Kind>,
@@ -50,7 +50,7 @@ pub(crate) enum Stage {
 /// The event after the initial objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialEnd {
-    /// A bookmark that says that they have ended.
+    /// A bookmark that marks their end.
     Bookmark,
     /// The changes.
     Changes,

@@ -127,6 +127,8 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -143,5 +145,24 @@ mod tests {
             assert!(waiting.join().unwrap());
         });
         assert!(gate.enter(Duration::ZERO).is_some());
+    }
+    #[test]
+    fn a_gate_never_admits_more_calls_than_it_has_room_for() {
+        let gate = Gate::new(2);
+        let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for round in 0..200 {
+                        // Waits that end by a permit, by the timeout, or by both at nearly the same time.
+                        let Some(_permit) = gate.enter(Duration::from_micros(round)) else { continue };
+                        most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        std::thread::yield_now();
+                        running.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!((1..=2).contains(&most.load(Ordering::SeqCst)), "{most:?}");
     }
 }

@@ -108,7 +108,7 @@ pub(super) enum Outcome {
     Refused(Fault, Duration),
     /// It is, but its answer is not.
     Lost(Fault),
-    /// A list that lacks so many changes.
+    /// A list that lacks this number of changes.
     Stale(u64),
     /// A watch.
     Watch(Box<Script>),
