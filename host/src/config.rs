@@ -42,6 +42,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gyre_core::queue::Time;
+use gyre_engine::error::error_chain;
+use gyre_engine::mounts::inventory;
+use gyre_engine::program::Program;
 use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
 use tokio::time::Instant;
@@ -59,10 +62,6 @@ pub(crate) use self::schema::schema;
 pub use self::settings::accept as accept_settings;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
-use gyre_engine::error::error_chain;
-use gyre_engine::mounts::inventory;
-use gyre_engine::program::Program;
-
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
 use crate::plugins::files::Files;

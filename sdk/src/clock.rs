@@ -1,4 +1,4 @@
-//! Times as Kubernetes writes them. [`Cluster::now`](crate::Cluster::now) says what time it is.
+//! Times in the notation of Kubernetes. [`Cluster::now`](crate::Cluster::now) returns the current time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,8 +16,8 @@ const DAYS_PER_ERA: i64 = 400 * 365 + 97;
 /// From 0000-03-01 to 1970-01-01. Years that begin in March have the leap day at their end.
 const DAYS_BEFORE_EPOCH: i64 = 719_468;
 
-/// A time in RFC 3339, in UTC and to the second, as in `metadata.creationTimestamp`. RFC 3339 has years of four digits: times before
-/// the first of them become the first second that it can say, and times after the last the last.
+/// A time in RFC 3339, in UTC and to the second, as in `metadata.creationTimestamp`. The years of RFC 3339 have four digits: times before
+/// the year 0000 become its first second, and times after the year 9999 its last.
 ///
 /// ```
 /// use std::time::{Duration, UNIX_EPOCH};

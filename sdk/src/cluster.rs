@@ -1,4 +1,4 @@
-//! What a plugin may look at.
+//! The objects that a plugin may read.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use crate::dynamic::DynamicObject;
 use crate::host::{Error, Imports};
 use crate::kind::Kind;
 
-/// What a plugin may look at. Answers come from synced caches, never from live calls; every one is recorded, and a change to
+/// The objects that a plugin may read. Answers come from synced caches, never from live calls; every one is recorded, and a change to
 /// anything that was read (also that something was absent) calls the plugin again.
 ///
 /// In a component it is the host. In native tests it is a [`testing::Cluster`](crate::testing::Cluster).
@@ -26,7 +26,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn children<T: DeserializeOwned>(&self, kind: Kind) -> Result<Vec<T>, Error> {
         parse_all(kind, self.imports.children(kind)?)
     }
@@ -35,7 +35,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn child(&self, kind: Kind, name: &str) -> Result<Option<DynamicObject>, Error> {
         Ok(self.children::<DynamicObject>(kind)?.into_iter().find(|child| child.name() == name))
     }
@@ -44,7 +44,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn get<T: DeserializeOwned>(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<T>, Error> {
         self.imports.get(kind, namespace, name)?.map(|object| parse(kind, &object)).transpose()
     }
@@ -54,7 +54,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// As [`ReadError`](crate::ReadError) says.
+    /// See [`ReadError`](crate::ReadError).
     pub fn list<T: DeserializeOwned>(
         &self,
         kind: Kind,
@@ -64,7 +64,7 @@ impl Cluster {
         parse_all(kind, self.imports.list(kind, namespace, label_selector)?)
     }
 
-    /// What time it is: the same moment throughout a call. [`clock::rfc3339`](crate::clock::rfc3339) writes it down.
+    /// The time of the call. It does not change during the call. [`clock::rfc3339`](crate::clock::rfc3339) formats it.
     ///
     /// The host notes that it was read, and then never takes this answer for a later one: a plugin that reads it without need is
     /// called every time that its object is looked at. Nor is a plugin called because time went by;

@@ -81,7 +81,7 @@ impl DynamicObject {
         self.list(pointer).find(|element| element["name"] == name)
     }
 
-    /// Whether the status has a condition of this type that is `True`.
+    /// Returns whether the status has a condition of this type that is `True`.
     pub fn is_condition_true(&self, kind: &str) -> bool {
         self.list("/status/conditions").any(|condition| condition["type"] == kind && condition["status"] == "True")
     }

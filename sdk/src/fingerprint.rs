@@ -1,14 +1,14 @@
-//! A few characters that stand for texts: for names, and for annotations that say whether something changed.
+//! Fingerprints of texts, for names and for annotations that change with their inputs.
 
 /// 64 bits at 5 bits a character.
 pub(crate) const LENGTH: usize = 13;
 
-/// What tells the texts `["ab", "c"]` from `["a", "bc"]`: no byte of UTF-8.
+/// Separates texts, so that `["ab", "c"]` and `["a", "bc"]` differ. UTF-8 does not contain this byte.
 const END: u8 = 0xff;
 
-/// 13 lower-case letters and digits that stand for these texts: the same every time, and others for other texts, or the same
-/// texts in another order, but for a coincidence of 64 bits. Whoever wants to can make texts that coincide, so it is no proof
-/// of where something came from.
+/// Returns a fingerprint of texts: 13 lower-case letters and digits. Equal texts have equal fingerprints; other texts, or the same texts in
+/// another order, have others, but for a collision of 64 bits. Collisions can be made on purpose, so a fingerprint does not prove where
+/// something came from.
 ///
 /// ```
 /// use gyre_sdk::fingerprint;

@@ -1,4 +1,4 @@
-//! What a call may read and say: the contract's imports.
+//! The imports of the contract, with which a call reads and logs.
 //!
 //! In a component they are functions of the host, called statically, so that a plugin that never reads does not even import the means
 //! to. In native tests they are those of a [`Host`].
@@ -19,14 +19,14 @@ pub(crate) use native::{Imports, LoggingTo, keep_log, write_log};
 #[cfg(target_family = "wasm")]
 pub(crate) use wasm::{Imports, write_log};
 
-/// How much a log line matters.
+/// The severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Only to follow single steps.
     Trace,
     /// To find a defect.
     Debug,
-    /// What an operator would want to know.
+    /// Information for operators.
     Info,
     /// Something that may need a look.
     Warn,
@@ -34,7 +34,7 @@ pub enum Level {
     Error,
 }
 
-/// Why something was not read. `?` turns it into a [`Failure`](crate::Failure).
+/// The reason why a read failed. `?` turns it into a [`Failure`](crate::Failure).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The manifest does not name this kind.
@@ -43,9 +43,9 @@ pub enum Error {
     NotGranted(Kind),
     /// The API server does not serve this kind, e.g. because its CRD is not installed.
     NotServed(Kind),
-    /// The label selector does not parse; the text says where.
+    /// The label selector is invalid; the text contains the position.
     InvalidSelector(String),
-    /// An object is not as the plugin expects it; the text says where.
+    /// An object does not fit the type of the plugin; the text contains the position.
     Unexpected(Kind, String),
 }
 

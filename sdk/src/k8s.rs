@@ -110,7 +110,7 @@ impl Deployment {
         Self(DynamicObject::new(Self::KIND, name).with("/spec", spec))
     }
 
-    /// How many pods there should be. Leave it out if something else decides, such as a HorizontalPodAutoscaler.
+    /// Sets the desired number of pods. Leave it out if something else decides, such as a HorizontalPodAutoscaler.
     pub fn replicas(self, replicas: i32) -> Self {
         self.with("/spec/replicas", replicas)
     }
@@ -162,7 +162,7 @@ impl CronJob {
     }
 }
 
-/// What pods are made from.
+/// The template from which pods are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodTemplate {
     template: Value,

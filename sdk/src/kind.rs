@@ -1,4 +1,4 @@
-//! How kinds and objects are named.
+//! The names of kinds and objects.
 
 use std::fmt;
 

@@ -26,7 +26,7 @@
 //!     pub message: String,
 //! }
 //!
-//! /// What the plugin reports.
+//! /// The status of a Greeting.
 //! #[derive(Debug, Serialize, Schema)]
 //! #[serde(rename_all = "camelCase")]
 //! pub struct GreetingStatus {
@@ -82,6 +82,7 @@ mod cluster;
 #[cfg(target_family = "wasm")]
 #[doc(hidden)]
 pub mod component;
+mod convert;
 mod dynamic;
 mod fields;
 mod fingerprint;
@@ -116,7 +117,7 @@ pub use schema::Schema;
 
 /// Derives [`CustomResource`](trait@CustomResource) and [`Schema`](trait@Schema) for the type of a spec.
 ///
-/// The documentation of the type is the description of the kind, and `#[resource(…)]` says the rest:
+/// The documentation of the type is the description of the kind, and `#[resource(…)]` sets the rest:
 ///
 /// | attribute | what it is |
 /// |---|---|
@@ -171,20 +172,21 @@ pub use gyre_sdk_derive::CustomResource;
 /// Derives [`Schema`](trait@Schema) for a struct, or for an enum of names.
 ///
 /// serde's attributes count: `rename`, `rename_all`, `default`, `skip`, `transparent`. A field is required unless it has a default or is an
-/// `Option`. Documentation becomes the description. `#[schema(…)]` on a field says more:
+/// `Option`. Documentation becomes the description. `#[schema(…)]` on a field adds keywords:
 ///
 /// | attribute | keyword |
 /// |---|---|
-/// | `minimum`, `maximum`, `multiple_of`, `min_length`, `max_length`, `min_items`, `max_items`, `min_properties`, `max_properties` | the same in camel case |
+/// | `minimum`, `maximum`, `multiple_of`, `min_length`, `max_length`, `min_items`, `max_items`, `min_properties`, `max_properties` | the
+/// same in camel case |
 /// | `pattern = "…"`, `format = "date-time"`, `default = 1` | the same; a field with a default is not required |
 /// | `rule("self > 0", "message")` | a CEL rule in `x-kubernetes-validations`; may be repeated, and stand at the type |
 /// | `elements(max_length = 63)` | keywords of the elements of a `Vec` or map |
 /// | `json = r#"{"type": "string"}"#` | the whole schema, for types that have none |
 pub use gyre_sdk_derive::Schema;
 
-/// Makes a [`Reconciler`] the one that this crate's component exports.
+/// Exports a [`Reconciler`] from the component of this crate.
 ///
-/// Where the target is not Wasm nothing is exported, so that the same crate builds natively, as a library and for its tests. A
+/// If the target is not Wasm, nothing is exported, so that the same crate builds natively, as a library and for its tests. A
 /// crate exports one reconciler at most, and so do all the crates that are linked into one component.
 #[macro_export]
 macro_rules! export {

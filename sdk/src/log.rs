@@ -1,6 +1,6 @@
 //! Into the host's log, beside the plugin's name, the parent and the reconcile id.
 //!
-//! What a plugin writes to stdout and stderr becomes log lines as well, at a cost: it draws the formatting and streams of the
+//! Output of a plugin on stdout and stderr becomes log lines as well, at a cost: it draws the formatting and streams of the
 //! standard library into the component. In native tests, [`testing::take_log`](crate::testing::take_log) returns the lines.
 
 use crate::host::write_log;

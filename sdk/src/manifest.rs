@@ -1,8 +1,8 @@
-//! What a plugin says of itself.
+//! The manifest of a plugin.
 
 use crate::kind::Kind;
 
-/// How a child that exists is brought to what is desired.
+/// Decides how the host changes an existing child to the desired one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Changed in place with server-side apply. A change that the API server rejects as immutable is reported in a condition.
@@ -13,7 +13,7 @@ pub enum Strategy {
     CreateOnly,
 }
 
-/// What becomes of the objects that a deleted child owns, as in `DeleteOptions.propagationPolicy`.
+/// Decides what happens to the objects that a deleted child owns, as in `DeleteOptions.propagationPolicy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
     /// They are deleted after it.
@@ -29,9 +29,9 @@ pub enum Propagation {
 pub struct ChildKind {
     /// The kind.
     pub kind: Kind,
-    /// How its objects are changed.
+    /// The way in which the host changes its objects.
     pub strategy: Strategy,
-    /// How its objects are deleted.
+    /// The way in which the host deletes its objects.
     pub propagation: Propagation,
 }
 
@@ -73,7 +73,7 @@ impl ReadKind {
     }
 }
 
-/// What a plugin says of itself. It must not depend on anything: the host asks once for each load.
+/// The self-description of a plugin. It must be constant, because the host asks for it once for each load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// A DNS label (RFC 1123): it becomes part of label values and of the field manager `gyre/<name>`.
@@ -88,7 +88,7 @@ pub struct Manifest {
     pub children: Vec<ChildKind>,
     /// The other kinds that it reads.
     pub reads: Vec<ReadKind>,
-    /// Whether [`Reconciler::finalize`](crate::Reconciler::finalize) has to run before a parent may go.
+    /// If true, [`Reconciler::finalize`](crate::Reconciler::finalize) must run before a parent may be removed.
     pub finalizes: bool,
     /// A JSON Schema (2020-12) for the settings, as JSON; none: the plugin takes no settings.
     pub settings_schema: Option<Vec<u8>>,
@@ -97,7 +97,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// A plugin that reconciles `parent`, and as yet makes and reads nothing. `version` is commonly
+    /// A plugin that reconciles `parent`, without children and reads. `version` is commonly
     /// `env!("CARGO_PKG_VERSION")`.
     pub fn new(name: impl Into<String>, version: impl Into<String>, parent: Kind) -> Self {
         Self {
@@ -119,12 +119,12 @@ impl Manifest {
         self
     }
 
-    /// Makes children of this kind. When one is deleted, what it owns is deleted after it.
+    /// Makes children of this kind. When a child is deleted, the objects that it owns are deleted after it.
     pub fn child(self, kind: Kind, strategy: Strategy) -> Self {
         self.child_kind(ChildKind { kind, strategy, propagation: Propagation::Background })
     }
 
-    /// Makes children of these kinds, as [`Self::child`] says.
+    /// Makes children of these kinds; see [`Self::child`].
     pub fn children(self, kinds: impl IntoIterator<Item = Kind>, strategy: Strategy) -> Self {
         kinds.into_iter().fold(self, |manifest, kind| manifest.child(kind, strategy))
     }

@@ -2,7 +2,7 @@
 
 use crate::fingerprint;
 
-/// How long a DNS label may be (RFC 1123).
+/// The maximum length of a DNS label (RFC 1123).
 pub const LABEL_LIMIT: usize = 63;
 
 /// The shortest limit at which something of the name is left in front of the hash.
@@ -56,7 +56,7 @@ pub fn service_label(name: &str) -> String {
     label
 }
 
-/// What of a name fits before a hyphen and the hash, from the first character that may be the first.
+/// Returns the part of a name that fits before a hyphen and the hash, from the first character that may be the first.
 fn start(name: &str, limit: usize, may_be_first: fn(char) -> bool) -> String {
     let mut label = String::with_capacity(limit);
     for character in name.chars().take(limit - fingerprint::LENGTH - 1) {

@@ -11,7 +11,7 @@ pub struct Object<Spec, Status = NoStatus> {
     pub metadata: Metadata,
     /// Its spec.
     pub spec: Spec,
-    /// Its status; none as long as nobody has written one.
+    /// Its status; none until it is written for the first time.
     pub status: Option<Status>,
 }
 
@@ -23,10 +23,10 @@ pub struct Metadata {
     pub name: String,
     /// None for a cluster-scoped object.
     pub namespace: Option<String>,
-    /// Tells an object from an earlier one of the same name.
+    /// Distinguishes the object from an earlier one of the same name.
     #[serde(default)]
     pub uid: String,
-    /// Counts the changes of the spec.
+    /// The number of changes of the spec.
     #[serde(default)]
     pub generation: i64,
     /// The labels.
@@ -35,10 +35,10 @@ pub struct Metadata {
     /// The annotations.
     #[serde(default)]
     pub annotations: Labels,
-    /// Since when the object is being deleted, in RFC 3339.
+    /// The time at which its deletion was requested, in RFC 3339.
     pub deletion_timestamp: Option<String>,
 }
 
-/// The status of an object of which nobody reads any. Whatever there is fits.
+/// The type of a status that is not read. It accepts every status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct NoStatus {}

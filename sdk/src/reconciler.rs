@@ -1,4 +1,4 @@
-//! What an author implements.
+//! The trait that an author implements.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -18,28 +18,28 @@ pub trait Reconciler: 'static {
     /// The mount's settings, of which there is at least `{}`; [`NoSettings`] if the plugin takes none.
     type Settings: DeserializeOwned;
 
-    /// What this plugin is. It must not depend on anything.
+    /// Returns the manifest of this plugin. It must be constant.
     fn manifest() -> Manifest;
 
-    /// What should exist while the parent lives.
+    /// Returns the children and the status that should exist while the parent is not being deleted.
     ///
     /// # Errors
     ///
-    /// The [`Failure`] says when to try again, if at all.
+    /// The [`Failure`] decides when the host tries again, if at all.
     fn reconcile(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Response, Failure>;
 
-    /// What should still exist while the parent, which has a `deletionTimestamp`, goes. It is called only if the manifest
-    /// says [`finalizes`](Manifest::finalizes).
+    /// Returns what should still exist while the parent, which has a `deletionTimestamp`, is being deleted. It is called only if the
+    /// manifest sets [`finalizes`](Manifest::finalizes).
     ///
     /// # Errors
     ///
-    /// The [`Failure`] says when to try again, if at all. The parent stays.
+    /// The [`Failure`] decides when the host tries again, if at all. The parent keeps its finalizer.
     fn finalize(parent: &Self::Parent, settings: &Self::Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let _ = (parent, settings, cluster);
         Ok(Teardown::done())
     }
 
-    /// Checks settings beyond what their type can say.
+    /// Checks settings beyond the rules of their type.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ pub trait Reconciler: 'static {
     }
 }
 
-/// The settings of a plugin that takes none. Any that are given are refused.
+/// The settings of a plugin that takes none. Every setting is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSettings {}

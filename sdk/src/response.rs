@@ -1,4 +1,4 @@
-//! What a plugin answers.
+//! The answers of a plugin.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::host;
 use crate::kind::ObjectRef;
 
-/// What is wanted of one child.
+/// The desired state of one child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Child {
-    /// This object, given as JSON, should exist with these fields. Fields that are not given are left to others.
+    /// This object, given as JSON, should exist with these fields. Other fields are left to other managers.
     Apply(Vec<u8>),
     /// If it exists, leave it as it is; if not, do not create it.
     Keep(ObjectRef),
@@ -39,7 +39,7 @@ impl From<bool> for ConditionStatus {
 pub struct Condition {
     /// The condition's type, in CamelCase, e.g. `Ready`.
     pub kind: String,
-    /// Whether it holds.
+    /// The status of the condition.
     pub status: ConditionStatus,
     /// One word in CamelCase, for programs.
     pub reason: String,
@@ -59,7 +59,7 @@ impl Condition {
     }
 }
 
-/// Whether an event is as it should be.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// `Normal`.
@@ -68,7 +68,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A Kubernetes Event about the parent. A plugin returns it every time that it holds; not repeating it is up to the host.
+/// A Kubernetes Event about the parent. A plugin returns it whenever it applies; the host does not publish it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Normal or Warning.
@@ -138,7 +138,7 @@ impl Report {
     }
 }
 
-/// What should exist.
+/// The children and the status that should exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// All children that should exist; owned objects that are not among them are deleted. None: leave the children as they are.
@@ -165,8 +165,8 @@ impl Response {
     }
 
     /// This child should exist, with these fields: one from [`k8s`](crate::k8s), a [`DynamicObject`](crate::DynamicObject), or anything
-    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds the owner
-    /// reference and its labels; fields that are not given are left to others.
+    /// that serialises to an object with `apiVersion`, `kind` and `metadata.name`. The namespace defaults to the parent's. The host adds
+    /// the owner reference and its labels; fields that are not given are left to others.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl Response {
         self
     }
 
-    /// Sets a condition in the status, and adds an event that says the same.
+    /// Sets a condition in the status, and adds an event with the same reason and message.
     pub fn report(self, report: Report) -> Self {
         let Report { condition, severity } = report;
         let event = Event { severity, reason: condition.reason.clone(), message: condition.message.clone() };
@@ -219,7 +219,7 @@ impl Response {
     }
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Try again with back-off.
@@ -247,7 +247,7 @@ impl Failure {
     }
 }
 
-/// A kind that is not served yet may be served soon; what else keeps a plugin from reading does not pass by itself.
+/// A kind that is not served yet may be served soon. The other read errors persist until something changes.
 impl From<host::Error> for Failure {
     fn from(error: host::Error) -> Self {
         match error {
@@ -257,12 +257,12 @@ impl From<host::Error> for Failure {
     }
 }
 
-/// What a parent that is being deleted still needs.
+/// The answer for a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teardown {
-    /// What should still exist.
+    /// The children and the status that should still exist.
     pub response: Response,
-    /// Nothing is left to do: the parent may go once the children that must go are gone.
+    /// Nothing is left to do: the parent is removed once the children that must be deleted are gone.
     pub done: bool,
 }
 
@@ -272,7 +272,7 @@ impl Teardown {
         Self { response: Response::children(), done: true }
     }
 
-    /// This should still exist, and there is more to do.
+    /// This should still exist, and more remains to be done.
     pub fn waiting(response: Response) -> Self {
         Self { response, done: false }
     }

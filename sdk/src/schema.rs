@@ -105,7 +105,7 @@ macro_rules! maps {
 
 maps! { BTreeMap<String, T> HashMap<String, T> }
 
-/// How many bytes the parts have together.
+/// Returns the total number of bytes of the parts.
 pub const fn length(fragments: Fragments) -> usize {
     let (mut length, mut left) = (0, fragments);
     while let [first, rest @ ..] = left {

@@ -5,7 +5,7 @@
 //!   parent, settings ──────────┴──▶ reconcile::<R> ──▶ Result<Response, Failure> ──▶ Response::{applied, keeps, …}
 //! ```
 //!
-//! What a plugin may read here is what the host would let it: its children, and kinds that its manifest declares.
+//! A plugin may read here what the host would let it read: its children, and kinds that its manifest declares.
 
 mod crd;
 #[doc(hidden)]
@@ -60,14 +60,14 @@ impl Cluster {
         self
     }
 
-    /// The operator did not grant this kind.
+    /// Removes the grant of this kind.
     pub fn not_granting(mut self, kind: Kind) -> Self {
         self.not_granted.insert(kind);
         self
     }
 
-    /// It is this time. Without one, a plugin that reads the clock fails the test: no answer depends on the clock unless a
-    /// test says so.
+    /// Sets the time. Without it, a plugin that reads the clock fails the test: no answer depends on the clock unless a test
+    /// allows it.
     pub fn at(mut self, now: SystemTime) -> Self {
         self.now = Some(now);
         self
@@ -78,7 +78,7 @@ impl Cluster {
 ///
 /// # Errors
 ///
-/// What the plugin fails with, also when the parent or the settings do not fit its types.
+/// The failure of the plugin, also if the parent or the settings do not fit its types.
 pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Response, Failure> {
     Native::<R>::new(&parent, cluster).reconcile(parent.to_string().as_bytes(), settings.to_string().as_bytes())
 }
@@ -87,7 +87,7 @@ pub fn reconcile<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluste
 ///
 /// # Errors
 ///
-/// What the plugin fails with, also when the parent or the settings do not fit its types.
+/// The failure of the plugin, also if the parent or the settings do not fit its types.
 pub fn finalize<R: Reconciler>(parent: Value, settings: Value, cluster: &Cluster) -> Result<Teardown, Failure> {
     let native = Native::<R>::new(&parent, cluster);
     call::finalize::<R>(parent.to_string().as_bytes(), settings.to_string().as_bytes(), &native.cluster)
@@ -120,13 +120,13 @@ impl<R: Reconciler> Native<R> {
     ///
     /// # Errors
     ///
-    /// What the plugin fails with, also when the parent or the settings do not fit its types.
+    /// The failure of the plugin, also if the parent or the settings do not fit its types.
     pub fn reconcile(&self, parent: &[u8], settings: &[u8]) -> Result<Response, Failure> {
         call::reconcile::<R>(parent, settings, &self.cluster)
     }
 }
 
-/// How tests look at an answer.
+/// Functions with which tests inspect an answer.
 impl Response {
     /// The child of this kind and name that should exist; none if there is no such child.
     ///
@@ -155,7 +155,7 @@ impl Response {
             .collect()
     }
 
-    /// Whether this child stays if it exists and is not created if it does not.
+    /// Returns whether this child stays if it exists and is not created if it does not.
     pub fn keeps(&self, object: &ObjectRef) -> bool {
         self.children.iter().flatten().any(|child| matches!(child, Child::Keep(kept) if kept == object))
     }
@@ -179,7 +179,7 @@ impl Response {
 fn from_json(json: &[u8]) -> Value {
     match serde_json::from_slice(json) {
         Ok(value) => value,
-        Err(error) => panic!("the plugin returned what is not JSON: {error}: {}", String::from_utf8_lossy(json)),
+        Err(error) => panic!("the plugin returned invalid JSON: {error}: {}", String::from_utf8_lossy(json)),
     }
 }
 

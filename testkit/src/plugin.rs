@@ -1,7 +1,7 @@
 //! The plugin under test: as native code, or as the component that is mounted.
 
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use gyre::config::accept_settings;
 use gyre_core::grants::Namespaces;
@@ -9,6 +9,7 @@ use gyre_core::manifest::Manifest;
 use gyre_engine::program::Program;
 use gyre_sandbox::{Digest, Sandbox};
 use gyre_sdk::Reconciler;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -81,7 +82,7 @@ fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
     static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
     let digest = Digest::of(bytes);
     // One at a time: tests that run side by side mostly want the same.
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = LOADED.lock();
     if let Some(plugin) = loaded.iter().find(|plugin| *plugin.0.digest() == digest) {
         return Ok(plugin.clone());
     }

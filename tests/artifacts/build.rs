@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
-const TARGET: &str = "wasm32-wasip2";
-const PROFILE: &str = "plugin";
+use gyre_plugin_build as plugin_build;
+use plugin_build::{CDYLIB, FLAGS_VARIABLE, OPTIONS, TARGET};
+
 const PLUGINS: [&str; 7] = ["echo", "gateway", "greeter", "pod-log", "scheduled-echo", "website", "xca"];
 const GUESTS: &str = "gyre-guests";
 
-/// What decides the outcome, relative to the workspace.
+/// The sources of the artifacts, relative to the workspace.
 const SOURCES: [&str; 6] = ["Cargo.toml", "rust-toolchain.toml", "sdk", "plugins", "tests/guests", "wit"];
 
-/// What the outer Cargo, clippy or a coverage tool sets for their own compilations, not for these.
+/// Variables that the outer Cargo, clippy or a coverage tool sets for their own compilations, not for these.
 const FOREIGN_VARIABLES: [&str; 12] = [
     "CARGO_BUILD_RUSTFLAGS",
     "CARGO_BUILD_TARGET",
@@ -59,7 +60,7 @@ fn run() -> Result<(), String> {
     let target_dir = target_dir(&out_dir).join("wasm");
     compile(&workspace, &target_dir)?;
 
-    let code = generate(&target_dir.join(TARGET).join(PROFILE), &guests, &probes)?;
+    let code = generate(&plugin_build::components(&target_dir), &guests, &probes)?;
     let file = out_dir.join("artifacts.rs");
     fs::write(&file, code).map_err(|error| format!("{}: {error}", file.display()))
 }
@@ -117,15 +118,14 @@ fn target_dir(out_dir: &Path) -> &Path {
 
 fn compile(workspace: &Path, target_dir: &Path) -> Result<(), String> {
     for plugin in PLUGINS {
-        // A plugin is also a library for native tests, and Cargo does not optimise across crates for both at once.
-        cargo(workspace, target_dir, &["rustc", "--lib", "--crate-type", "cdylib", "--package", plugin])?;
+        cargo(workspace, target_dir, &[&CDYLIB[..], &["--package", plugin]].concat())?;
     }
     cargo(workspace, target_dir, &["build", "--examples", "--package", GUESTS])
 }
 
 fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut cargo = Command::new(variable("CARGO")?);
-    cargo.current_dir(workspace).args(arguments).args(["--profile", PROFILE, "--target", TARGET]);
+    cargo.current_dir(workspace).args(arguments).args(OPTIONS);
     cargo.arg("--target-dir").arg(target_dir);
     let is_foreign = |name: &str| FOREIGN_VARIABLES.contains(&name) || name.starts_with("CARGO_PROFILE_");
     for (name, _) in env::vars_os() {
@@ -133,7 +133,7 @@ fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), 
             cargo.env_remove(&name);
         }
     }
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=", registry()?.display()));
+    cargo.env(FLAGS_VARIABLE, plugin_build::flags().map_err(|error| error.to_string())?);
     match cargo.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(format!("`cargo {}` failed for {TARGET}: see below", arguments.join(" "))),
@@ -141,20 +141,11 @@ fn cargo(workspace: &Path, target_dir: &Path, arguments: &[&str]) -> Result<(), 
     }
 }
 
-/// Where Cargo keeps the source of dependencies. Panics name its files, and a plugin must be the same wherever it is compiled.
-fn registry() -> Result<PathBuf, String> {
-    let home = match env::var_os("CARGO_HOME") {
-        Some(home) => PathBuf::from(home),
-        None => env::home_dir().ok_or("there is neither CARGO_HOME nor a home folder")?.join(".cargo"),
-    };
-    Ok(home.join("registry/src"))
-}
-
 fn generate(built: &Path, guests: &[Guest], probes: &[Guest]) -> Result<String, String> {
     let mut code = String::new();
     for plugin in PLUGINS {
-        let name = plugin.replace('-', "_");
-        code += &format!("/// The plugin `{plugin}`.\n{}", constant(&name, &built.join(format!("{name}.wasm")))?);
+        let file = built.join(plugin_build::file_name(plugin));
+        code += &format!("/// The plugin `{plugin}`.\n{}", constant(&plugin.replace('-', "_"), &file)?);
     }
     code += &module("guests", "Plugins that misbehave.", built, guests)?;
     code += &module("probes", "Plugins that do one thing, for tests to see what becomes of it.", built, probes)?;

@@ -37,7 +37,7 @@ fn finds(plugin: &str, kind: &str, spec: &str, more: &[&str], expected: &str) ->
     report["findings"][0].clone()
 }
 
-/// What a command says that was printed; it ends with that something was found.
+/// Runs a command line that was printed and returns its output; the command must end with findings.
 fn paste(line: &str) -> String {
     let folders = std::iter::once(Path::new(GYRE).parent().unwrap().to_owned());
     let others = std::env::var_os("PATH").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `gyre` says to bad input: one clear sentence, exit code 1 or 2, no panic and no backtrace.
+//! Bad input leads to one clear sentence, exit code 1 or 2, no panic and no backtrace.
 
 use std::fs;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn crds_are_printed_as_yaml_that_names_them() {
     }
 }
 
-/// What reads a command may have had enough before it ends, as `head` has.
+/// A reader of the output may stop before the command ends, as `head` does.
 #[test]
 fn a_closed_output_causes_no_error_message() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/echo/samples/echo.yaml");

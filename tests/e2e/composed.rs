@@ -64,7 +64,7 @@ fn serve(cluster: &Cluster, template: &str, text: &str, replicas: i64) {
     });
 }
 
-/// How often the plugin was called about each.
+/// Returns the number of plans for each parent.
 fn plans(host: &Host) -> BTreeMap<String, usize> {
     (0..WEBSITES).map(|number| (name(number), host.plans_about(&format!("composed/{}", name(number))))).collect()
 }

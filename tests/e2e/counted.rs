@@ -32,7 +32,7 @@ pub(crate) fn is_host() -> bool {
     true
 }
 
-/// How a counted host is started and asked.
+/// The means to start a counted host and to ask it.
 pub(crate) struct Counted {
     /// The path of the test that starts it.
     test: &'static str,
@@ -58,7 +58,7 @@ impl Counted {
         command
     }
 
-    /// How many bytes the host has allocated and not given back, counted after this is called.
+    /// Returns the number of bytes that the host has allocated and not freed, counted after this is called.
     pub(crate) fn bytes(&self, cluster: &Cluster) -> usize {
         allocated::ask(&self.count);
         cluster.eventually("the host to count", || allocated::answered(&self.count))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, condition, config_map, guest};
 
-/// What the host asked about objects of these resources, `verb resource code`, in order.
+/// Returns the requests of the host about objects of these resources, `verb resource code`, in order.
 fn asked(requests: &[AuditEvent], resources: &[&str]) -> Vec<String> {
     let is_asked_about = |event: &&AuditEvent| resources.contains(&event.resource.as_str()) && event.verb != "list";
     let say = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.code);

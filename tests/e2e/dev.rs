@@ -1,4 +1,4 @@
-//! What `gyre dev` prints about its cluster.
+//! The output of `gyre dev` about its cluster.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `gyre diff` says of a live cluster is what a host then does, and it touches nothing.
+//! `gyre diff` predicts what a host does in a live cluster, and changes nothing.
 
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};

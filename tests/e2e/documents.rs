@@ -31,7 +31,7 @@ const DOCUMENTS: [&str; 15] = [
     "tests/README.md",
 ];
 
-/// How it is seen that a command does what is said of it.
+/// The evidence that a command does what a document says.
 #[derive(Clone, Copy, Debug)]
 enum Shown {
     /// It is run here, to its end.

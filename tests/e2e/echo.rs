@@ -68,10 +68,7 @@ fn the_sample_echo_gets_its_job_in_its_namespace() {
     assert_eq!(container["command"], json!(["echo", parent["spec"]["message"]]));
     assert_eq!((&container["image"], &container["imagePullPolicy"]), (&json!("busybox:1.33.1"), &json!("IfNotPresent")));
 
-    let echo = cluster.eventually("the status", || {
-        let echo = cluster.get("fields", "echo", "hello")?;
-        (condition(&echo, "Ready")?["status"] == "True").then_some(echo)
-    });
+    let echo = cluster.ready("fields", "echo", "hello");
     assert_eq!(echo["status"]["job"], "hello");
     assert_eq!(echo["status"]["observedGeneration"], 1);
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK");
@@ -150,10 +147,7 @@ fn a_foreign_job_is_left_alone() {
     let before = spec_and_metadata(cluster.get("foreign", "job", "hello").unwrap());
     let host = cluster.host(&[gyre_artifacts::ECHO], &["foreign"]);
     cluster.apply(&echo("foreign", "hello", "theirs"));
-    let echo = cluster.eventually("the condition", || {
-        let echo = cluster.get("foreign", "echo", "hello")?;
-        (condition(&echo, "Ready")?["reason"] == "ForeignObject").then_some(echo)
-    });
+    let echo = cluster.reason("foreign", "echo", "hello", "Ready", "ForeignObject");
     let ready = condition(&echo, "Ready").unwrap();
     assert_eq!(ready["status"], "False");
     assert!(ready["message"].as_str().unwrap().contains("foreign/hello"), "{ready}");
@@ -201,10 +195,7 @@ fn a_kind_that_is_not_served_yet_is_waited_for() {
     assert_eq!(host.http("/readyz").0, "HTTP/1.0 200 OK", "waiting for a CRD holds nothing up");
     cluster.install_crds(&[gyre_artifacts::guests::TRAP]);
     cluster.apply(r#"{"apiVersion":"guests.gyre.dev/v1","kind":"Trap","metadata":{"name":"it","namespace":"late"},"spec":{}}"#);
-    cluster.eventually("the object to be reconciled", || {
-        let object = cluster.get("late", "trap.guests.gyre.dev", "it")?;
-        (condition(&object, "Ready")?["reason"] == "Trapped").then_some(())
-    });
+    cluster.reason("late", "trap.guests.gyre.dev", "it", "Ready", "Trapped");
 }
 
 #[test]
@@ -221,10 +212,7 @@ fn a_recreated_echo_gets_a_new_job() {
         (job["metadata"]["uid"] != first["metadata"]["uid"]).then_some(job)
     });
     assert_eq!(second["spec"]["template"]["spec"]["containers"][0]["command"], json!(["echo", "second"]));
-    cluster.eventually("Ready", || {
-        let echo = cluster.get("anew", "echo", "hello")?;
-        (condition(&echo, "Ready")?["reason"] == "JobCreated").then_some(())
-    });
+    cluster.reason("anew", "echo", "hello", "Ready", "JobCreated");
 }
 
 #[test]

@@ -15,7 +15,7 @@ const REPLICAS: usize = 3;
 const PARENTS: usize = 6;
 const PACE: Duration = Duration::from_millis(200);
 
-/// What becomes of a leader.
+/// A fault of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     /// It is killed.
@@ -54,7 +54,7 @@ struct Group<'a> {
     leases: Leases,
     changes: Changes,
     replicas: Vec<Replica>,
-    /// When what happened to whom.
+    /// The faults, each with the replica and the time.
     faults: Vec<(Fault, String, SystemTime)>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Group<'a> {
         Self { deployment, leases, changes, replicas, faults: Vec::new() }
     }
 
-    /// Which of the replicas leads.
+    /// Returns the index of the replica that leads.
     fn leader(&self) -> Option<usize> {
         let holders = self.leases.holders();
         let user = holders.get(self.deployment.namespace)?;
@@ -123,7 +123,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// How many leaders wrote whose watches had not been cut: none of them filled a cache between taking the lease and its first write.
+/// Returns the number of leaders that wrote with intact watches: none of them filled a cache between taking the lease and its first write.
 fn warm(requests: &[AuditEvent], terms: &[Term], cut_off: &BTreeSet<String>) -> usize {
     let mut warm = 0;
     for term in terms.iter().skip(1).filter(|term| !cut_off.contains(&term.user)) {

@@ -1,4 +1,4 @@
-//! What `gyre` says to wrong input: golden files in `errors/`, one for each command.
+//! The errors of `gyre` for wrong input: golden files in `errors/`, one for each command.
 //!
 //! ```text
 //! $ gyre inspect absent.wasm        a shell runs it, in a folder of its own with some plugins and an object
@@ -19,7 +19,7 @@ use regex::Regex;
 
 use crate::harness::GYRE;
 
-/// What stands before a command line.
+/// The prompt before a command line.
 const PROMPT: &str = "$ ";
 
 /// The file for the command line without a command.
@@ -79,7 +79,7 @@ clusters: [{name: it, cluster: {server: 'http://127.0.0.1:1'}}]
 users: [{name: it, user: {}}]
 ";
 
-/// What a command line prints, and its exit code.
+/// Returns the output of a command line, and its exit code.
 fn said(line: &str) -> (String, Option<i32>) {
     let folder = stage();
     let programs = Path::new(GYRE).parent().expect("a folder");
@@ -94,7 +94,7 @@ fn said(line: &str) -> (String, Option<i32>) {
     (masked(&text.replace(&folder.path().display().to_string(), "FOLDER")), output.status.code())
 }
 
-/// What stands before the time at the end of a line: `(3.2 ms)`, `(1.5 s)`.
+/// Returns the text before the duration at the end of a line: `(3.2 ms)`, `(1.5 s)`.
 fn took(line: &str) -> Option<&str> {
     let (before, time) = line.strip_suffix(')')?.rsplit_once(" (")?;
     let (number, unit) = time.split_once(' ')?;

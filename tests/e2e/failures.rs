@@ -10,7 +10,7 @@ fn fickle(namespace: &str, name: &str, fail: &str) -> Value {
     guest("Fickle", namespace, name, json!({ "fail": fail }))
 }
 
-/// How often a reconcile of an object failed.
+/// Returns the number of failed reconciles of an object.
 fn failures(host: &Host, object: &str) -> usize {
     let span = format!(" object={object} ");
     host.log().lines().filter(|line| line.contains(&span) && line.contains("the reconcile failed")).count()

@@ -12,7 +12,7 @@ fn finalizing(namespace: &str, name: &str, finalize: &str) -> Value {
     guest("Finalizing", namespace, name, json!({ "finalize": finalize }))
 }
 
-/// How many objects of these kinds in a namespace carry a finalizer of the host's.
+/// Returns the number of objects of these kinds in a namespace that have a finalizer of the host.
 fn held(cluster: &Cluster, namespace: &str, kinds: &[&str]) -> usize {
     let objects = cluster.list(namespace, &kinds.join(","));
     let is_held = |object: &&Value| finalizers(object).iter().any(|finalizer| finalizer.starts_with("gyre.dev/"));

@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use gyre_controlplane::{AuditEvent, Mark};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::foretold::{Step, plural};
@@ -153,7 +153,7 @@ impl Foretelling {
         };
         let first = first(&self.test, steps.into_iter());
         let foretold = Foretold { looked: (begun, SystemTime::now()), first, applied, files: self.files() };
-        self.foretold.lock().expect("foretold").push(foretold);
+        self.foretold.lock().push(foretold);
     }
 
     /// What is in the files that the host was given: when they change, it does something else.
@@ -197,7 +197,7 @@ impl Foretelling {
         let mut events = audit.matching(self.since, is_write).expect("the audit log parses");
         events.sort_by_key(|event| event.received);
         let (hosts, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| event.user_agent.starts_with(HOST));
-        let foretold = self.foretold.lock().expect("foretold");
+        let foretold = self.foretold.lock();
         let next = foretold.iter().skip(1).map(|next| Some(next.looked.0)).chain([None]);
         foretold.iter().zip(next).flat_map(|(foretold, next)| self.compare_with(foretold, next, &hosts, &others)).collect()
     }
@@ -319,10 +319,10 @@ fn what_a_host_does_otherwise_than_was_foretold_is_noticed() {
     let object = |kind: &str| (kind.to_owned(), "mistold".to_owned(), "it".to_owned());
     let foretell = |first: &[(&str, &str)]| {
         let first = first.iter().map(|(resource, verb)| (object(resource), (*verb).to_owned()));
-        foretelling.foretold.lock().expect("foretold")[0].first = first.collect();
+        foretelling.foretold.lock()[0].first = first.collect();
     };
     let right = [("jobs", "create"), ("echos", "status")];
-    assert_eq!(foretelling.foretold.lock().expect("foretold")[0].first.len(), right.len());
+    assert_eq!(foretelling.foretold.lock()[0].first.len(), right.len());
     assert_eq!(foretelling.compare(), [] as [&str; 0]);
     foretell(&right);
     assert_eq!(foretelling.compare(), [] as [&str; 0], "it was as here");

@@ -4,10 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use gyre_controlplane::{AuditEvent, Guarded, Mark};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::counted::Counted;
@@ -17,7 +18,7 @@ use crate::plane::{Plane, Server};
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
-/// How long anything may take to happen on the busiest machine. It ends tests that would never end, and says nothing of how fast anything
+/// The timeout of everything on the busiest machine. It ends tests that would never end, and says nothing of how fast anything
 /// is: nothing is ever waited for this long when all is well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 /// The arguments by which no call of a plugin runs into its deadline because the machine is busy.
@@ -39,9 +40,9 @@ pub(crate) struct Cluster {
     pub(crate) plane: Plane,
     pub(crate) test: String,
     kubeconfig: PathBuf,
-    /// Where its hosts keep what is mounted: what another test's hosts mount is none of theirs to let go.
+    /// The namespace in which its hosts keep their inventory, so that they do not clean up the mounts of other tests.
     home: String,
-    /// How many of its hosts are alive, and this.
+    /// Counts its hosts that are alive, and this.
     hosts: Arc<()>,
     /// Of another user, so that tests that count requests count those of hosts alone.
     foretelling: PathBuf,
@@ -177,22 +178,22 @@ impl Cluster {
         host
     }
 
-    /// What a host will do that is about to start, unless another one is doing it.
+    /// Returns the predictions for a host that is about to start, unless another host runs.
     fn foretelling(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<Foretelling>> {
         let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
         let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
         let foretelling = Arc::new(Foretelling::new(self.plane, &self.test, &self.foretelling, &arguments)?);
-        *self.foretold.lock().expect("the last host's") = Arc::downgrade(&foretelling);
+        *self.foretold.lock() = Arc::downgrade(&foretelling);
         if Arc::strong_count(&self.hosts) == 1 {
             foretelling.of_what_is_there();
         }
         Some(foretelling)
     }
 
-    /// What the one host will do once these manifests are applied.
+    /// Predicts the actions of the only host after these manifests are applied.
     fn foretell(&self, manifests: &str) {
-        let foretelling = self.foretold.lock().expect("the last host's").upgrade();
+        let foretelling = self.foretold.lock().upgrade();
         if let Some(foretelling) = foretelling
             && Arc::strong_count(&self.hosts) == 2
         {
@@ -348,7 +349,7 @@ impl Cluster {
         }
     }
 
-    /// What this test's hosts asked of the API server since a mark, watches apart.
+    /// Returns the requests of this test's hosts to the API server since a mark, without watches.
     pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
         self.plane.audit_barrier().expect("an audit log");
         let user = user(&self.test);
@@ -428,20 +429,20 @@ pub(crate) fn writing_to_all(folder: &Folder, plugins: &[&str], namespaces: &[&s
 /// Held by tests that depend on which of the guests' CRDs are installed.
 pub(crate) fn guest_crds() -> MutexGuard<'static, ()> {
     static GUEST_CRDS: Mutex<()> = Mutex::new(());
-    GUEST_CRDS.lock().unwrap_or_else(PoisonError::into_inner)
+    GUEST_CRDS.lock()
 }
 
 /// Held by tests whose hosts see the Websites of all namespaces. They leave none behind.
 pub(crate) fn websites() -> MutexGuard<'static, ()> {
     static WEBSITES: Mutex<()> = Mutex::new(());
-    WEBSITES.lock().unwrap_or_else(PoisonError::into_inner)
+    WEBSITES.lock()
 }
 
 fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }
 
-/// What `/metrics` says at one moment.
+/// The answer of `/metrics` at one moment.
 struct Metrics(String);
 
 impl Metrics {
@@ -460,7 +461,7 @@ impl Metrics {
 pub(crate) struct Host {
     pub(crate) process: Guarded,
     log: PathBuf,
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) address: String,
     /// Goes after the process, which has done by then what it ever does.
     pub(crate) foretelling: Option<Arc<Foretelling>>,
@@ -480,12 +481,12 @@ impl Drop for Host {
 }
 
 impl Host {
-    /// What it has logged.
+    /// Returns its log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Where its admin server is.
+    /// Returns the URL of its admin server.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -505,24 +506,24 @@ impl Host {
         (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
     }
 
-    /// What `/debug/state` says of a mount.
+    /// Returns the part of `/debug/state` about a mount.
     pub(crate) fn state_of(&self, mount: &str) -> Value {
         let state: Value = serde_json::from_str(&self.http("/debug/state").1).expect("JSON");
         let mounts = state["mounts"].as_array().expect("mounts");
         mounts.iter().find(|state| state["name"] == mount).unwrap_or_else(|| panic!("{mount} is not in {state}")).clone()
     }
 
-    /// How often a plugin was called.
+    /// Returns the number of calls of a plugin.
     pub(crate) fn calls(&self, plugin: &str) -> f64 {
         self.metric("gyre_plugin_calls_total", &[&format!("plugin=\"{plugin}\"")])
     }
 
-    /// How often a plugin was not called, as all its inputs were those of the last call.
+    /// Returns the number of calls of a plugin that were saved, because all inputs were those of the last call.
     pub(crate) fn memo_hits(&self, plugin: &str) -> f64 {
         self.metric("gyre_plugin_memo_hits_total", &[&format!("plugin=\"{plugin}\"")])
     }
 
-    /// How often a plan was made from what a plugin answered about an object, `namespace/name`.
+    /// Returns the number of plans that were made from answers about an object, `namespace/name`.
     pub(crate) fn plans_about(&self, object: &str) -> usize {
         let span = format!(" object={object} ");
         self.log().lines().filter(|line| line.contains(&span) && line.contains(" planned ")).count()
@@ -579,7 +580,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Whether an object is Ready in its latest generation.
+/// Returns whether an object is Ready in its latest generation.
 fn is_ready(object: &Value) -> bool {
     let is_latest = object["status"]["observedGeneration"] == object["metadata"]["generation"];
     is_latest && condition(object, "Ready").is_some_and(|ready| ready["status"] == "True")

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::counted::{self, Counted};
 use crate::harness::{Cluster, Folder, Host, condition, guest_crds};
 
-/// What each guest's parent must come to say, which is also the metric label and the event's reason; none: the plugin is not even
-/// mounted (see `command_line`).
+/// The expected reason in the status of each guest's parent, which is also the metric label and the event's reason; none: the plugin is
+/// not even mounted (see `command_line`).
 const ENDS: &[(&str, Option<&str>)] = &[
     ("trap", Some("Trapped")),
     ("panics", Some("Trapped")),
@@ -229,15 +229,15 @@ fn what_a_plugin_says_is_cut_wherever_it_goes() {
     assert!(log.lines().filter(|line| line.contains("refused: ")).count() < 20, "each refusal is logged");
 }
 
-/// What the probe `attacker` does to its host.
+/// The attacks of the probe `attacker` on its host.
 const ATTACKS: [&str; 11] =
     ["spin", "trap", "memory", "recursion", "children", "refusals", "failure", "names", "log", "clock", "elsewhere"];
 
 /// The attacks that would write what nobody granted, and why they do not.
 const REFUSED: [(&str, &str); 2] = [("elsewhere", "NamespaceNotGranted"), ("refusals", "UndeclaredKind")];
 
-/// All that a plugin and a tenant without rights do at once: the plugin each of its attacks; the tenant objects that the plugin it shares with
-/// others cannot bear, and children that it forges for an Echo of somebody else's.
+/// All that a plugin and a tenant without rights do at once: the plugin each of its attacks; the tenant objects that the plugin it shares
+/// with others cannot bear, and children that it forges for an Echo of somebody else's.
 fn attack(victim: &str) -> Vec<Value> {
     let guest = |kind: &str, namespace: &str, name: &str, spec: Value| {
         let metadata = json!({ "name": name, "namespace": namespace });

@@ -1,4 +1,4 @@
-//! What a host logs, and in which form.
+//! The content and the form of a host's log.
 
 use serde_json::{Value, json};
 

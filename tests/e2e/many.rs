@@ -64,7 +64,7 @@ fn has_child(cluster: &Cluster, number: u64, name: &str) -> Value {
     })
 }
 
-/// What a mount's cache holds, as its metric has it; none when there is no such cache.
+/// Returns the metric of the size of a mount's cache; none if there is no such cache.
 fn cached(host: &Host, number: u64) -> Option<String> {
     let (_, metrics) = host.http("/metrics");
     let is_it = |line: &&str| line.starts_with("gyre_cached_objects{") && line.contains(&format!("\"{}.v1", kind(number)));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, config_map, guest};
 
-/// What has to stay as it is, and how often the plugin was spared.
+/// Returns the numbers of calls and of saved calls.
 fn counts(host: &Host, plugin: &str) -> (f64, f64) {
     (host.calls(plugin), host.memo_hits(plugin))
 }

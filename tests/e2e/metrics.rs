@@ -1,16 +1,16 @@
-//! What `/metrics` says, and in which words.
+//! The content and the wording of `/metrics`.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
-use std::sync::MutexGuard;
 
 use gyre_controlplane::tools;
+use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Host, guest, guest_crds};
 
-/// What the dashboard of the chart may ask for.
+/// The metrics that the dashboard of the chart may query.
 const KNOWN: &str = include_str!("../chart/metrics.txt");
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
@@ -32,7 +32,7 @@ fn series(host: &Host) -> BTreeSet<String> {
     samples.map(|line| line.rsplit_once(' ').expect("a value").0.to_owned()).collect()
 }
 
-/// What Prometheus' own parser and linter have against metrics in the text format; none where there is no Go to build them.
+/// Returns the errors of Prometheus' own parser and linter about metrics in the text format; none where there is no Go to build them.
 pub(crate) fn problems(metrics: &str) -> Option<String> {
     let mut command = tools::go_in_module();
     command.args(["run", "./promlint"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! What echoperator leaves behind, and becomes of it: its Jobs and CronJobs are the children of their Echos and ScheduledEchos.
+//! The migration from echoperator: its Jobs and CronJobs become the children of their Echos and ScheduledEchos.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, GYRE, condition, finish_pod_of, guest, with_kind};
 
-/// What echoperator's client calls itself: the field manager of all that it wrote.
+/// The field manager of echoperator's writes.
 const PREDECESSOR: &str = "echoperator";
 /// Nothing of this test's happens then.
 const NEW_YEAR: &str = "0 0 1 1 *";
@@ -204,7 +204,8 @@ fn what_changed_while_nobody_looked_is_made_good() {
     assert_eq!(deleted, None);
 }
 
-/// echoperator made the Jobs of all Echos in a namespace of its own. Those are nobody's: not the garbage collector's idea of a child, nor ours.
+/// echoperator made the Jobs of all Echos in a namespace of its own. Those are nobody's: not the garbage collector's idea of a child, nor
+/// ours.
 #[test]
 fn a_job_in_the_namespace_of_echoperator_is_left_alone() {
     let Some(cluster) = Cluster::for_test("strayed", &["strayed", "strayed-operator"]) else { return };

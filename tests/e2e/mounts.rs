@@ -3,12 +3,11 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use gyre_artifacts::probes::{CHOOSY, FINALIZING, STRATEGIES, VERSIONED};
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, Host, condition, config_map, finalizers, guest};
-
-use gyre_artifacts::probes::{CHOOSY, FINALIZING, STRATEGIES, VERSIONED};
 
 const CONFIG: &str = "gyre.yaml";
 

@@ -15,7 +15,7 @@ pub(crate) fn runtime() -> &'static Runtime {
     RUNTIME.get_or_init(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads"))
 }
 
-/// What becomes of what is sent one way.
+/// The treatment of data in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     /// It arrives.
@@ -27,7 +27,7 @@ pub(crate) enum Passage {
     Broken,
 }
 
-/// How the way is.
+/// The state of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     /// For what the host sends.

@@ -1,4 +1,4 @@
-//! What `gyre` does with plugins and files, without a cluster.
+//! Commands of `gyre` that use plugins and files, without a cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};

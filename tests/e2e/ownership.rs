@@ -1,8 +1,7 @@
-//! Whose children are, how they are brought to what is wanted, and what happens to those that are not wanted any more.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! The ownership of children, how they are changed to the desired state, and their deletion.
 
 use gyre_controlplane::AuditEvent;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, condition, config_map, finalizers, guest, with_kind, writing_to_all};
@@ -14,7 +13,7 @@ fn uid(object: &Value) -> &str {
 /// Held by tests whose hosts see the Worldwides of the cluster. They leave none behind.
 fn worldwides() -> MutexGuard<'static, ()> {
     static WORLDWIDES: Mutex<()> = Mutex::new(());
-    WORLDWIDES.lock().unwrap_or_else(PoisonError::into_inner)
+    WORLDWIDES.lock()
 }
 
 fn labels(object: &Value) -> (&Value, &Value) {

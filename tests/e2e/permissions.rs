@@ -1,4 +1,4 @@
-//! What `gyre rbac` prints is what a host asks for: no request that it does not permit, and no rule without a use.
+//! The rules of `gyre rbac` are those that a host needs: it sends no other request, and each rule has a use.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -40,7 +40,7 @@ pub(crate) fn rbac(arguments: &[&str]) -> Vec<Value> {
     serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap()
 }
 
-/// What they permit.
+/// Returns the permissions that the rules grant.
 fn permissions(arguments: &[&str]) -> BTreeSet<Permission> {
     let mut permissions = BTreeSet::new();
     for role in rbac(arguments) {
@@ -87,7 +87,7 @@ impl Permission {
     }
 }
 
-/// What of these was not needed for the requests, each of which must be permitted.
+/// Returns the permissions that the requests did not need. Each request must be permitted.
 fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeSet<String> {
     let mut unused: BTreeSet<&Permission> = permissions.iter().collect();
     // What is no resource, such as the version, everybody may ask for.
@@ -104,7 +104,7 @@ fn unused(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> BTreeS
     unused.into_iter().map(Permission::to_string).collect()
 }
 
-/// What of these was not needed for the requests, and has no other reason to be there.
+/// Returns the permissions that the requests did not need, and that have no other reason.
 fn unexplained(permissions: &BTreeSet<Permission>, requests: &[AuditEvent]) -> Vec<String> {
     let is_explained = |rule: &String| EXPLAINED.iter().any(|(explained, _)| rule.starts_with(explained));
     unused(permissions, requests).into_iter().filter(|rule| !is_explained(rule)).collect()
@@ -120,7 +120,7 @@ fn echo(kind: &str, name: &str, message: &str) -> Value {
     })
 }
 
-/// Why a rule is there that these plugins do not use here: it begins with that.
+/// The reasons for rules that these plugins do not use here, by the beginning of the rule.
 const EXPLAINED: [(&str, &str); 5] = [
     ("list ", "API servers before 1.34, and those whose feature gate WatchList is off, do not stream lists"),
     ("update echos/finalizers", "asked for by the admission plugin OwnerReferencesPermissionEnforcement, which is off here"),

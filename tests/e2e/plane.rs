@@ -14,7 +14,7 @@ use gyre_controlplane::{
 
 use crate::harness::{GYRE, PATIENCE};
 
-/// Which cluster a test target runs against.
+/// The cluster of a test target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
     /// kube-apiserver, etcd and kube-controller-manager.
@@ -24,7 +24,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// What the tests of this target run against: `e2e-devcluster` has its name from it.
+    /// Returns the server that the tests of this target run against: `e2e-devcluster` has its name from it.
     pub(crate) fn of_this_target() -> Self {
         match env!("CARGO_CRATE_NAME") {
             "e2e_devcluster" => Self::Devcluster,
@@ -96,7 +96,7 @@ impl Plane {
         }
     }
 
-    /// What kubectl prints; it must succeed.
+    /// Returns the output of kubectl, which must succeed.
     pub(crate) fn kubectl_stdout(&self, arguments: &[&str]) -> anyhow::Result<String> {
         match self {
             Self::Real(plane) => plane.kubectl_stdout(arguments),
@@ -116,7 +116,7 @@ impl Plane {
         }
     }
 
-    /// Whether its audit log has the bodies of requests.
+    /// Returns whether its audit log has the bodies of requests.
     pub(crate) fn has_bodies(&self) -> bool {
         matches!(self, Self::Real(plane) if plane.audit_level() != AuditLevel::Metadata)
     }
@@ -138,7 +138,7 @@ impl Plane {
     }
 }
 
-/// What is started once, by whoever comes first.
+/// Starts something once, for the first caller.
 fn started<T>(
     once: &'static OnceLock<anyhow::Result<Option<T>>>,
     start: impl FnOnce() -> anyhow::Result<Option<T>>,

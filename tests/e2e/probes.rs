@@ -1,4 +1,4 @@
-//! What the probes say when the API server is gone, and when it is back.
+//! The probes while the API server is gone, and after it is back.
 
 use gyre_artifacts::guests;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{Cluster, Host, guest, guest_crds};
 use crate::network::Way;
 
-/// What `/readyz` says of a check: its line.
+/// Returns the line of `/readyz` about a check.
 fn check(host: &Host, name: &str) -> String {
     let (_, body) = host.http("/readyz?verbose");
     let is_its = |line: &&str| line.get(3..).is_some_and(|line| line.starts_with(name));

@@ -1,4 +1,4 @@
-//! What plugins read: answered from caches, held to what is granted, and a change of it calls those who read it, and no one else.
+//! The reads of plugins: answered from caches, limited to the grants, and a change of an object calls those who read it, and no one else.
 //!
 //! That nothing happens is shown by something that happens after it: the watch of a kind brings changes in their order, so once the reader
 //! of a later change has answered it, the earlier one has been judged.
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, Host, config_map, definition, guest};
 
-/// What the probe `reader` wrote into its copy.
+/// Returns the copy that the probe `reader` wrote.
 fn told(cluster: &Cluster, namespace: &str, name: &str, key: &str) -> Option<String> {
     let copy = cluster.get(namespace, "configmap", &format!("{name}-copy"))?;
     copy["data"][key].as_str().map(str::to_owned)
@@ -29,7 +29,7 @@ fn reader(namespace: &str, name: &str, spec: Value) -> Value {
     guest("Reader", namespace, name, spec)
 }
 
-/// How often the plugin was called about each of these.
+/// Returns the number of plans for each of these.
 fn plans(host: &Host, namespace: &str, names: &[&str]) -> Vec<usize> {
     names.iter().map(|name| host.plans_about(&format!("{namespace}/{name}"))).collect()
 }

@@ -1,4 +1,4 @@
-//! What `gyre render --from-cluster` says of a live cluster, which it only reads.
+//! The output of `gyre render --from-cluster` about a live cluster, which it only reads.
 
 use std::process::Command;
 

@@ -2,8 +2,8 @@
 //! what the audit log shows of who wrote when.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use gyre_controlplane::{AuditEvent, Mark, Stage};
@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt as _};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::harness::{Cluster, Host};
@@ -30,10 +31,10 @@ pub(crate) struct Replica {
     pub(crate) link: Link,
 }
 
-/// How the replicas of a deployment are started.
+/// The options of the replicas of a deployment.
 pub(crate) struct Deployment<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// What its users' names begin with.
+    /// The prefix of its users' names.
     pub(crate) name: String,
     pub(crate) namespace: &'a str,
     pub(crate) plugins: Vec<String>,
@@ -72,7 +73,7 @@ impl<'a> Deployment<'a> {
         })
     }
 
-    /// What its replicas asked of the API server, by when it came there.
+    /// Returns the requests of its replicas to the API server, in the order of their arrival.
     pub(crate) fn requests(&self, since: Mark) -> Vec<AuditEvent> {
         self.cluster.plane.audit_barrier().unwrap();
         let audit = self.cluster.plane.audit().unwrap();
@@ -144,7 +145,7 @@ impl Changes {
                     "spec": { "text": text.to_string() },
                 });
                 api.patch(name, &parameters, &Patch::Apply(&object)).await.expect("a parent is changed");
-                texts.lock().unwrap().insert(name.clone(), text);
+                texts.lock().insert(name.clone(), text);
                 count.store(text, Ordering::Relaxed);
                 tokio::time::sleep(pace).await;
             }
@@ -163,7 +164,7 @@ impl Changes {
     pub(crate) fn end(mut self, cluster: &Cluster) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         runtime().block_on(self.task.take().unwrap()).unwrap();
-        let texts = self.texts.lock().unwrap().clone();
+        let texts = self.texts.lock().clone();
         assert_eq!(texts.len(), self.parents.len());
         cluster.eventually("the children as they were last to be", || (self.children() == texts).then_some(()));
         self.count.load(Ordering::Relaxed)
@@ -188,9 +189,9 @@ pub(crate) struct Term {
     pub(crate) user: String,
     /// When the request came, and when it was answered, by which it took the Lease.
     pub(crate) taken: (SystemTime, SystemTime),
-    /// When the last request was answered by which it still had it.
+    /// The time of the answer to the last request by which it still had it.
     pub(crate) renewed: SystemTime,
-    /// When it was answered that it had given the Lease back.
+    /// The time of the answer to the request by which it gave the Lease back.
     pub(crate) released: Option<SystemTime>,
 }
 
@@ -219,7 +220,7 @@ pub(crate) fn terms(requests: &[AuditEvent], lease: &str) -> Vec<Term> {
     terms
 }
 
-/// How long nobody had the Lease between two terms.
+/// The time between two terms in which nobody had the Lease.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     length: Duration,
@@ -227,7 +228,7 @@ struct Gap {
     pause: Duration,
 }
 
-/// How long nobody had the Lease, between each two terms: after it was given back, and after it was not.
+/// The times between terms in which nobody had the Lease: after it was given back, and after it was not.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     after_release: Vec<Gap>,
@@ -294,12 +295,13 @@ pub(crate) fn one_writer<'a>(terms: &[Term], writes: &[&'a AuditEvent]) -> Vec<&
     late
 }
 
-/// Whether the request is one of those that only who has the Lease may send.
+/// Returns whether the request is one of those that only who has the Lease may send.
 pub(crate) fn is_fenced(event: &AuditEvent) -> bool {
     event.is_write() && event.resource != "leases"
 }
 
-/// Whether the request begins to fill a cache, or to follow what changes in it. A list of one object asks for the version of a kind.
+/// Returns whether the request begins to fill a cache, or to follow what changes in it. A list of one object asks for the version of a
+/// kind.
 pub(crate) fn fills_a_cache(event: &AuditEvent) -> bool {
     let is_list = event.verb == "list" && event.resource != "leases" && !event.uri.ends_with("&limit=1");
     is_list || event.verb == "watch" && event.stage == Stage::ResponseStarted

@@ -37,10 +37,7 @@ fn a_scheduled_echo_gets_its_cron_job_and_its_changes_reach_it() {
     });
     assert_eq!(command(&changed), &json!(["echo", "on the half hour"]));
     assert_eq!(changed["metadata"]["uid"], cron_job["metadata"]["uid"], "changed in place");
-    cluster.eventually("Ready for the new generation", || {
-        let parent = cluster.get("cron", "scheduledecho", "hourly")?;
-        (condition(&parent, "Ready")?["status"] == "True" && parent["status"]["observedGeneration"] == 2).then_some(())
-    });
+    assert_eq!(cluster.ready("cron", "scheduledecho", "hourly")["status"]["observedGeneration"], 2);
     cluster.settled(&host);
 }
 
@@ -85,10 +82,7 @@ fn a_field_that_another_applier_claims_is_a_conflict_that_names_it() {
     std::fs::write(file.path(), claim.to_string()).unwrap();
     let path = file.path().display().to_string();
     cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--field-manager=rival", "-f", &path]);
-    let parent = cluster.eventually("the condition", || {
-        let parent = cluster.get("conflict", "scheduledecho", "hourly")?;
-        (condition(&parent, "Ready")?["reason"] == "Conflict").then_some(parent)
-    });
+    let parent = cluster.reason("conflict", "scheduledecho", "hourly", "Ready", "Conflict");
     let message = condition(&parent, "Ready").unwrap()["message"].as_str().unwrap();
     assert!(message.contains("rival") && message.contains(".spec.schedule"), "{message}");
     cluster.settled(&host);

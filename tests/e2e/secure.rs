@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{
 use crate::harness::{Cluster, Folder, GYRE, Host};
 use crate::plane::Plane;
 
-/// Whose certificate a client takes.
+/// The certificates that a client accepts.
 #[derive(Clone, Copy)]
 enum Trust<'a> {
     Only(&'a CertificateDer<'static>),

@@ -13,7 +13,7 @@ use crate::metrics::{echos, problems};
 const CONFIG: &str = "gyre.yaml";
 const SECRET: &str = "correct horse battery staple";
 
-/// What a command says, and its exit code.
+/// Returns the output of a command, and its exit code.
 fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -47,7 +47,7 @@ fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &path])
 }
 
-/// What a diff says of a mount with this configuration.
+/// Returns the diff of a mount with this configuration.
 fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     let path = folder.put("after.yaml", config);
     let kubeconfig = cluster.kubeconfig().display().to_string();

@@ -1,4 +1,4 @@
-//! What `/debug/state` says.
+//! The content of `/debug/state`.
 
 use serde_json::{Value, json};
 

@@ -2,10 +2,11 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use gyre_controlplane::Signal;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::harness::{Cluster, PATIENCE};
@@ -34,7 +35,7 @@ impl Collector {
 
     /// The heads of the requests, and all spans.
     fn got(&self) -> (Vec<String>, Vec<Value>) {
-        let requests = self.requests.lock().expect("requests");
+        let requests = self.requests.lock();
         let spans = requests.iter().flat_map(|(_, body)| list(&body["resourceSpans"]));
         let spans = spans.flat_map(|spans| list(&spans["scopeSpans"])).flat_map(|spans| list(&spans["spans"]));
         (requests.iter().map(|(head, _)| head.clone()).collect(), spans.collect())
@@ -60,7 +61,7 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<(String, Value)>>) {
             continue;
         }
         let body = serde_json::from_slice(&bytes[end + 4..body_ends]).expect("JSON");
-        kept.lock().expect("requests").push((head, body));
+        kept.lock().push((head, body));
         bytes.drain(..body_ends);
         let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
         stream.write_all(answer).expect("sent");
@@ -91,7 +92,7 @@ fn a_collector_gets_each_reconcile_with_its_id_and_what_was_logged() {
     let head = heads.first().expect("a request");
     assert!(head.starts_with("post /v1/traces http/1.1"), "{head}");
     assert!(head.contains("content-type: application/json") && head.contains("x-tenant: a=b"), "{head}");
-    let resource = collector.requests.lock().unwrap()[0].1["resourceSpans"][0]["resource"].clone();
+    let resource = collector.requests.lock()[0].1["resourceSpans"][0]["resource"].clone();
     assert_eq!(attribute(&resource, "service.name"), &json!({ "stringValue": "gyre" }));
 
     let log = host.log();

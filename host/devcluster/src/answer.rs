@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The answers of the server.
 
 use std::collections::HashSet;
 
@@ -48,7 +48,7 @@ impl Answer {
         Self::new(status, "text/plain; charset=utf-8", text)
     }
 
-    /// What Go's multiplexer says where nothing is registered.
+    /// The answer of Go's multiplexer for a path that is not registered.
     pub(crate) fn no_such_page() -> Self {
         Self::text(StatusCode::NOT_FOUND, "404 page not found\n")
     }
@@ -82,7 +82,7 @@ impl Answer {
 /// The warnings that are sent: all of them if they are short together, else the beginnings of the first ones
 /// (apiserver's `pkg/endpoints/filters/warning.go`).
 fn cut_warnings(warnings: &[String]) -> Vec<String> {
-    /// How many characters all may have, and each, when these are too many.
+    /// The maximum number of characters of all warnings, and of each if all are too long.
     const ALL: usize = 4 * 1024;
     const EACH: usize = 256;
     let mut known = HashSet::new();

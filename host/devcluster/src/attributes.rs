@@ -1,4 +1,4 @@
-//! What a request asks for, by its method and path: what the audit log and the faults know of it.
+//! The attributes of a request, which follow from its method and path. The audit log and the faults use them.
 
 use http::Method;
 use http::request::Parts;
@@ -73,7 +73,7 @@ impl Attributes {
         }
     }
 
-    /// Whether it asks for a change.
+    /// Returns whether it asks for a change.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }

@@ -7,17 +7,18 @@ use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use http::request::Parts;
 use http::{StatusCode, header};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::attributes::Attributes;
 use crate::user::{Requester, User};
 
-/// Where events are written.
+/// An audit log: a file or another destination of events.
 pub struct Log {
     sink: Mutex<Box<dyn Write + Send>>,
 }
@@ -28,7 +29,7 @@ impl fmt::Debug for Log {
     }
 }
 
-/// Where a request stands when its event is written.
+/// The stage of a request at which its event is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The headers of a watch are sent.
@@ -59,7 +60,7 @@ impl Log {
     fn write(&self, event: &Map<String, Value>) -> io::Result<()> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sink = self.sink.lock();
         sink.write_all(&line)?;
         sink.flush()
     }

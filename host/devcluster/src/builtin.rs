@@ -34,7 +34,7 @@ pub(crate) use decode::round_trip;
 pub(crate) use documents::{definition, kinds, openapi_hash, openapi_json};
 pub(crate) use strategy::{admit_service_account, allocate_for_service};
 
-/// How objects of built-in kinds are treated.
+/// The strategy of the built-in kinds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Builtin;
 
@@ -90,7 +90,7 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What `/version` says: the version of the server that the dump is of.
+/// The answer of `/version`: the version of the server that the dump is of.
 pub(crate) fn version() -> &'static Value {
     static VERSION: LazyLock<Value> = LazyLock::new(|| {
         let mut version: Value = serde_json::from_str(include_str!("builtin/dump/version.json")).unwrap_or_default();

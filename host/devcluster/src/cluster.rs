@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinHandle;
@@ -24,16 +25,16 @@ use crate::lag::Lag;
 use crate::server::{Options, Server};
 use crate::watch::{Next, Watch};
 
-/// What time it is.
+/// The clock of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
-    /// What the system says.
+    /// The system's time.
     System,
     /// A time that passes as tokio's does: where tokio's is paused, so is this.
     Tokio {
-        /// What it was at [`Self::Tokio::origin`].
+        /// The time at [`Self::Tokio::origin`].
         start: Timestamp,
-        /// When that was.
+        /// The instant at which the clock was made.
         origin: Instant,
     },
 }
@@ -55,7 +56,7 @@ impl Clock {
         }
     }
 
-    /// How long it is until `time`; nothing if that has passed.
+    /// Returns the duration until `time`; zero if that has passed.
     fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since(self.now())).unwrap_or_default()
     }
@@ -65,7 +66,7 @@ impl Clock {
 #[derive(Clone, Debug)]
 pub struct Cluster {
     shared: Arc<Shared>,
-    /// How far behind the watch cache is; none: it is current.
+    /// The lag of the watch cache; none: it is current.
     lag: Option<Arc<Lag>>,
 }
 
@@ -93,12 +94,12 @@ impl Cluster {
         Self { shared: Arc::new(shared), lag: None }
     }
 
-    /// Another API server of the same cluster, over the same history. Its watch cache learns of each change so long after it happened:
-    /// watches are late, and what asks for any state (`resourceVersion=0`) gets an old one. Everything else is current.
+    /// Another API server of the same cluster, over the same history. Its watch cache gets each change after this delay:
+    /// watches are late, and requests for any state (`resourceVersion=0`) get an old one. Everything else is current.
     #[must_use]
     pub fn lagging(&self, delay: Duration) -> Self {
         let lag = Arc::new(Lag::new(delay, self.revision()));
-        self.shared.lags.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&lag));
+        self.shared.lags.lock().push(Arc::downgrade(&lag));
         Self { shared: Arc::clone(&self.shared), lag: Some(lag) }
     }
 
@@ -150,7 +151,7 @@ impl Cluster {
         response
     }
 
-    /// Looks at or changes the server, and wakes whoever waits for a change if there was one.
+    /// Looks at or changes the server, and wakes those that wait for a change if there was one.
     pub fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
         self.shared.with_server(act)
     }
@@ -202,8 +203,7 @@ async fn sleep_if(duration: Option<Duration>) {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Server> {
-        // A panic in one request is a defect, but not a reason to refuse all later ones.
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+        self.server.lock()
     }
 
     fn with_server<T>(&self, act: impl FnOnce(&mut Server) -> T) -> T {
@@ -213,7 +213,7 @@ impl Shared {
         let revision = server.revision();
         let is_changed = revision != before;
         if is_changed {
-            let mut lags = self.lags.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lags = self.lags.lock();
             lags.retain(|lag| lag.strong_count() > 0);
             lags.iter().filter_map(Weak::upgrade).for_each(|lag| lag.note(self.clock.now(), revision));
         }

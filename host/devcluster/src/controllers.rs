@@ -51,10 +51,10 @@ static NAMESPACES: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "name
 static PODS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "pods"));
 static SERVICE_ACCOUNTS: LazyLock<Resource> = LazyLock::new(|| Resource::new("", "serviceaccounts"));
 
-/// How the controllers behave.
+/// The options of the controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// How long the containers of a Pod run that does not say it itself (annotation `devcluster.gyre.dev/run-for`). None: nobody runs
+    /// The run time of the containers of a Pod without the annotation `devcluster.gyre.dev/run-for`. None: nobody runs
     /// Pods; they stay as they were created, as on a control plane without nodes.
     pub(crate) pod_run_time: Option<Duration>,
 }
@@ -88,20 +88,20 @@ pub(crate) enum Write {
     Delete {
         /// Of which kind.
         resource: Resource,
-        /// Which one.
+        /// The object.
         key: Key,
         /// Precondition.
         uid: String,
         /// Precondition, if given.
         resource_version: Option<String>,
-        /// What becomes of its dependents; none: what the kind does by default.
+        /// The propagation to its dependents; none: the default of the kind.
         propagation: Option<Propagation>,
         /// `gracePeriodSeconds`; none: what the object says.
         grace: Option<i64>,
     },
     /// Bind a Pod to a node, as a POST to its `binding` does.
     Bind {
-        /// Which Pod.
+        /// The Pod.
         key: Key,
         /// Precondition.
         uid: String,
@@ -110,14 +110,14 @@ pub(crate) enum Write {
     },
 }
 
-/// Who writes.
+/// A component that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Component {
     /// The controllers proper.
     ControllerManager,
-    /// Who chooses a node.
+    /// It chooses a node.
     Scheduler,
-    /// Who runs Pods.
+    /// It runs Pods.
     Kubelet,
 }
 
@@ -135,22 +135,22 @@ impl Component {
 /// A write to execute; tell [`Controllers::settled`] how it went.
 #[derive(Clone, Debug)]
 pub(crate) struct Action {
-    /// What to write.
+    /// The write.
     pub(crate) write: Write,
-    /// Who writes it.
+    /// The component that writes.
     pub(crate) component: Component,
     cause: Cause,
     then: Vec<Then>,
 }
 
-/// Why an action was wanted.
+/// The cause of an action.
 #[derive(Clone, Debug)]
 enum Cause {
     Work(Work),
     Event,
 }
 
-/// What follows from the outcome of an action.
+/// The consequence of the outcome of an action.
 #[derive(Clone, Debug)]
 enum Then {
     /// It succeeded: an event says so.
@@ -221,12 +221,12 @@ impl Intent {
     }
 }
 
-/// What a sync decided.
+/// The decision of a sync.
 #[derive(Debug, Default)]
 struct Step {
     intents: Vec<Intent>,
     events: Vec<Event>,
-    /// When to look again though nothing has changed.
+    /// The time of the next sync if nothing changes.
     again: Option<Timestamp>,
 }
 
@@ -236,7 +236,7 @@ impl Step {
     }
 }
 
-/// What of an object must be remembered to understand its next change.
+/// The properties of an object that are needed to understand its next change.
 #[derive(Clone, Debug)]
 struct Seen {
     uid: Arc<str>,
@@ -334,7 +334,7 @@ impl Controllers {
         self.observe_kind(store, resource, key, object, now);
     }
 
-    /// What a change of certain kinds means.
+    /// Handles a change of certain kinds.
     fn observe_kind(&mut self, store: &Store, resource: &Resource, key: &Key, object: Option<&Value>, now: Timestamp) {
         match (&*resource.group, &*resource.plural) {
             ("", "pods") => self.queue.add(Work::Pod(key.clone())),
@@ -488,7 +488,7 @@ impl Controllers {
         }
     }
 
-    /// When something becomes due by itself.
+    /// Returns the time at which the next sync is due.
     pub(crate) fn wakeup(&self) -> Option<Timestamp> {
         self.queue.wakeup(self.events.is_idle())
     }

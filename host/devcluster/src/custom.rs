@@ -212,17 +212,17 @@ fn add_rules(version: &Version, mut errors: Vec<FieldError>, rules: impl FnOnce(
     errors
 }
 
-/// Whether the kinds of two states of a CustomResourceDefinition are the same but for whether it is being deleted.
+/// Returns whether the kinds of two states of a CustomResourceDefinition are the same but for whether it is being deleted.
 pub(crate) fn serves_the_same(one: &Value, other: &Value) -> bool {
     ["/spec", "/status/acceptedNames"].iter().all(|pointer| one.pointer(pointer) == other.pointer(pointer))
 }
 
-/// Whether a CustomResourceDefinition is being deleted.
+/// Returns whether a CustomResourceDefinition is being deleted.
 pub(crate) fn is_terminating(definition: &Value) -> bool {
     serve::condition(definition, "Terminating")
 }
 
-/// Whether the kinds of a CustomResourceDefinition are served.
+/// Returns whether the kinds of a CustomResourceDefinition are served.
 pub(crate) fn is_established(definition: &Value) -> bool {
     serve::condition(definition, "Established")
 }

@@ -1,4 +1,4 @@
-//! Which groups, versions and kinds there are, as clients ask for it: plain, a document for each group version, and aggregated.
+//! Discovery of groups, versions and kinds, in each form: plain, a document for each group version, and aggregated.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ const GROUP_ORDER: [&str; 20] = [
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// What plain discovery alone tells of the built-in kinds, by group version and plural.
+/// The data of the built-in kinds that only plain discovery has, by group version and plural.
 static STORAGE_VERSION_HASHES: LazyLock<Value> = LazyLock::new(|| {
     // The dump is part of the program; a test reads it.
     let mut dump: Value = serde_json::from_str(include_str!("builtin/dump/discovery.json")).unwrap_or_default();
@@ -84,7 +84,7 @@ pub(crate) fn resources(kinds: &Kinds, group: &str, version: &str) -> Option<Val
     })
 }
 
-/// Which of the two aggregated documents.
+/// One of the two aggregated documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Root {
     /// `/api`.
@@ -103,7 +103,7 @@ pub(crate) fn aggregated(kinds: &Kinds, root: Root) -> Value {
     json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items })
 }
 
-/// What plain discovery calls the version that a kind is stored in.
+/// Returns the hash by which plain discovery identifies the storage version of a kind.
 fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     STANDARD.encode(digest.get(..8).unwrap_or_default())
@@ -189,7 +189,7 @@ fn plain_entries(kinds: &Kinds, kind: &Kind, resources: &mut Vec<Value>) {
     }
 }
 
-/// Which version the kind is stored in, if it is stored at all.
+/// Returns the version in which the kind is stored, if it is stored at all.
 fn stored_as(kinds: &Kinds, kind: &Kind) -> Option<String> {
     match &kind.origin {
         Origin::Builtin => {
@@ -230,7 +230,7 @@ mod tests {
     use crate::kinds::Scope;
     use crate::test_kinds;
 
-    /// What a real API server answered.
+    /// The answers of a real API server.
     const RECORDED: &str = include_str!("discovery/tests.json");
 
     /// Without the hashes of custom kinds: those of the tests are built in, but in no dump.

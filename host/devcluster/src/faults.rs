@@ -1,7 +1,8 @@
 //! A service that fails as clusters do, but by a seed: the same requests in the same order meet the same faults.
 //!
 //! ```text
-//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch cut
+//!  request ─▶ number ─▶ draw (seed, number, plan) ─▶ wait ─▶ refuse | hand on, altered or not ─▶ wait ─▶ answer, its loss, or its watch
+//! cut
 //! ```
 //!
 //! Each request has a generator of its own, from the seed and its number, so that what one draws changes nothing for the others. All
@@ -13,11 +14,12 @@ mod service;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub use body::Body;
@@ -26,7 +28,7 @@ pub use service::Service;
 
 use crate::attributes::Attributes;
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// It takes a while until the request is handled.
@@ -37,7 +39,7 @@ pub enum Fault {
     ConnectionRefused,
     /// The connection fails after the request was handled.
     ConnectionLost,
-    /// 409: somebody else was faster. Only for updates, patches and deletions.
+    /// 409: another client was faster. Only for updates, patches and deletions.
     Conflict,
     /// 429, with a time after which to try again.
     TooManyRequests,
@@ -49,13 +51,13 @@ pub enum Fault {
     Timeout,
     /// 504, though the request was handled.
     AnswerLost,
-    /// A list that asks for no more than any state (`resourceVersion=0`) shows an earlier one.
+    /// A list that accepts any state (`resourceVersion=0`) shows an earlier one.
     StaleList,
     /// A watch ends, perhaps in the middle of an event.
     WatchCut,
-    /// A watch says nothing more for a while, and then ends.
+    /// A watch sends nothing for a while, and then ends.
     WatchHung,
-    /// A watch is told that its place in the history is gone: an `ERROR` event with 410.
+    /// A watch gets an `ERROR` event with 410, because its position in the history is gone.
     WatchExpired,
     /// An event comes twice.
     EventDuplicated,
@@ -88,17 +90,17 @@ impl Fault {
 /// A fault that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Injected {
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// Into which request, counted from 0.
+    /// The number of the request, counted from 0.
     pub request: u64,
-    /// What that asked for.
+    /// The verb of the request.
     pub verb: String,
     /// Its path and query.
     pub uri: String,
-    /// Which fault.
+    /// The fault.
     pub fault: Fault,
-    /// How long it lasts, if it is one of time.
+    /// The duration, if it is a fault of time.
     pub duration: Option<Duration>,
 }
 
@@ -113,7 +115,7 @@ impl fmt::Display for Injected {
     }
 }
 
-/// How many injected faults are remembered: the last ones are those that explain a failure.
+/// The maximum number of injected faults that are remembered: the last ones explain a failure.
 const TRACE_LIMIT: usize = 100_000;
 
 /// The faults of a simulation. Clones are the same.
@@ -151,15 +153,15 @@ impl Faults {
         Self::new(Plan::default(), 0)
     }
 
-    /// From now on all goes well: nobody waits any longer, and hung watches end.
+    /// Ends the faults: delayed requests go on, and hung watches end.
     pub fn stop(&self) {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
         self.shared.stopped.notify_waiters();
     }
 
-    /// What was injected, oldest first. Of very many, the last.
+    /// Returns the injected faults, oldest first. Of very many, the last.
     pub fn trace(&self) -> Vec<Injected> {
-        self.shared.trace.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.shared.trace.lock().iter().cloned().collect()
     }
 
     /// The service with these faults.
@@ -212,7 +214,7 @@ impl Traced {
             fault,
             duration,
         };
-        let mut trace = self.faults.shared.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trace = self.faults.shared.trace.lock();
         if trace.len() >= TRACE_LIMIT {
             trace.pop_front();
         }

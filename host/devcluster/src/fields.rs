@@ -40,7 +40,7 @@ use crate::object;
 /// The longest name of a field manager, in bytes: `FieldManagerMaxLength` of apimachinery.
 const NAME_LIMIT: usize = 128;
 
-/// Who writes, and through what.
+/// The manager of a write, and the way of the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manager<'a> {
     /// The field manager; see [`manager_name`].
@@ -51,10 +51,10 @@ pub struct Manager<'a> {
     pub subresource: &'a str,
 }
 
-/// Whether an apply takes fields from their owners.
+/// Decides if an apply takes fields from their owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
-    /// It does.
+    /// It takes them.
     Yes,
     /// It fails where it would.
     No,
@@ -76,7 +76,7 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     name
 }
 
-/// Whether two objects differ in nothing but the times in `managedFields` and the `resourceVersion`: then nothing is to be written,
+/// Returns whether two objects differ in nothing but the times in `managedFields` and the `resourceVersion`: then nothing is to be written,
 /// and the old times stay.
 pub fn same_but_for_times(old: &Value, new: &Value) -> bool {
     let without = |object: &Value| {

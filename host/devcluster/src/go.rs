@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Number, Value};
 
-/// What `%v` makes of a decoded value, e.g. `map[name:a ports:[1 2]]`.
+/// Formats a decoded value as `%v` does, e.g. `map[name:a ports:[1 2]]`.
 pub(crate) fn print(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value);
     text
 }
 
-/// What `%v` makes of a number.
+/// Formats a number as `%v` does.
 pub(crate) fn print_number(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() => print_float(float),
@@ -28,7 +28,7 @@ fn is_printed(character: char) -> bool {
     matches!(character, ' '..='~') || !character.is_ascii() && PRINTED.as_ref().is_none_or(is_in_class)
 }
 
-/// What `%T` makes of a decoded value, e.g. `map[string]interface {}`.
+/// Formats the type of a decoded value as `%T` does, e.g. `map[string]interface {}`.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -41,7 +41,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What a JSON decoder calls a value in `cannot unmarshal … into Go value`.
+/// Returns a JSON decoder's name of a value in `cannot unmarshal … into Go value`.
 pub(crate) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

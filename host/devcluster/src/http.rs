@@ -1,8 +1,7 @@
 //! HTTP/1.1 on a loopback port, for kubectl and whatever else runs on the same machine.
 //!
-//! Everybody may do everything, so what must be kept out is what did not mean to come: pages in a browser. They are told apart by the
-//! `Host` that they believe to speak to, which is no loopback name when a name of theirs was made to point here (DNS rebinding), and by
-//! the `Origin` that browsers send along; programs send none.
+//! Every client may do everything, so pages in a browser must be refused. They are recognised by their `Host`, which is not a loopback
+//! name if a name of theirs was made to point here (DNS rebinding), and by their `Origin`, which browsers send and programs do not.
 //!
 //! Nothing that a client does or omits holds memory or a connection for ever: see [`Limits`].
 
@@ -34,18 +33,18 @@ use crate::service::{BoxError, refusal};
 use crate::status::Status;
 use stall::StallLimit;
 
-/// What a client may take.
+/// The limits of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections at a time. Further ones wait to be accepted.
     pub connections: usize,
-    /// How long a request's head may take, and how long a connection may do nothing between requests: as long as Go's server keeps it.
+    /// The timeout for the head of a request, and for an idle connection between requests: that of Go's server.
     pub head: Duration,
-    /// How large a request's head may be, and how much of an answer is kept for a client that does not read.
+    /// The maximum size of the head of a request, and of the part of an answer that is kept for a client that does not read.
     pub buffer: usize,
-    /// How long a client may read nothing of an answer.
+    /// The timeout for a client that does not read its answer.
     pub stall: Duration,
-    /// How long requests may go on at shutdown.
+    /// The time in which requests may finish at shutdown.
     pub grace: Duration,
 }
 
@@ -61,10 +60,10 @@ impl Default for Limits {
     }
 }
 
-/// How long to wait when a connection cannot be accepted, most likely since there are no file descriptors left.
+/// The delay after a connection cannot be accepted, most likely since there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What can be served: a service whose errors are answered by closing the connection.
+/// A service that can be served. Its errors close the connection.
 pub trait Handler:
     tower_service::Service<
         Request<Incoming>,
@@ -135,7 +134,7 @@ async fn accept(
 ///
 /// # Errors
 ///
-/// When the connection ends otherwise than by its client's will or by `ending`.
+/// When the connection ends for another reason than its client or `ending`.
 pub async fn serve_connection<S: Handler>(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: Option<IpAddr>,
@@ -189,7 +188,7 @@ async fn answer<S: Handler>(
     }
 }
 
-/// What the service answers; `None` if it panics, which is a defect and shall not be one for other clients.
+/// Returns the answer of the service; `None` if it panics, which is a defect that must not affect other clients.
 async fn without_panic<S: Handler>(mut service: S, request: Request<Incoming>) -> Option<Result<Response<S::Body>, S::Error>> {
     let mut answering = pin!(async move {
         std::future::poll_fn(|context| service.poll_ready(context)).await?;

@@ -1,4 +1,4 @@
-//! What a kind is to the server, and which kinds there are.
+//! The kinds of a server, and how it treats them.
 //!
 //! Built-in kinds come from the dump of a real server (`builtin`), custom ones from CustomResourceDefinitions
 //! (`custom`). Each brings its own `Strategy`, so this module knows neither of the two.
@@ -13,16 +13,16 @@ use crate::schema::RootSchema;
 use crate::status::{FieldError, Status};
 use crate::store::Resource;
 
-/// Whether objects of a kind live in namespaces.
+/// The scope of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// They do.
+    /// Its objects are in namespaces.
     Namespaced,
-    /// They do not.
+    /// Its objects are not in namespaces.
     Cluster,
 }
 
-/// What of an object a request is about.
+/// The part of an object that a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subresource {
     /// `status`.
@@ -48,7 +48,7 @@ pub enum Subresource {
 }
 
 impl Subresource {
-    /// What it is called in paths.
+    /// Returns the name in paths.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Status => "status",
@@ -82,7 +82,7 @@ impl Subresource {
     }
 }
 
-/// What to do with fields that the schema does not know, and with duplicates: `?fieldValidation=`.
+/// The handling of unknown fields and duplicates: `?fieldValidation=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldValidation {
     /// They are dropped.
@@ -94,7 +94,7 @@ pub enum FieldValidation {
     Strict,
 }
 
-/// How the dependents of a deleted object are handled.
+/// The handling of the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -113,7 +113,7 @@ pub struct Kind {
     pub kind: Arc<str>,
     /// E.g. `JobList`.
     pub list_kind: Arc<str>,
-    /// Whether its objects live in namespaces.
+    /// The scope.
     pub scope: Scope,
     /// Its entry in aggregated discovery, an `APIResourceDiscovery` (`resource`, `responseKind`, `verbs`, `shortNames`,
     /// `subresources`, …).
@@ -124,13 +124,13 @@ pub struct Kind {
     pub subresources: Arc<[Subresource]>,
     /// Its shape.
     pub schema: RootSchema,
-    /// What else there is to know of it.
+    /// The origin of the kind, with the data that depends on it.
     pub origin: Origin,
-    /// How its objects are treated.
+    /// The strategy for its objects.
     pub(crate) strategy: Arc<dyn Strategy>,
 }
 
-/// Where a kind comes from.
+/// The origin of a kind.
 #[derive(Clone, Debug)]
 pub enum Origin {
     /// The real server's dump.
@@ -139,7 +139,7 @@ pub enum Origin {
     Custom(Arc<CustomVersion>),
 }
 
-/// How a version of a CustomResourceDefinition is served.
+/// The parts of a version of a CustomResourceDefinition that decide how it is served.
 #[derive(Debug)]
 pub struct CustomVersion {
     /// The columns of its Table, without the name.
@@ -203,7 +203,7 @@ impl Kind {
         }
     }
 
-    /// Where its objects are stored: `events.k8s.io` shows the events of the core group.
+    /// Returns the resource under which its objects are stored: `events.k8s.io` shows the events of the core group.
     pub fn storage(&self) -> Resource {
         match (self.group(), &*self.resource.plural) {
             ("events.k8s.io", "events") => Resource::new("", "events"),
@@ -211,37 +211,37 @@ impl Kind {
         }
     }
 
-    /// Whether it is a built-in kind of this name.
+    /// Returns whether it is a built-in kind of this name.
     fn is(&self, group: &str, kind: &str) -> bool {
         matches!(self.origin, Origin::Builtin) && self.group() == group && &*self.kind == kind
     }
 
-    /// Whether it is Namespace.
+    /// Returns whether it is Namespace.
     pub(crate) fn is_namespace(&self) -> bool {
         self.is("", "Namespace")
     }
 
-    /// Whether it is Pod.
+    /// Returns whether it is Pod.
     pub(crate) fn is_pod(&self) -> bool {
         self.is("", "Pod")
     }
 
-    /// Whether it is Service.
+    /// Returns whether it is Service.
     pub(crate) fn is_service(&self) -> bool {
         self.is("", "Service")
     }
 
-    /// Whether it is Job.
+    /// Returns whether it is Job.
     pub(crate) fn is_job(&self) -> bool {
         self.is("batch", "Job")
     }
 
-    /// Whether it is CustomResourceDefinition.
+    /// Returns whether it is CustomResourceDefinition.
     pub(crate) fn is_definition(&self) -> bool {
         self.is("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
-    /// Whether a PUT of an object that is not there creates it (the strategies' `AllowCreateOnUpdate`).
+    /// Returns whether a PUT of an object that is not there creates it (the strategies' `AllowCreateOnUpdate`).
     pub(crate) fn is_created_by_update(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && match self.group() {
@@ -253,7 +253,7 @@ impl Kind {
             }
     }
 
-    /// Whether an update may come without a resourceVersion (the strategies' `AllowUnconditionalUpdate`).
+    /// Returns whether an update may come without a resourceVersion (the strategies' `AllowUnconditionalUpdate`).
     pub(crate) fn may_be_updated_blindly(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && !matches!(
@@ -268,7 +268,7 @@ impl Kind {
             )
     }
 
-    /// Whether a deletion is answered with the object, not a Status (the registries' `ReturnDeletedObject`).
+    /// Returns whether a deletion is answered with the object, not a Status (the registries' `ReturnDeletedObject`).
     pub(crate) fn is_returned_when_deleted(&self) -> bool {
         matches!(self.origin, Origin::Builtin)
             && match self.group() {
@@ -287,7 +287,7 @@ impl Kind {
             }
     }
 
-    /// What becomes of the dependents of a deleted object when its client does not say; none if the garbage collector leaves the kind alone.
+    /// Returns the propagation for a deletion whose client does not choose one; none if the garbage collector does not handle the kind.
     pub(crate) fn default_propagation(&self) -> Option<Propagation> {
         match (&self.origin, self.group(), &*self.kind) {
             (Origin::Builtin, "" | "events.k8s.io", "Event") => None,
@@ -296,7 +296,7 @@ impl Kind {
         }
     }
 
-    /// Whether it has a subresource.
+    /// Returns whether it has a subresource.
     pub fn has(&self, subresource: Subresource) -> bool {
         self.subresources.contains(&subresource)
     }
@@ -322,23 +322,23 @@ impl Kind {
         self.strategy.default(self, object);
     }
 
-    /// What the kind's strategy does before an object is created: drops the status, sets the generation, generates selectors, …
+    /// Prepares an object for its creation: drops the status, sets the generation, generates selectors, …
     pub fn prepare_for_create(&self, object: &mut Value) {
         self.strategy.prepare_for_create(self, object);
     }
 
-    /// What the kind's strategy does before an object is replaced: keeps the status (or, for the status, everything else), counts the
+    /// Prepares an object that replaces another: keeps the status (or, for the status, everything else), counts the
     /// generation.
     pub fn prepare_for_update(&self, subresource: Option<Subresource>, object: &mut Value, old: &Value) {
         self.strategy.prepare_for_update(self, subresource, object, old);
     }
 
-    /// What is wrong with a new object, beyond its metadata.
+    /// Validates a new object beyond its metadata.
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
         self.strategy.validate(self, object)
     }
 
-    /// What is wrong with an object that replaces another, beyond its metadata.
+    /// Validates an object that replaces another beyond its metadata.
     pub fn validate_update(&self, subresource: Option<Subresource>, object: &Value, old: &Value) -> Vec<FieldError> {
         self.strategy.validate_update(self, subresource, object, old)
     }
@@ -354,7 +354,7 @@ impl Kind {
     }
 }
 
-/// How the objects of a kind are treated, as the methods of [`Kind`] of the same names say; the registries' strategies.
+/// The strategy for the objects of a kind, with the methods of [`Kind`] of the same names; the registries' strategies.
 pub(crate) trait Strategy: fmt::Debug + Send + Sync {
     fn decode(&self, kind: &Kind, object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Status>;
     fn as_read(&self, stored: &Value) -> Option<Value>;
@@ -372,19 +372,19 @@ pub(crate) trait Strategy: fmt::Debug + Send + Sync {
 pub struct Kinds {
     /// By group, version and plural.
     groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, ByPlural>>,
-    /// How often they have changed.
+    /// The number of changes.
     generation: u64,
 }
 
 type ByPlural = BTreeMap<Arc<str>, Arc<Kind>>;
 
 impl Kinds {
-    /// How often they have changed: what was made of them is out of date when this is another.
+    /// Returns the number of changes. Data that was derived from the kinds is out of date when it differs.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Whether this kind is served as it was: not if its definition has changed or is gone.
+    /// Returns whether this kind is served as it was: not if its definition has changed or is gone.
     pub(crate) fn still_has(&self, kind: &Kind) -> bool {
         let Origin::Custom(version) = &kind.origin else { return true };
         let current = self.get(kind.group(), &kind.version, &kind.resource.plural);

@@ -4,19 +4,19 @@
 //! (`resourceVersion=0`); these may be arbitrarily old. Everything else is as current as etcd, whichever API server answers.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
-/// How far behind a watch cache is: each change comes into it so long after it happened.
+/// The lag of a watch cache: each change enters it after a delay.
 #[derive(Debug)]
 pub(crate) struct Lag(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     delay: SignedDuration,
-    /// What the cache has come to.
+    /// The revision of the cache.
     cached: u64,
     /// Later revisions, and when they came to be.
     to_come: VecDeque<(Timestamp, u64)>,
@@ -54,6 +54,6 @@ impl Lag {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

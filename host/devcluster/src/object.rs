@@ -83,7 +83,7 @@ pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Whether its deletion was asked for.
+/// Returns whether its deletion was asked for.
 pub fn is_deleting(object: &Value) -> bool {
     !metadata(object, "deletionTimestamp").is_empty()
 }

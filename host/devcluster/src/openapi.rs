@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha512};
 
 use crate::kinds::Kind;
 
-/// What the documents of all custom group versions share: the schemas that they refer to, and the parameters of requests.
+/// The common parts of the documents of all custom group versions: the schemas that they refer to, and the parameters of requests.
 static SHARED: LazyLock<Value> = LazyLock::new(|| {
     // The dump is part of the program; a test reads it.
     let text = decompressed(include_bytes!("builtin/dump/custom_openapi.json.gz")).unwrap_or_default();
@@ -33,7 +33,7 @@ pub(crate) fn index<'a>(documents: impl IntoIterator<Item = (&'a str, &'a str)>)
     json!({ "paths": paths.collect::<Map<_, _>>() })
 }
 
-/// What clients know a document by: its ETag is this in quotes.
+/// Returns the hash by which clients identify a document: its ETag is this in quotes.
 pub(crate) fn hash(document: &[u8]) -> String {
     let mut text = String::with_capacity(128);
     for byte in Sha512::digest(document) {
@@ -75,7 +75,7 @@ pub(crate) fn custom_document(kinds: &[(&Kind, &Value)]) -> Value {
     })
 }
 
-/// What a kind is called in its document.
+/// The names of a kind in its document.
 struct Names {
     /// `com.example.v1.Echo`.
     definition: String,

@@ -8,7 +8,7 @@ pub(crate) fn object(object: &Value) -> Value {
     json!({ "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata })
 }
 
-/// What a list has of a list's or an object's metadata.
+/// Returns the fields of a list's or an object's metadata that a list has.
 pub(crate) fn list_metadata(metadata: &Value) -> Value {
     let kept = ["resourceVersion", "continue", "remainingItemCount"];
     let kept = kept.into_iter().filter_map(|field| Some((field.to_owned(), metadata.get(field)?.clone())));

@@ -1,4 +1,4 @@
-//! What a PATCH makes of an object. Server-side apply is elsewhere: it goes by the owners of fields.
+//! Applies a PATCH to an object. Server-side apply is elsewhere, because it depends on the owners of fields.
 
 pub(crate) mod json;
 pub(crate) mod merge;

@@ -27,7 +27,7 @@ impl Random {
         u64::try_from((u128::from(self.next_u64()) * u128::from(bound)) >> 64).unwrap_or(0)
     }
 
-    /// Whether something of this probability happens.
+    /// Returns whether something of this probability happens.
     pub fn chance(&mut self, probability: f64) -> bool {
         // 53 bits are what a double holds.
         ((self.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64

@@ -14,7 +14,7 @@ pub(crate) struct Registry {
     pub(crate) store: Store,
     pub(crate) kinds: Kinds,
     pub(crate) random: Random,
-    /// What the watch cache has come to; none: it is current.
+    /// The revision of the watch cache; none: it is current.
     pub(crate) cached: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ impl Registry {
         Self { store: Store::new(history), kinds: Kinds::builtin(), random: Random::new(seed), cached: None }
     }
 
-    /// What the watch cache has come to.
+    /// Returns the revision of the watch cache.
     pub(crate) fn cached_revision(&self) -> u64 {
         self.cached.unwrap_or(u64::MAX).min(self.store.revision())
     }
@@ -41,5 +41,101 @@ impl Kinds {
             kinds.insert(kind);
         }
         kinds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+
+    use crate::kinds::{Kind, Origin};
+    use crate::server::{Options, Server};
+
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+    fn send(server: &mut Server, method: &str, path: &str, body: &Value) {
+        let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+        let answer = server.handle(Timestamp::UNIX_EPOCH, &request.body(Bytes::from(body.to_string())).unwrap());
+        assert!(answer.status.is_success(), "{method} {path}: {answer:?}");
+    }
+
+    fn version(name: &str, storage: bool) -> Value {
+        let scale = json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+        json!({
+            "name": name,
+            "served": true,
+            "storage": storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {
+                "type": "object",
+                "properties": {"replicas": {"type": "integer"}},
+            }}}},
+            "subresources": {"status": {}, "scale": scale},
+        })
+    }
+
+    fn definition(plural: &str, scope: &str, versions: &[Value]) -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.example.com")},
+            "spec": {
+                "group": "example.com",
+                "scope": scope,
+                "names": {"plural": plural, "kind": plural.to_uppercase()},
+                "versions": versions,
+            },
+        })
+    }
+
+    /// Checks every kind that is served, and returns how many of them are custom.
+    fn check(server: &Server) -> usize {
+        let kinds = &server.registry.kinds;
+        let all: Vec<&Kind> =
+            kinds.versions().flat_map(|(group, version)| kinds.of_version(group, version)).map(|kind| &**kind).collect();
+        assert!(all.iter().any(|kind| kind.is_definition()));
+        for kind in &all {
+            let strategy = format!("{:?}", kind.strategy);
+            let (name, _) = strategy.split_once(' ').unwrap_or((&strategy, ""));
+            let expected = match &kind.origin {
+                Origin::Builtin if kind.is_definition() => "Definitions",
+                Origin::Builtin => "Builtin",
+                Origin::Custom(_) => "Version",
+            };
+            assert_eq!(name, expected, "{} {}", kind.api_version(), kind.kind);
+            assert_eq!(kind.group() == "example.com", expected == "Version", "{} {}", kind.api_version(), kind.kind);
+        }
+        all.iter().filter(|kind| matches!(kind.origin, Origin::Custom(_))).count()
+    }
+
+    #[test]
+    fn the_origin_and_the_strategy_of_every_kind_agree() {
+        let mut server = Server::new(&Options::default(), Timestamp::UNIX_EPOCH);
+        assert_eq!(check(&server), 0);
+        send(&mut server, "POST", DEFINITIONS, &definition("ones", "Cluster", &[version("v1", true)]));
+        send(&mut server, "POST", DEFINITIONS, &definition("twos", "Namespaced", &[version("v1", false), version("v2", true)]));
+        assert_eq!(check(&server), 3);
+
+        let two = format!("{DEFINITIONS}/twos.example.com");
+        send(&mut server, "PATCH", &two, &json!({"metadata": {"labels": {"changes": "no-kind"}}}));
+        assert_eq!(check(&server), 3);
+        send(
+            &mut server,
+            "PATCH",
+            &two,
+            &json!({"spec": {"versions": [version("v1", false), version("v2", true), version("v3", false)]}}),
+        );
+        assert_eq!(check(&server), 4);
+
+        // An object with a finalizer keeps the kind while its definition is deleted: it takes no new objects then.
+        let held = json!({"apiVersion": "example.com/v1", "kind": "ONES", "metadata": {"name": "held", "finalizers": ["example.com/held"]}});
+        send(&mut server, "POST", "/apis/example.com/v1/ones", &held);
+        send(&mut server, "DELETE", &format!("{DEFINITIONS}/ones.example.com"), &json!({}));
+        assert_eq!(check(&server), 4);
+        send(&mut server, "DELETE", &two, &json!({}));
+        assert_eq!(check(&server), 1);
     }
 }

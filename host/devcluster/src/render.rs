@@ -1,4 +1,4 @@
-//! How a request wants its objects: whole, as Tables or metadata alone; and the objects of a watch in that form.
+//! Renders objects in the form that a request wants: whole, as Tables or metadata alone; and the objects of a watch in that form.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::status::Status;
 use crate::store::Stored;
 use crate::table::{self, Headings, IncludeObject};
 
-/// How one request wants its objects.
+/// The form in which one request wants its objects.
 #[derive(Debug)]
 pub(crate) struct Rendering {
     pub(crate) accept: Accept,

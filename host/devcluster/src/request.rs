@@ -1,4 +1,4 @@
-//! What a request asks for: its path, its query, its body and the form of answer that it wants.
+//! Parses requests: the path, the query, the body and the form of the answer.
 
 pub(crate) mod accept;
 pub(crate) mod body;
@@ -8,7 +8,7 @@ pub(crate) mod protobuf;
 
 use percent_encoding::percent_decode_str;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/api`.

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp, Unit, Zoned, ZonedRound};
 
 use crate::duration;
 
-/// When something is to happen.
+/// A schedule in the notation of cron.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     rule: Rule,
@@ -64,7 +64,7 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error of the real parser.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Self::parse_in(text, TimeZone::UTC)
     }
@@ -73,7 +73,7 @@ impl Schedule {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The error of the real parser.
     pub(crate) fn parse_in(text: &str, zone: TimeZone) -> Result<Self, String> {
         if text.is_empty() {
             return Err("empty spec string".to_owned());

@@ -20,7 +20,7 @@ pub struct Schemas {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchemaId(u32);
 
-/// What JSON values a node admits.
+/// The JSON values that a node allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Type {
     /// Anything: nothing is said, or `x-kubernetes-preserve-unknown-fields` without a type.
@@ -42,6 +42,21 @@ pub enum Type {
     IntOrString,
     /// `resource.Quantity` of the built-in kinds: text or a number on the way in, canonical text on the way out.
     Quantity,
+}
+
+impl Type {
+    /// The type of that name in a schema; [`Type::Any`] if there is no such type.
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("object") => Self::Object,
+            Some("array") => Self::Array,
+            Some("string") => Self::String,
+            Some("integer") => Self::Integer,
+            Some("number") => Self::Number,
+            Some("boolean") => Self::Boolean,
+            _ => Self::Any,
+        }
+    }
 }
 
 /// `x-kubernetes-list-type`.
@@ -66,7 +81,7 @@ pub enum MapType {
     Atomic,
 }
 
-/// What is known of one place in an object.
+/// The schema of one place in an object.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// The OpenAPI definition that this node is, e.g. `io.k8s.api.core.v1.Container`.
@@ -75,7 +90,7 @@ pub struct Schema {
     pub kind: Type,
     /// E.g. `date-time`, `byte`, `int32`.
     pub format: Option<Arc<str>>,
-    /// Whether `null` is a value of it (custom kinds).
+    /// If true, `null` is a value of it (custom kinds).
     pub nullable: bool,
     /// The fields of a struct.
     pub properties: BTreeMap<String, SchemaId>,
@@ -85,11 +100,11 @@ pub struct Schema {
     pub items: Option<SchemaId>,
     /// The fields that must be there.
     pub required: Vec<String>,
-    /// What an absent value becomes.
+    /// The default of an absent value.
     pub default: Option<Value>,
-    /// How a list is merged.
+    /// The way in which a list is merged.
     pub list_type: ListType,
-    /// How an object is merged.
+    /// The way in which an object is merged.
     pub map_type: MapType,
     /// `x-kubernetes-preserve-unknown-fields`: fields that are not named stay.
     pub preserve_unknown_fields: bool,
@@ -103,9 +118,9 @@ pub struct Schema {
     pub omit_zero: Vec<String>,
     /// Lists and maps that are dropped when they are empty (built-in kinds).
     pub omit_empty: Vec<String>,
-    /// What is rendered where a field is absent, since Go has no absent structs (built-in kinds).
+    /// The values that are rendered where a field is absent, since Go has no absent structs (built-in kinds).
     pub always: BTreeMap<String, Value>,
-    /// What the server's defaulting functions put where a field is absent (built-in kinds).
+    /// The values that the server's defaulting functions put where a field is absent (built-in kinds).
     pub defaulted: BTreeMap<String, Value>,
 }
 
@@ -195,7 +210,7 @@ impl RootSchema {
         Self::lazy(move || (schemas, root))
     }
 
-    /// What `load` returns.
+    /// Loads the schemas by `load` when they are first needed.
     pub fn lazy(load: impl FnOnce() -> (Arc<Schemas>, SchemaId) + Send + Sync + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(load))))
     }

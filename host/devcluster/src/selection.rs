@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about.
+//! Selects the objects of a list or a watch.
 
 use serde_json::Value;
 
@@ -35,12 +35,12 @@ impl Selection {
         Ok(Self { labels, fields, name: name.map(str::to_owned) })
     }
 
-    /// Whether it selects everything.
+    /// Returns whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
     }
 
-    /// Whether it selects an object.
+    /// Returns whether it selects an object.
     pub(crate) fn matches(&self, kind: &Kind, value: &Value) -> bool {
         self.name.as_ref().is_none_or(|name| object::name(value) == name)
             && (self.labels.is_empty() || self.labels.matches(value))

@@ -26,28 +26,28 @@ use crate::store::{HistoryLimits, Key, Resource, Store, Stored};
 use crate::verbs::Call;
 use crate::watch::{Next, Watch};
 
-/// How often the controllers act without a pause, so that two of them that disagree do not hold up the server.
+/// The maximum number of actions of the controllers without a pause, so that two of them that disagree do not block the server.
 const ACTIONS_PER_RUN: usize = 10_000;
 
-/// How a server behaves.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// UIDs, generated names and the like follow from it.
     pub seed: u64,
-    /// How many changes of each kind watches can go back.
+    /// The number of changes of each kind that watches can go back.
     pub history_limit: usize,
     /// About how many bytes the changes of all kinds may take that watches can go back to.
     pub history_bytes: usize,
-    /// Whether the controllers run.
+    /// The controllers.
     pub controllers: Controllers,
-    /// How long Pods run before they succeed; none: nobody runs Pods, as on a control plane without nodes.
+    /// The run time of Pods, which then succeed; none: nobody runs Pods, as on a control plane without nodes.
     pub pod_run_time: Option<std::time::Duration>,
 }
 
-/// Whether namespaces, garbage, Jobs and CronJobs are looked after.
+/// Decides if there are controllers for namespaces, garbage, Jobs and CronJobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
-    /// They are.
+    /// The controllers run.
     #[default]
     Run,
     /// Nobody but clients changes anything.
@@ -78,7 +78,7 @@ pub struct Server {
     definitions_served: BTreeMap<Key, Arc<Stored>>,
     /// Deleted ones whose objects are not all gone, with what they serve.
     definitions_that_wait: BTreeMap<Key, Resource>,
-    /// What the server says of its kinds.
+    /// The documents about its kinds.
     documents: discover::Documents,
 }
 
@@ -157,7 +157,7 @@ impl Server {
         self.registry.store.revision()
     }
 
-    /// What to do for a watch next.
+    /// Returns the next step of a watch.
     pub fn watch(&self, now: Timestamp, watch: &mut Watch) -> Next {
         watch.next(&self.registry.store, &self.registry.kinds, now, self.registry.cached_revision())
     }
@@ -170,7 +170,7 @@ impl Server {
         result
     }
 
-    /// Forgets the history: watches and pages from before are told `410 Gone`.
+    /// Forgets the history: earlier watches and pages get `410 Gone`.
     pub fn compact(&mut self) {
         self.registry.store.compact();
     }
@@ -182,7 +182,7 @@ impl Server {
 }
 
 impl Call {
-    /// What the server or one of its controllers does itself.
+    /// A call by the server or one of its controllers.
     pub(crate) fn internal(kind: Arc<Kind>, namespace: &str, name: &str, manager: &str, now: Timestamp) -> Self {
         Self {
             now,

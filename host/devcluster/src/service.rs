@@ -28,14 +28,14 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The largest body that is accepted: `MaxRequestBodyBytes` of the real server, twice what etcd takes.
 pub const BODY_LIMIT: usize = crate::request::body::LIMIT;
 
-/// How much of a body that is too large is read and dropped. A client that has no answer until it has sent everything then gets one,
-/// where closing the connection at once could make it lose the answer; one that sends without end is cut off.
+/// The number of bytes of a too large body that are read and dropped. Thus a client that reads only after it has sent everything gets an
+/// answer, which it could lose if the connection were closed at once. A client that sends without end is cut off.
 const DISCARD_LIMIT: usize = 256 * 1024 * 1024;
 
-/// How long a client may take to send a body: `--request-timeout` of the real server.
+/// The timeout for a client to send a body: `--request-timeout` of the real server.
 const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How much of bodies that are not yet there as a whole is held at a time, in KiB. Further ones wait before they are read.
+/// The maximum size of incomplete bodies that are held at a time, in KiB. Further ones wait before they are read.
 const BODIES_KIB: usize = 64 * 1024;
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -191,7 +191,7 @@ where
     }
 }
 
-/// An answer that says what went wrong.
+/// An answer with an error.
 pub(crate) fn refusal(status: &Status) -> Response<cluster::Body> {
     let mut response = Response::new(cluster::Body::full(Bytes::from(status.to_json().to_string())));
     *response.status_mut() = status.code;

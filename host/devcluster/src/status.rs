@@ -1,4 +1,4 @@
-//! Errors as the API server says them: a `Status` with reason, code, message and causes.
+//! Errors of the API server: a `Status` with reason, code, message and causes.
 //!
 //! The messages are those of apimachinery's `pkg/api/errors` and `pkg/util/validation/field`, since clients (gyre's host among them)
 //! read them.
@@ -24,11 +24,11 @@ pub struct Status {
     pub details: Option<Value>,
     /// `metadata.continue`: how a list can be gone on with although its start is forgotten.
     pub continue_token: Option<Box<str>>,
-    /// What the client is warned of beside.
+    /// The warnings for the client.
     pub warnings: Box<[String]>,
 }
 
-/// What a resource is called in messages: `jobs.batch "hello" not found`.
+/// The name of a resource in messages: `jobs.batch "hello" not found`.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {
     /// API group; empty for the core group.
@@ -132,7 +132,7 @@ impl Status {
         }
     }
 
-    /// What was asked for is no longer kept: `410 Gone`.
+    /// The requested revision is no longer kept: `410 Gone`.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }
@@ -203,14 +203,14 @@ impl fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
-/// How many bytes of errors about one object are written: a place that is deep below long names has a path of megabytes, and there
+/// The maximum size of errors about one object in bytes: a place that is deep below long names has a path of megabytes, and there
 /// may be a hundred thousand such places. What is wrong beyond that is not listed.
 pub(crate) const MAX_ERROR_BYTES: usize = 32 << 20;
 
-/// What is wrong with one field, as `field.Error`.
+/// An error in one field, as `field.Error`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What kind of wrong.
+    /// The kind of error.
     pub fault: Fault,
     /// Path of the field, e.g. `spec.template.spec.containers[0].name`; `<nil>` for the whole.
     pub field: String,
@@ -242,13 +242,13 @@ pub enum Fault {
     DuplicateUnshown,
     /// `Forbidden`.
     Forbidden,
-    /// `Too long: may not be more than … bytes`: the detail says how long.
+    /// `Too long: may not be more than … bytes`: the detail contains the limit.
     TooLong,
     /// `Too many: …`.
     TooMany {
-        /// How many there are.
+        /// The number of items.
         actual: usize,
-        /// How many there may be.
+        /// The maximum number of items.
         limit: usize,
     },
     /// `Not found: …`.
@@ -261,7 +261,7 @@ pub enum Fault {
     Worded {
         /// The reason of the cause, e.g. `FieldValueNotSupported`.
         reason: &'static str,
-        /// What follows the field.
+        /// The text after the field.
         text: String,
     },
 }

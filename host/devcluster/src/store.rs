@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::object;
 
-/// What a kind's objects are stored under, whatever the version: its group and plural.
+/// The group and plural of a kind. Its objects are stored under them, whatever the version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -106,24 +106,24 @@ pub(crate) fn to_json(value: &Value) -> String {
     text
 }
 
-/// What happened to an object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The number of the change.
     pub revision: u64,
-    /// Of which object.
+    /// The key of the object.
     pub key: Key,
     /// The object before; none if it was created.
     pub before: Option<Arc<Stored>>,
-    /// The object after. That of a deletion bears the deletion's revision.
+    /// The object after. After a deletion, it has the revision of the deletion.
     pub after: Arc<Stored>,
-    /// Whether it is still there.
+    /// Whether the object still exists.
     pub presence: Presence,
 }
 
 impl Change {
-    /// About how many bytes only the history keeps: the state before, and that of a deletion. The state after any other change is
-    /// that of an object that is there, or the one before a later change.
+    /// The approximate number of bytes that only the history keeps: the state before, and that of a deletion. The state after any other
+    /// change is that of an object that is there, or the one before a later change.
     fn footprint(&self) -> usize {
         let before = self.before.as_ref().map_or(0, |before| before.footprint);
         let last = if self.presence == Presence::Deleted { self.after.footprint } else { 0 };
@@ -131,16 +131,16 @@ impl Change {
     }
 }
 
-/// How far back the history goes.
+/// The limits of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
-    /// How many changes of each kind are kept.
+    /// The number of changes of each kind that are kept.
     pub changes: usize,
-    /// About how many bytes all of them together may take beside the objects that are there.
+    /// The approximate maximum size of all of them together, without the existing objects.
     pub bytes: usize,
 }
 
-/// Whether an object is there after a change.
+/// Says if an object exists after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// It was created or changed.
@@ -153,23 +153,23 @@ pub enum Presence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too old resource version: {asked} ({oldest})")]
 pub struct Forgotten {
-    /// What was asked for.
+    /// The requested revision.
     pub asked: u64,
-    /// The oldest that can be had.
+    /// The oldest available revision.
     pub oldest: u64,
 }
 
-/// How much a page may hold.
+/// The limit of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How many objects.
+    /// The maximum number of objects.
     pub objects: usize,
-    /// After about so many bytes of them it ends.
+    /// The approximate maximum size in bytes.
     pub bytes: usize,
 }
 
 impl Limit {
-    /// So many objects, whatever their size.
+    /// A limit of the number of objects, whatever their size.
     pub fn objects(objects: usize) -> Self {
         Self { objects, bytes: usize::MAX }
     }
@@ -180,7 +180,7 @@ impl Limit {
 pub struct Page {
     /// The objects, in order.
     pub objects: Vec<(Key, Arc<Stored>)>,
-    /// Whether there are none after them.
+    /// If true, there are no objects after them.
     pub is_last: bool,
 }
 
@@ -196,11 +196,11 @@ struct Table {
     forgotten: u64,
     /// The number of the last change.
     changed: u64,
-    /// Whether the kind is no longer served.
+    /// If true, the kind is no longer served.
     is_ended: bool,
 }
 
-/// How many tables of kinds that are no longer served are kept without objects: their watches have yet to be told of the last
+/// The number of empty tables that are kept of kinds that are no longer served: their watches have yet to be told of the last
 /// deletions, which they are as soon as they are polled and, on a server that lags, its cache has them.
 const ENDED_TABLES: usize = 8;
 
@@ -331,7 +331,7 @@ impl Store {
         }
     }
 
-    /// How many objects of a kind there are, or in a namespace of it.
+    /// Returns the number of objects of a kind, or of those in a namespace.
     pub fn count(&self, resource: &Resource, namespace: Option<&str>) -> usize {
         match namespace {
             None => self.tables.get(resource).map_or(0, |table| table.objects.len()),
@@ -443,7 +443,7 @@ impl Store {
         }
     }
 
-    /// Forgets the history of every kind, as etcd's compaction does: watches and pages from before are told 410.
+    /// Forgets the history of every kind, as etcd's compaction does: earlier watches and pages get 410.
     pub fn compact(&mut self) {
         self.history_order.clear();
         self.history_bytes = 0;
@@ -453,7 +453,7 @@ impl Store {
         }
     }
 
-    /// A kind begins to be served: nothing is known of its changes from before. Objects that are there from an earlier time of it stay.
+    /// Begins the history of a kind that is served from now on. Objects from an earlier definition of it stay.
     pub fn begin(&mut self, resource: &Resource) {
         let revision = self.revision;
         let begun = || Table { forgotten: revision, ..Table::default() };
@@ -467,7 +467,7 @@ impl Store {
         }
     }
 
-    /// A kind is no longer served. Its history stays for a while, so that its watches are told of the last deletions.
+    /// Ends a kind that is no longer served. Its history stays for a while, so that its watches get the last deletions.
     pub fn end(&mut self, resource: &Resource) {
         let Some(table) = self.tables.get_mut(resource) else { return };
         if !std::mem::replace(&mut table.is_ended, true) {
@@ -484,12 +484,12 @@ impl Store {
         }
     }
 
-    /// Whether a kind was served and no longer is, and its history is still kept.
+    /// Returns whether a kind was served and no longer is, and its history is still kept.
     pub(crate) fn has_ended(&self, resource: &Resource) -> bool {
         self.tables.get(resource).is_some_and(|table| table.is_ended)
     }
 
-    /// How many kinds have a table.
+    /// Returns the number of kinds that have a table.
     pub fn table_count(&self) -> usize {
         self.tables.len()
     }
@@ -499,7 +499,7 @@ impl Store {
         self.history_bytes
     }
 
-    /// Where the object with this UID is.
+    /// Returns the resource and the key of the object with this UID.
     pub fn find_uid(&self, uid: &str) -> Option<&(Resource, Key)> {
         self.by_uid.get(uid)
     }
@@ -509,7 +509,7 @@ impl Store {
         self.by_owner.get(uid).into_iter().flatten()
     }
 
-    /// What changed since this was last asked; an object may be named several times.
+    /// Returns the keys that changed since the last call; an object may be named several times.
     pub fn take_unseen(&mut self) -> Vec<(Resource, Key)> {
         std::mem::take(&mut self.unseen)
     }

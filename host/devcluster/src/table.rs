@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::kinds::{Column, Kind, Origin};
 use crate::{object, partial};
 
-/// What of its object each row carries: `?includeObject=`.
+/// The part of its object that each row contains: `?includeObject=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncludeObject {
     /// Its metadata, as `PartialObjectMetadata`.
@@ -30,12 +30,12 @@ pub enum IncludeObject {
     None,
 }
 
-/// Whether a table comes with its column definitions; the later events of a watch do not.
+/// Decides if a table has its column definitions; the later events of a watch do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Headings {
-    /// It does.
+    /// It has them.
     Shown,
-    /// It does not.
+    /// It has none.
     Omitted,
 }
 
@@ -95,7 +95,7 @@ fn row(object: &Value, cells: Vec<Value>, conditions: Option<Value>, include: In
     row
 }
 
-/// Who makes the cells.
+/// The renderer of the cells.
 enum Renderer<'a> {
     /// The columns of a CustomResourceDefinition.
     Custom(&'a [Column]),

@@ -1,4 +1,4 @@
-//! Who asks. There is nothing to prove: a bearer token is the name of a user, and everybody may do everything.
+//! Identifies the sender of a request. There is no authentication: a bearer token is the name of a user, and every user may do everything.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
@@ -14,17 +14,17 @@ pub struct User {
     pub groups: Vec<String>,
 }
 
-/// Who sent a request. Requests carry it in their extensions.
+/// The sender of a request. Requests carry it in their extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// Who it is.
+    /// The user.
     pub user: User,
     /// In whose name it is done, if in another's.
     pub impersonated: Option<User>,
 }
 
 impl Requester {
-    /// Who sent a request with these headers.
+    /// Returns the sender of a request with these headers.
     ///
     /// # Errors
     ///

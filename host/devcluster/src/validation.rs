@@ -1,4 +1,4 @@
-//! What metadata may be, for every kind: apimachinery's `ValidateObjectMeta` and its like.
+//! Validates metadata of every kind, as apimachinery's `ValidateObjectMeta` and the like do.
 
 pub(crate) mod field;
 pub(crate) mod selector;
@@ -20,7 +20,7 @@ const FIELD_MANAGER_LIMIT: usize = 128;
 /// The longest name of a subresource in `managedFields`.
 const SUBRESOURCE_LIMIT: usize = 256;
 
-/// What names of a kind are.
+/// The form of the names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Naming {
     /// A DNS subdomain: most.
@@ -44,7 +44,7 @@ fn naming(kind: &Kind) -> Naming {
     }
 }
 
-/// What is wrong with a name of such a kind.
+/// Validates a name of such a kind.
 fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
     match naming {
         Naming::PathSegment => syntax::path_segment(name, whole),
@@ -65,7 +65,7 @@ fn name_errors(naming: Naming, name: &str, whole: Whole) -> Vec<String> {
     }
 }
 
-/// What is wrong with the metadata of a new object, whose name has been generated.
+/// Validates the metadata of a new object, whose name has been generated.
 pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(object).get("metadata");
@@ -96,7 +96,7 @@ pub(crate) fn validate_metadata(kind: &Kind, object: &Value) -> Vec<FieldError> 
     errors
 }
 
-/// What is wrong with the metadata of an object that replaces another.
+/// Validates the metadata of an object that replaces another.
 pub(crate) fn validate_metadata_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let metadata = Field::root(new).get("metadata");

@@ -1,4 +1,4 @@
-//! What requests about objects do, verb by verb.
+//! Carries out requests about objects, verb by verb.
 
 pub(crate) mod delete;
 pub(crate) mod list;
@@ -31,7 +31,7 @@ pub(crate) struct Call {
     /// The field manager of what is written.
     pub(crate) manager: String,
     pub(crate) dry_run: DryRun,
-    /// What the client is told beside the answer.
+    /// The warnings for the client.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -13,17 +13,17 @@ use crate::selection::Selection;
 use crate::status::Status;
 use crate::store::{Change, Forgotten, Key, Limit, Presence, Resource, Store, Stored};
 
-/// How much is sent at a time, in bytes: enough to fill packets, and little to hold for a client that is slow.
+/// The number of bytes that are sent at a time: enough to fill packets, and little to hold for a slow client.
 const FRAME: usize = 64 * 1024;
-/// How many objects are looked at for one frame, so that a watch that selects few does not hold up the others.
+/// The number of objects that are inspected for one frame, so that a watch that selects few does not delay the others.
 const STEP: usize = 1_000;
-/// How often a watch that wants bookmarks gets one, as kube-apiserver's `bookmarkFrequency`.
+/// The interval of bookmarks, as kube-apiserver's `bookmarkFrequency`.
 const BOOKMARK_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// The annotation of the bookmark after the initial events (KEP-3157).
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Where one client's watch stands. It holds no events: it is a place in the history of its kind, so a client that does not read costs
-/// nothing, and one that falls behind the history is told `410 Gone`.
+/// The watch of a client. It is a position in the history of its kind and holds no events, so a client that does not read costs nothing,
+/// and one that falls behind the history gets `410 Gone`.
 #[derive(Debug)]
 pub struct Watch {
     pub(crate) kind: Arc<Kind>,
@@ -36,7 +36,7 @@ pub struct Watch {
     pub(crate) until: Timestamp,
 }
 
-/// What is sent next.
+/// The next part of a watch.
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// The objects as of `revision`, after the key `after`.
@@ -47,16 +47,16 @@ pub(crate) enum Stage {
     Over,
 }
 
-/// What follows the initial objects.
+/// The event after the initial objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialEnd {
-    /// A bookmark that says that they have ended.
+    /// A bookmark that marks their end.
     Bookmark,
     /// The changes.
     Changes,
 }
 
-/// When bookmarks are sent.
+/// Decides when bookmarks are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bookmarks {
     /// Never.
@@ -65,7 +65,7 @@ pub(crate) enum Bookmarks {
     At(Timestamp),
 }
 
-/// What to do for a watch next.
+/// The next step of a watch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Send this, and ask again.
@@ -77,7 +77,7 @@ pub enum Next {
 }
 
 impl Watch {
-    /// What it follows.
+    /// Returns the resource that it watches.
     pub fn resource(&self) -> &Resource {
         &self.resource
     }
@@ -110,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// Whether its kind is no longer served, but the cache of a server that lags has not come to the kind's last change yet.
+    /// Returns whether its kind is no longer served, but the cache of a server that lags has not come to the kind's last change yet.
     fn awaits_last_changes(&self, store: &Store) -> bool {
         let Stage::Changes { revision } = self.stage else { return false };
         let has_changes = || store.changes_since(&self.resource, revision).is_ok_and(|mut changes| changes.next().is_some());
@@ -266,7 +266,7 @@ mod tests {
         answer.body
     }
 
-    /// What to do for a watch whose server has a cache that has come to this revision.
+    /// Returns the next step of a watch whose server has a cache at this revision.
     fn next(server: &mut Server, watch: &mut Watch, cached: u64) -> Next {
         server.behind(cached, |server| server.watch(NOW, watch))
     }

@@ -1,4 +1,4 @@
-//! What clients, kind or not, can do to the HTTP port.
+//! The HTTP port resists misbehaving clients.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod raw;

@@ -1,4 +1,4 @@
-//! What one request makes the server do grows with its size, and no faster.
+//! The work for one request is at most linear in its size.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ const A: &str = "/apis/x.test/v1/namespaces/default/widgets/a";
 const MANY: usize = 100_000;
 /// For what is stored first, which takes much longer than what is refused.
 const MANY_STORED: usize = 16_000;
-/// How many times as long many may take as few, which are an eighth of them. What is quadratic takes 64 times as long.
+/// The maximum ratio of the time for many to that for an eighth of them. If the work were quadratic, the ratio would be 64.
 const MOST: u32 = 24;
 
 fn server(spec: Value) -> Server {

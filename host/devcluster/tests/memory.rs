@@ -19,7 +19,7 @@ use tokio::sync::Mutex;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What one test takes is not to be counted as another's.
+/// Runs tests one at a time, so that one does not count the memory of another.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Both ends of each connection are files of this process.

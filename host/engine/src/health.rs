@@ -1,8 +1,8 @@
 //! The health of watches, of the API server, and of the host itself.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -81,7 +81,7 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -153,7 +153,7 @@ impl Reach {
     }
 
     fn reached(&self) -> MutexGuard<'_, Reached> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -178,7 +178,7 @@ impl Vital {
     }
 
     fn tasks(&self) -> MutexGuard<'_, Vec<(&'static str, AbortHandle)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

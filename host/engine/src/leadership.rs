@@ -4,9 +4,10 @@ pub mod claim;
 pub mod election;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use kube::Client;
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -164,11 +165,11 @@ pub(crate) struct DrainHandle(RwLock<Option<Arc<Drains>>>);
 impl DrainHandle {
     /// From now on mounts can be drained; before, there is nothing in progress.
     pub(crate) fn set(&self, drains: Drains) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(drains));
+        *self.0.write() = Some(Arc::new(drains));
     }
 
     async fn drain(&self, name: &str) {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.read().clone();
         let Some(drains) = known else { return };
         drains(name).await;
     }

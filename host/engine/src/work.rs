@@ -1,9 +1,10 @@
 //! The work queue as workers see it: the queue of `gyre-core` under a lock, with the clock and the waking that it does not have.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use gyre_core::object::ObjectKey;
 use gyre_core::queue::{MountOptions, Next, Options, Priority, Queue, Retry, Taken, Time};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -135,7 +136,7 @@ impl WorkQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<MountName, ObjectKey>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }
 

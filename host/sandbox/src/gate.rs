@@ -1,9 +1,10 @@
 //! Limits how many calls run at the same time, and advances the engine's epoch while any of them runs.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use wasmtime::Engine;
 
 /// How often the deadlines of running calls are checked. A call ends within two ticks of its deadline.
@@ -48,14 +49,10 @@ impl Gate {
 
     /// Waits until another call may run, at most as long as `patience`.
     pub(crate) fn enter(&self, patience: Duration) -> Option<Permit<'_>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
+        self.left.wait_while_for(&mut state, |state| state.running >= self.capacity, patience);
         if state.running >= self.capacity {
-            let full = |state: &mut GateState| state.running >= self.capacity;
-            let (waited, timeout) = self.left.wait_timeout_while(state, patience, full).unwrap_or_else(PoisonError::into_inner);
-            if timeout.timed_out() {
-                return None;
-            }
-            state = waited;
+            return None;
         }
         state.running += 1;
         if state.ticking == Ticking::Paused {
@@ -65,30 +62,22 @@ impl Gate {
         Some(Permit(self))
     }
 
-    fn lock(&self) -> MutexGuard<'_, GateState> {
-        // Nothing panics while it holds the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tick(&self, engine: &Engine) {
         let mut idle = 0;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             // Counted from now, not from the last tick: after a pause of the whole machine a burst would end calls that
             // had no time.
             let next = Instant::now() + TICK;
             while state.ticking != Ticking::Ended {
                 let Some(rest) = next.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) else { break };
-                state = self.clock.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+                self.clock.wait_for(&mut state, rest);
             }
             engine.increment_epoch();
             idle = if state.running == 0 { idle + 1 } else { 0 };
             if idle >= IDLE_TICKS && state.ticking == Ticking::On {
                 state.ticking = Ticking::Paused;
-                state = self
-                    .clock
-                    .wait_while(state, |state| state.ticking == Ticking::Paused)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.clock.wait_while(&mut state, |state| state.ticking == Ticking::Paused);
                 idle = 0;
             }
             if state.ticking == Ticking::Ended {
@@ -100,7 +89,7 @@ impl Gate {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.running = state.running.saturating_sub(1);
         drop(state);
         self.0.left.notify_one();
@@ -127,7 +116,7 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.gate.lock().ticking = Ticking::Ended;
+        self.gate.state.lock().ticking = Ticking::Ended;
         self.gate.clock.notify_all();
         if let Some(thread) = self.thread.take() {
             // It does not panic; if it did, there would be nothing left to do.
@@ -138,6 +127,8 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -154,5 +145,24 @@ mod tests {
             assert!(waiting.join().unwrap());
         });
         assert!(gate.enter(Duration::ZERO).is_some());
+    }
+    #[test]
+    fn a_gate_never_admits_more_calls_than_it_has_room_for() {
+        let gate = Gate::new(2);
+        let (running, most) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for round in 0..200 {
+                        // Waits that end by a permit, by the timeout, or by both at nearly the same time.
+                        let Some(_permit) = gate.enter(Duration::from_micros(round)) else { continue };
+                        most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        std::thread::yield_now();
+                        running.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!((1..=2).contains(&most.load(Ordering::SeqCst)), "{most:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Instances that wait to serve again.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use wasmtime::Store;
 
 use crate::state::State;
@@ -61,6 +61,6 @@ impl Idle {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Warm>> {
-        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
+        self.instances.lock()
     }
 }

@@ -1,21 +1,21 @@
-//! The keys of the configuration file: what each is called, what it means, and which values it takes. The schema is derived from these
-//! types, and a file that fits the schema is read into them. Only the keys under `host` are elsewhere: they are flags.
+//! The keys of the configuration file: their names, descriptions and values. The schema is derived from these types, and a file that matches
+//! the schema is read into them. Only the keys under `host` are elsewhere, because they are flags.
 //!
-//! Each value can be absent, also where the schema requires it: what is wrong with a file has been reported, and taken out of it.
+//! Every value is optional, even if the schema requires it: invalid values are reported and removed before a file is read into these types.
 
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
+use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
 use gyre_sandbox::Limits as Defaults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::types::{Check, Count, FilePath, Kind, Label, List, Size, Text, Time, size, time, whole, whole_or};
-use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
 
-/// What stands for [`gyre_sandbox::Reuse::Never`], and for a quarantine that never comes.
+/// The word for [`gyre_sandbox::Reuse::Never`], and for no quarantine.
 pub(crate) const NEVER: &str = "never";
-/// What stands for retries without end.
+/// The word for an unlimited number of retries.
 const FOREVER: &str = "forever";
 
 /// A configuration file.
@@ -28,44 +28,46 @@ const FOREVER: &str = "forever";
     extend("anyOf" = [{"required": ["mounts"]}, {"required": ["pluginDirectory"]}])
 )]
 pub(crate) struct File {
-    /// What this deployment is called, unlike any other in its namespace. It identifies the inventory that is used to clean up removed
-    /// mounts; without a name, nothing is kept.
+    /// Name of this deployment; must be unique in its namespace. It identifies the inventory, from which a later start knows which mounts
+    /// were removed and cleans up after them. Without a name, the host keeps no inventory.
     pub(crate) name: Option<Label>,
-    /// The process itself: each key stands for the flag of that name. The flag and its environment variable override it. It takes effect at
-    /// a start.
+    /// Settings of the process. Each key is the name of a flag in camel case; the flag and its environment variable override it. A change
+    /// takes effect when the process is restarted.
     pub(crate) host: Option<Map<String, Value>>,
-    /// What holds for every mount that does not say otherwise.
+    /// Defaults for all mounts. The entry of a mount overrides them.
     pub(crate) defaults: Option<Policy>,
-    /// What is mounted.
+    /// The plugins to mount.
     #[schemars(extend("errorMessage" = "write a list of mounts"))]
     pub(crate) mounts: Option<List<Mount>>,
-    /// Every .wasm file in it is mounted with the defaults, unless a mount names it. Relative to the folder of this file.
+    /// Directory of plugins, relative to the directory of this file: every .wasm file in it that no entry of mounts names is mounted with the
+    /// defaults.
     pub(crate) plugin_directory: Option<FilePath>,
 }
 
-/// What both `defaults` and a mount can say.
+/// The keys of `defaults`, which each mount has as well.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "defaults", description = "")]
 pub(crate) struct Policy {
-    /// Only parents in these namespaces are reconciled, and nothing is written elsewhere. By default all are.
+    /// Watch and write in these namespaces only. By default, in all namespaces.
     #[schemars(length(min = 1), extend("errorMessage" = "write a list of namespaces, or leave the key out for all namespaces"))]
     pub(crate) namespaces: Option<List<Label>>,
-    /// Whether objects without an owner that have the name of a child become the child.
+    /// Let the plugin adopt existing objects that have the name of a child and no owner.
     #[schemars(extend("default" = false))]
     pub(crate) adoption: Option<bool>,
-    /// What one call of the plugin may use.
+    /// Limits of one plugin call.
     pub(crate) limits: Option<Limits>,
-    /// How many objects are worked on at once.
+    /// Number of objects that each mount reconciles concurrently.
     #[schemars(transform = whole(bounds::WORKERS, WORKERS))]
     pub(crate) workers: Option<Count>,
-    /// How often an object whose reconcile fails is tried again before it is left until it changes.
+    /// Number of times that a failed reconcile is retried before the host waits until the object changes.
     #[schemars(transform = whole_or(FOREVER, bounds::RETRIES, FOREVER))]
     pub(crate) max_retries: Option<Count>,
-    /// Quarantine the plugin for a namespace after consecutive faults on so many different objects of it.
+    /// Quarantine the plugin in a namespace, that is, stop calling it except for probes, after consecutive faults on this number of distinct
+    /// objects there.
     #[schemars(transform = whole_or(NEVER, bounds::FAULTS, QUARANTINE_AFTER))]
     pub(crate) quarantine_after: Option<Count>,
-    /// The soonest that the plugin is called again because it asked for it with requeue-after.
+    /// Minimum delay of requeues that the plugin requests.
     #[schemars(transform = time(bounds::REQUEUE, REQUEUE_FLOOR))]
     pub(crate) min_requeue_after: Option<Time>,
 }
@@ -75,43 +77,44 @@ pub(crate) struct Policy {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "limits", description = "")]
 pub(crate) struct Limits {
-    /// How long it may run.
+    /// Maximum duration of the call.
     #[schemars(transform = time(bounds::DEADLINE, Defaults::default().deadline))]
     pub(crate) deadline: Option<Time>,
-    /// The sum of its memories and tables.
+    /// Maximum memory of the call: the sum of the plugin's memories and tables.
     #[schemars(transform = size(bounds::MEMORY, Defaults::default().memory_bytes))]
     pub(crate) memory: Option<Size>,
-    /// The JSON and text in one answer.
+    /// Maximum size of the JSON and text in the answer.
     #[schemars(transform = size(bounds::OUTPUT, Defaults::default().output_bytes))]
     pub(crate) output: Option<Size>,
-    /// How deep that may nest.
+    /// Maximum nesting depth of JSON in the answer.
     #[schemars(transform = whole(bounds::DEPTH, Defaults::default().output_depth))]
     pub(crate) output_depth: Option<Count>,
-    /// Children in one answer.
+    /// Maximum number of children in the answer.
     #[schemars(transform = whole(bounds::CHILDREN, Defaults::default().children))]
     pub(crate) children: Option<Count>,
-    /// Conditions in one answer.
+    /// Maximum number of conditions in the answer.
     #[schemars(transform = whole(bounds::CONDITIONS, Defaults::default().conditions))]
     pub(crate) conditions: Option<Count>,
-    /// Events in one answer.
+    /// Maximum number of events in the answer.
     #[schemars(transform = whole(bounds::EVENTS, Defaults::default().events))]
     pub(crate) events: Option<Count>,
-    /// How often it may ask for objects.
+    /// Maximum number of reads.
     #[schemars(transform = whole(bounds::READS, Defaults::default().reads))]
     pub(crate) reads: Option<Count>,
-    /// What its reads may name, in bytes: kinds, namespaces, names and label selectors.
+    /// Maximum total size of the arguments of reads: kinds, namespaces, names and label selectors.
     #[schemars(transform = size(bounds::READ_BYTES, Defaults::default().read_bytes))]
     pub(crate) read_bytes: Option<Size>,
-    /// The texts that are kept of an answer, in bytes: of conditions, events and failures. What exceeds it is cut.
+    /// Maximum total size of the texts of conditions, events and failures in the answer. The host truncates longer texts.
     #[schemars(transform = size(bounds::TEXT_BYTES, Defaults::default().text_bytes))]
     pub(crate) text_bytes: Option<Size>,
-    /// What it may log, in bytes.
+    /// Maximum total size of log messages.
     #[schemars(transform = size(bounds::LOG, Defaults::default().log_bytes))]
     pub(crate) log: Option<Size>,
-    /// What it may log, in lines.
+    /// Maximum number of log lines.
     #[schemars(transform = whole(bounds::LOG_LINES, Defaults::default().log_lines))]
     pub(crate) log_lines: Option<Count>,
-    /// How many calls an instance serves. More than one is for plugins that are trusted to be pure, or slow to start.
+    /// Number of calls that an instance serves before it is replaced; "never" creates an instance for each call. Reuse instances only of
+    /// plugins that you trust to be pure, or that are slow to start.
     #[schemars(transform = whole_or(NEVER, bounds::REUSE, NEVER))]
     pub(crate) reuse: Option<Count>,
 }
@@ -121,53 +124,49 @@ pub(crate) struct Limits {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "mount", description = "", extend("not" = {"required": ["settings", "settingsFrom"]}))]
 pub(crate) struct Mount {
-    /// Unique in this file. By default it is the plugin's own name.
+    /// Name of the mount; must be unique in this file. By default, the name of the plugin.
     pub(crate) name: Option<Label>,
-    /// The file of a WebAssembly component, relative to the folder of this file.
-    #[schemars(required)]
-    pub(crate) plugin: Option<FilePath>,
-    /// Only parents that match are reconciled: a label selector as kubectl get -l takes.
+    #[serde(flatten)]
+    pub(crate) source: Source,
+    /// Reconcile only parents that match this label selector, which is written as for kubectl get -l.
     #[schemars(extend(
         "x-gyre" = Check::Selector,
         "errorMessage" = "write a label selector as kubectl get -l takes, e.g. app=web,tier in (a,b)",
     ))]
     pub(crate) selector: Option<Text<Selector>>,
-    /// Settings of the plugin, as its manifest describes them.
-    #[schemars(extend("errorMessage" = "write a map of settings"))]
-    pub(crate) settings: Option<Map<String, Value>>,
-    /// A YAML or JSON file of settings, relative to the folder of this file.
-    pub(crate) settings_from: Option<FilePath>,
-    /// What is granted of what the plugin's manifest declares. By default all is.
+    /// Grants of the kinds and namespaces that the manifest of the plugin declares. By default, all kinds are granted.
     pub(crate) grants: Option<Grants>,
-    /// The service account, as namespace/name, with whose permissions it writes. By default the host's own.
+    /// Service account, as namespace/name, that the host impersonates for the writes of this mount. By default, the host writes as itself.
     #[schemars(extend(
         "pattern" = "^[^/]+/[^/]+$",
         "x-gyre" = Check::ServiceAccount,
         "errorMessage" = "write the namespace and the name of a service account, as in team-a/echo",
     ))]
     pub(crate) impersonate: Option<Text<ServiceAccount>>,
-    /// Another version of the plugin, or other settings: it is called in parallel; its answers are compared, never applied (gyre shadow).
+    /// Another version of the plugin, or other settings; by default, the settings of the mount. It must have the name and the parent kind of
+    /// the mount's plugin. It is called in parallel; its answers are compared, never applied (gyre shadow).
     pub(crate) shadow: Option<Shadow>,
     #[serde(flatten)]
     pub(crate) policy: Policy,
 }
 
-/// What of the plugin's manifest is granted.
+/// The grants of a mount.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "grants", description = "")]
 pub(crate) struct Grants {
-    /// The kinds that it may write.
+    /// Kinds that the plugin may write. By default, all child kinds that its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) children: Option<List<Kind>>,
-    /// The kinds that it may read besides.
+    /// Kinds that the plugin may read in addition. By default, all reads that its manifest declares.
     #[schemars(extend("errorMessage" = "write a list of kinds, such as Job.v1.batch"))]
     pub(crate) reads: Option<List<Kind>>,
-    /// Where it may read: the parent's namespace and those that the manifest names, or all that the mount has.
+    /// Namespaces in which the plugin may read. "parent": the namespace of the parent and those that the manifest names; "all": all
+    /// namespaces of the mount.
     #[schemars(extend("default" = Reach::Parent))]
     pub(crate) read_namespaces: Option<Reach>,
-    /// Where its children may be: in the parent's namespace alone, there and in these namespaces, or in all that the mount has. Children of
-    /// cluster-scoped parents may be in all, unless namespaces are listed.
+    /// Namespaces in which children may be. "parent": the namespace of the parent; a list: also these namespaces; "all": all namespaces of
+    /// the mount. Children of cluster-scoped parents may be in all of them, unless this is a list.
     #[schemars(extend("default" = Reach::Parent, "errorMessage" = "write parent, all, or a list of namespaces"))]
     pub(crate) write_namespaces: Option<WriteNamespaces>,
 }
@@ -195,12 +194,21 @@ pub(crate) enum WriteNamespaces {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "shadow", description = "", extend("not" = {"required": ["settings", "settingsFrom"]}))]
 pub(crate) struct Shadow {
-    /// The file of a WebAssembly component of the same name and parents, relative to the folder of this file.
+    #[serde(flatten)]
+    pub(crate) source: Source,
+}
+
+/// A plugin and its settings.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(description = "")]
+pub(crate) struct Source {
+    /// Path to the plugin, a WebAssembly component, relative to the directory of this file.
     #[schemars(required)]
     pub(crate) plugin: Option<FilePath>,
-    /// Its settings. By default those of the mount.
+    /// Settings of the plugin. The manifest of the plugin contains their schema.
     #[schemars(extend("errorMessage" = "write a map of settings"))]
     pub(crate) settings: Option<Map<String, Value>>,
-    /// A YAML or JSON file of its settings, relative to the folder of this file.
+    /// Path to a YAML or JSON file with the settings, relative to the directory of this file.
     pub(crate) settings_from: Option<FilePath>,
 }

@@ -346,9 +346,7 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
     let written = match write_namespaces {
         None | Some(keys::WriteNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
         Some(keys::WriteNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
-        Some(keys::WriteNamespaces::Named(names)) => {
-            WriteNamespaces::Named(names.iter().map(|(_, Label(name))| name.clone()).collect())
-        }
+        Some(keys::WriteNamespaces::Named(names)) => WriteNamespaces::Named(names.names()),
     };
     Grants::new(manifest, namespaces.clone())
         .with_write_namespaces(written)

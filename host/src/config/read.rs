@@ -10,7 +10,7 @@ use super::keys::{self, File, Mount, Shadow};
 use super::node::{Node, Part};
 use super::problem::Problems;
 use super::process;
-use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
+use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
 use super::validate::check;
 
@@ -67,23 +67,15 @@ impl Reader<'_> {
     }
 
     fn mount(&mut self, keys: Mount, part: &Part, defaults: &Policy) -> Option<MountSpec> {
-        let Mount { plugin, settings, settings_from, shadow, policy, .. } = &keys;
-        let policy = self.policy(policy, part, defaults);
-        let shadow = shadow.as_ref().and_then(|Shadow { plugin, settings, settings_from }| {
-            self.plugin(part.at("/shadow"), plugin.as_ref(), settings.is_some(), settings_from.as_ref())
-        });
-        let source = self.plugin(part.clone(), plugin.as_ref(), settings.is_some(), settings_from.as_ref())?;
+        let policy = self.policy(&keys.policy, part, defaults);
+        let shadow = keys.shadow.as_ref().and_then(|Shadow { source }| self.plugin(part.at("/shadow"), source));
+        let source = self.plugin(part.clone(), &keys.source)?;
         Some(MountSpec { origin: Origin::File, source, policy, shadow, keys })
     }
 
-    fn plugin(
-        &mut self,
-        part: Part,
-        plugin: Option<&FilePath>,
-        has_settings: bool,
-        settings_from: Option<&FilePath>,
-    ) -> Option<PluginSpec> {
-        let (inline, file) = (part.at("/settings"), part.at("/settingsFrom"));
+    fn plugin(&mut self, part: Part, keys: &keys::Source) -> Option<PluginSpec> {
+        let keys::Source { plugin, settings, settings_from } = keys;
+        let (inline, file, has_settings) = (part.at("/settings"), part.at("/settingsFrom"), settings.is_some());
         let settings = match settings_from {
             Some(_) if has_settings => {
                 self.problems.add(file.place(), "there are settings and settingsFrom", "keep one of the two");
@@ -97,7 +89,7 @@ impl Reader<'_> {
         if plugin.is_none() && !self.is_wrong(&part.at("/plugin")) {
             self.problems.add(part.place(), "the plugin is missing", "say plugin: and the file of a WebAssembly component");
         }
-        let FilePath(plugin) = plugin?;
+        let FilePath(plugin) = plugin.as_ref()?;
         Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
     }
 
@@ -107,40 +99,24 @@ impl Reader<'_> {
         if self.is_wrong(&part.at("/namespaces")) {
             policy.namespaces = None;
         } else if let Some(names) = &keys.namespaces {
-            policy.namespaces = Some(Namespaces::Only(names.iter().map(|(_, Label(name))| name.clone()).collect()));
-        }
-        if let Some(adopts) = keys.adoption {
-            policy.adoption = if adopts { Adoption::Allowed } else { Adoption::Refused };
+            policy.namespaces = Some(Namespaces::Only(names.names()));
         }
         if let Some(limits) = &keys.limits {
             set_limits(&mut policy.limits, limits);
         }
-        if let Some(Count(Some(workers))) = keys.workers {
-            policy.workers = workers as usize;
-        }
-        if let Some(Count(retries)) = keys.max_retries {
-            policy.max_retries = retries;
-        }
-        if let Some(Count(faults)) = keys.quarantine_after {
-            policy.quarantine_after = faults;
-        }
-        if let Some(Time(floor)) = keys.min_requeue_after {
-            policy.requeue_floor = floor;
-        }
+        set(&mut policy.adoption, keys.adoption.map(|adopts| if adopts { Adoption::Allowed } else { Adoption::Refused }));
+        set(&mut policy.workers, keys.workers.and_then(Count::whole));
+        set(&mut policy.max_retries, keys.max_retries.map(|Count(retries)| retries));
+        set(&mut policy.quarantine_after, keys.quarantine_after.map(|Count(faults)| faults));
+        set(&mut policy.requeue_floor, keys.min_requeue_after.map(|Time(floor)| floor));
         policy
     }
 }
 
 fn set_limits(limits: &mut Limits, keys: &keys::Limits) {
-    let size = |target: &mut usize, size: Option<Size>| *target = size.map_or(*target, |Size(bytes)| bytes);
-    let count = |target: &mut usize, count: Option<Count>| {
-        if let Some(Count(Some(count))) = count {
-            *target = count as usize;
-        }
-    };
-    if let Some(Time(deadline)) = keys.deadline {
-        limits.deadline = deadline;
-    }
+    let size = |target: &mut usize, size: Option<Size>| set(target, size.map(|Size(bytes)| bytes));
+    let count = |target: &mut usize, count: Option<Count>| set(target, count.and_then(Count::whole));
+    set(&mut limits.deadline, keys.deadline.map(|Time(deadline)| deadline));
     size(&mut limits.memory_bytes, keys.memory);
     size(&mut limits.output_bytes, keys.output);
     count(&mut limits.output_depth, keys.output_depth);
@@ -152,7 +128,5 @@ fn set_limits(limits: &mut Limits, keys: &keys::Limits) {
     size(&mut limits.text_bytes, keys.text_bytes);
     size(&mut limits.log_bytes, keys.log);
     count(&mut limits.log_lines, keys.log_lines);
-    if let Some(Count(calls)) = keys.reuse {
-        limits.reuse = calls.map_or(Reuse::Never, Reuse::UpTo);
-    }
+    set(&mut limits.reuse, keys.reuse.map(|Count(calls)| calls.map_or(Reuse::Never, Reuse::UpTo)));
 }

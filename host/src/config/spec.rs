@@ -131,6 +131,13 @@ impl Default for Policy {
     }
 }
 
+/// Replaces a default, if there is a value.
+pub(crate) fn set<T>(default: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *default = value;
+    }
+}
+
 /// Where a mount's settings are.
 #[derive(Clone, Debug)]
 pub(crate) enum SettingsFrom {

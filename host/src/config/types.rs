@@ -1,5 +1,6 @@
 //! The types of the values in a configuration file: how each is written, for the schema, and how it is read.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -9,13 +10,13 @@ use std::time::Duration;
 use gyre_core::names;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::selector::Selector;
+use gyre_engine::program::ServiceAccount;
 use schemars::{JsonSchema, Schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::quantity::{Bytes, parse_bytes, parse_duration};
-use gyre_engine::program::ServiceAccount;
+use super::quantity::{Bytes, milliseconds, parse_bytes, parse_duration};
 
 /// The keyword of the schema whose value is a [`Check`].
 pub(super) const CHECK: &str = "x-gyre";
@@ -77,11 +78,11 @@ fn bytes(value: &Value) -> Option<u64> {
 ))]
 pub(crate) struct Label(pub(crate) String);
 
-/// A path, relative to the folder of the file.
+/// A path, relative to the directory of the file.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(inline, description = "", extend(
     "minLength" = 1,
-    "errorMessage" = "write a path, relative to the folder of this file",
+    "errorMessage" = "write a path, relative to the directory of this file",
 ))]
 pub(crate) struct FilePath(pub(crate) PathBuf);
 
@@ -124,6 +125,13 @@ impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
 #[serde(from = "Value")]
 #[schemars(inline, description = "")]
 pub(crate) struct Count(pub(crate) Option<u32>);
+
+impl Count {
+    /// The number, if it is one.
+    pub(crate) fn whole(self) -> Option<usize> {
+        self.0.map(|number| number as usize)
+    }
+}
 
 impl From<Value> for Count {
     /// JSON has one type of numbers: 4.0 is whole, too.
@@ -172,6 +180,13 @@ impl<T> List<T> {
     }
 }
 
+impl List<Label> {
+    /// The names, without their indexes.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        self.iter().map(|(_, Label(name))| name.clone()).collect()
+    }
+}
+
 /// Adds keywords to a schema.
 pub(super) fn with(keywords: Value) -> impl FnMut(&mut Schema) {
     move |schema| {
@@ -195,8 +210,7 @@ pub(super) fn size(range: RangeInclusive<u64>, default: usize) -> impl FnMut(&mu
 
 /// The schema of a duration.
 pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl FnMut(&mut Schema) {
-    let (least, most) = (range.start(), range.end());
-    let milliseconds = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let (least, most) = (*range.start(), *range.end());
     with(json!({
         "type": "string",
         "pattern": "^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$",
@@ -208,13 +222,20 @@ pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl F
 
 /// The schema of a whole number.
 pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&mut Schema) {
-    with(json!({"type": "integer", "minimum": range.start(), "maximum": range.end(), "default": default}))
+    let mut add_integer = with(integer(&range));
+    move |schema| {
+        add_integer(schema);
+        schema.insert("default".to_owned(), json!(default));
+    }
 }
 
 /// The schema of a whole number, or a word that stands for none.
 pub(super) fn whole_or(word: &str, range: RangeInclusive<u32>, default: impl Into<Value>) -> impl FnMut(&mut Schema) {
-    let whole = json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
-    with(json!({"anyOf": [whole, {"const": word}], "default": default.into()}))
+    with(json!({"anyOf": [integer(&range), {"const": word}], "default": default.into()}))
+}
+
+fn integer(range: &RangeInclusive<u32>) -> Value {
+    json!({"type": "integer", "minimum": range.start(), "maximum": range.end()})
 }
 
 #[cfg(test)]

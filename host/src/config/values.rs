@@ -1,14 +1,14 @@
 //! The values of arguments: what they may be, and what is wrong with those that are refused.
 
 use std::fmt::Display;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, RangeBounds, RangeInclusive};
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use gyre_core::names;
 
-use crate::config::quantity::parse_duration;
+use crate::config::quantity::{self, parse_duration};
 
 /// Arguments that are right one by one, and wrong together: the exit code is that of wrong arguments.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,18 @@ where
             _ => "expected a whole number".to_owned(),
         })
     }
+}
+
+/// A duration within bounds that is given in milliseconds, for clap.
+pub(crate) fn milliseconds(range: RangeInclusive<Duration>) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
+    let number = whole(quantity::milliseconds(*range.start())..=quantity::milliseconds(*range.end()));
+    move |text| number(text).map(Duration::from_millis)
+}
+
+/// A number of bytes within bounds that is given in MiB, for clap.
+pub(crate) fn mebibytes(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync {
+    let number = whole((*range.start() >> 20) as usize..=(*range.end() >> 20) as usize);
+    move |text| number(text).map(|mebibytes| mebibytes << 20)
 }
 
 /// One of these words, each with what the help says of it, for clap.

@@ -1,4 +1,4 @@
-//! What the plugins `echo` and `scheduled-echo` have in common: the pod that writes the message, and the settings.
+//! The shared parts of the plugins `echo` and `scheduled-echo`: the pod that writes the message, and the settings.
 //!
 //! It is a crate of its own because a plugin that depended on the other would export both reconcilers.
 
@@ -13,11 +13,11 @@ const IMAGE: &str = "busybox:1.33.1";
 /// Any user but root will do; this one is called `nonroot` in common base images.
 const NOT_ROOT: u32 = 65532;
 
-/// What an operator may set.
+/// The settings of an operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Whether pods keep to the restricted Pod Security Standard.
+    /// If true, pods meet the restricted Pod Security Standard.
     pub restricted: bool,
     /// Another image; it needs an `echo`.
     pub image: Option<String>,
@@ -47,18 +47,7 @@ mod tests {
 
     #[test]
     fn the_pod_is_that_of_echoperator() {
-        check(
-            json!({}),
-            json!({
-                "restartPolicy": "Never",
-                "containers": [{
-                    "name": "hello",
-                    "image": "busybox:1.33.1",
-                    "imagePullPolicy": "IfNotPresent",
-                    "command": ["echo", "Good day."],
-                }],
-            }),
-        );
+        check(json!({}), serde_json::from_str(include_str!("../pod.json")).unwrap());
     }
 
     #[test]

@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 )]
 #[resource(column("Message", ".spec.message"), condition("Ready"), condition("Complete"), column("Job", ".status.job"), age)]
 pub struct EchoSpec {
-    /// What to write.
+    /// The message to write.
     pub message: String,
 }
 
-/// What is recorded of it, beside the conditions.
+/// The status of an Echo, without the conditions.
 #[derive(Debug, Deserialize, Serialize, Schema)]
 pub struct EchoStatus {
     /// The name of the Job.

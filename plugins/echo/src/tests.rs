@@ -1,4 +1,4 @@
-//! What the plugin answers, state by state.
+//! The answers of the plugin, state by state.
 
 use gyre_sdk::{Child, ConditionStatus, Event, testing};
 use serde_json::{Value, json};
@@ -50,13 +50,13 @@ fn reconcile(echo: Value, job: Option<Value>) -> Response {
     testing::reconcile::<EchoReconciler>(echo, json!({}), &cluster).unwrap()
 }
 
-/// What should become of the Job.
+/// The child that the plugin should return for the Job.
 enum Wish {
     Run,
     Rest,
 }
 
-/// What is expected of a state, and the only place that looks at an answer.
+/// The expected answer for a state. It is the only place that inspects an answer.
 struct Expected {
     wish: Wish,
     finished: Value,
@@ -120,19 +120,12 @@ fn outdated(wish: Wish, finished: Value) -> Expected {
 fn a_new_echo_gets_the_job_of_echoperator() {
     let mut new = echo(1, "Good day.", Value::Null);
     new.as_object_mut().unwrap().remove("status");
+    let pod: Value = serde_json::from_str(include_str!("../../echo-pod/pod.json")).unwrap();
     let job = json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "hello"},
-        "spec": {"template": {"spec": {
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "hello",
-                "image": "busybox:1.33.1",
-                "imagePullPolicy": "IfNotPresent",
-                "command": ["echo", "Good day."],
-            }],
-        }}},
+        "spec": {"template": {"spec": pod}},
     });
     assert_eq!(reconcile(new.clone(), None).all_applied(), [job]);
     check(new, None, created(Value::Null));

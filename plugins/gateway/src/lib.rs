@@ -10,13 +10,13 @@ use gyre_sdk::{Cluster, Event, Failure, Kind, Manifest, Metadata, NoSettings, Re
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What is reconciled.
+/// The kind of the parents.
 pub const GATEWAY: Kind = Kind::new("app.example.com/v1", "Gateway");
 
 /// As long as the resync period of the informers that it had before.
 const RESYNC: Duration = Duration::from_secs(30);
 
-/// What is shown of a spec. A call may log 64 KiB, and people read the start.
+/// The maximum length of a spec in the log. A call may log 64 KiB, and people read the start.
 const SHOWN_BYTES: usize = 4096;
 
 /// The plugin.

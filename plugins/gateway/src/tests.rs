@@ -1,4 +1,4 @@
-//! What the plugin answers and logs.
+//! The answers and logs of the plugin.
 
 use gyre_sdk::testing::{self, LogLine};
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ pub struct GreetingSpec {
     pub message: String,
 }
 
-/// What the plugin reports. The host adds the conditions.
+/// The status of a Greeting. The host adds the conditions.
 #[derive(Debug, Serialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct GreetingStatus {

@@ -1,4 +1,4 @@
-//! What the plugin answers, by what it is given.
+//! The answers of the plugin for different parents.
 
 use gyre_sdk::testing;
 use serde_json::json;

@@ -16,7 +16,7 @@
 use gyre_sdk::{Cluster, Failure, Kind, Manifest, NoSettings, Reconciler, Response, Teardown, log};
 use serde::Deserialize;
 
-/// What is reconciled: a built-in kind, so that no CRD comes with the plugin.
+/// The kind of the parents. It is a built-in kind, so that no CRD comes with the plugin.
 pub const POD: Kind = Kind::new("v1", "Pod");
 
 /// The plugin.

@@ -1,4 +1,4 @@
-//! What the plugin logs and answers.
+//! The logs and answers of the plugin.
 
 use gyre_sdk::testing::{self, LogLine};
 use serde_json::{Value, json};

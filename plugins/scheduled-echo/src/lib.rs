@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 /// The API server takes no longer names: the CronJob controller appends 11 characters to name the Jobs.
 const CRON_JOB_NAME_LIMIT: usize = 52;
 
-/// Writes a message time and again, with a CronJob.
+/// Writes a message repeatedly, with a CronJob.
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "mmontes.io", version = "v1alpha1", kind = "ScheduledEcho", short_name = "sec", status = ScheduledEchoStatus)]
 #[resource(column("Schedule", ".spec.schedule"), column("Message", ".spec.message"))]
 #[resource(column("Last Run", ".status.lastRun", "date"), condition("Ready"), age)]
 pub struct ScheduledEchoSpec {
-    /// What to write.
+    /// The message to write.
     pub message: String,
-    /// When to write it, in the syntax of cron.
+    /// The schedule, in the syntax of cron.
     pub schedule: String,
 }
 
-/// What is recorded of it, beside the conditions.
+/// The status of a ScheduledEcho, without the conditions.
 #[derive(Debug, Deserialize, Serialize, Schema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScheduledEchoStatus {
     /// The name of the CronJob.
     #[serde(skip_deserializing)]
     pub cron_job: String,
-    /// When the CronJob was last due.
+    /// The last time at which the CronJob was due.
     #[schema(format = "date-time")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<String>,

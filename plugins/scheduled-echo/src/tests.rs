@@ -1,4 +1,4 @@
-//! What the plugin answers, state by state.
+//! The answers of the plugin, state by state.
 
 use gyre_sdk::{Condition, ConditionStatus, Event, testing};
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ fn reconcile(echo: Value, cron_job: Option<Value>) -> Response {
 #[test]
 fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
     let response = reconcile(echo(Value::Null), None);
+    let pod: Value = serde_json::from_str(include_str!("../../echo-pod/pod.json")).unwrap();
     let cron_job = json!({
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -42,15 +43,7 @@ fn a_scheduled_echo_gets_the_cron_job_of_echoperator() {
         "spec": {
             "schedule": "*/5 * * * *",
             "concurrencyPolicy": "Forbid",
-            "jobTemplate": {"spec": {"template": {"spec": {
-                "restartPolicy": "Never",
-                "containers": [{
-                    "name": "hello",
-                    "image": "busybox:1.33.1",
-                    "imagePullPolicy": "IfNotPresent",
-                    "command": ["echo", "Good day."],
-                }],
-            }}}},
+            "jobTemplate": {"spec": {"template": {"spec": pod}}},
         },
     });
     assert_eq!(response.all_applied(), [cron_job]);

@@ -24,52 +24,52 @@ const IMAGE: &str = "nginxinc/nginx-unprivileged:1.29-alpine";
 /// Tells the pods of a Website from those of another of its namespace.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// Serves files that are made from a template.
+/// Serves files that are rendered from a template.
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "Website", status = WebsiteStatus)]
 #[resource(column("Template", ".spec.template"), column("Defaults", ".status.defaults"), condition("Ready"))]
 #[resource(column("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, 1), age)]
 pub struct WebsiteSpec {
-    /// The ConfigMap of this namespace whose data are the files, with {{title}}, {{host}}, {{name}} and {{namespace}} to be filled in.
+    /// The ConfigMap of this namespace whose data are the files. {{title}}, {{host}}, {{name}} and {{namespace}} in them are replaced.
     #[schema(min_length = 1, max_length = 253)]
     template: String,
-    /// What {{title}} stands for.
+    /// The text that replaces {{title}}.
     #[serde(default)]
     title: String,
-    /// What {{host}} stands for.
+    /// The text that replaces {{host}}.
     #[serde(default)]
     host: String,
-    /// How many pods serve it; if not given, as many as the defaults say, or else 1.
+    /// The number of pods that serve it. By default, the number of the WebsiteDefaults, or 1.
     #[schema(minimum = 0)]
     replicas: Option<i32>,
 }
 
 #[derive(Serialize, Schema)]
 struct WebsiteStatus {
-    /// Stands for the files: it changes when they do.
+    /// The fingerprint of the files: it changes when they do.
     content: String,
-    /// The WebsiteDefaults that hold for it.
+    /// The WebsiteDefaults that apply to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     defaults: Option<String>,
 }
 
-/// What holds for all Websites that do not say otherwise: the one of the highest priority, and among those the first by name.
+/// Defaults for all Websites. The one with the highest priority applies, and of several the first by name.
 #[derive(Clone, Debug, Default, Deserialize, CustomResource)]
 #[serde(default)]
 #[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "WebsiteDefaults", plural = "websitedefaults")]
 #[resource(cluster_scoped, no_status, column("Priority", ".spec.priority", "integer"), column("Image", ".spec.image"))]
 #[resource(column("Replicas", ".spec.replicas", "integer"), age)]
 struct DefaultsSpec {
-    /// The highest one holds.
+    /// The WebsiteDefaults with the highest priority apply.
     #[schema(default = 0)]
     priority: i64,
     /// An image that serves /usr/share/nginx/html on port 8080 as any user but root.
     #[schema(min_length = 1)]
     image: Option<String>,
-    /// How many pods serve a Website that does not say so itself.
+    /// The number of pods of a Website that does not set it.
     #[schema(minimum = 0)]
     replicas: Option<i32>,
-    /// Labels of all that is made for a Website.
+    /// Labels of all children of a Website.
     #[schema(max_properties = 32, elements(max_length = 63, pattern = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"))]
     labels: Labels,
 }

@@ -1,4 +1,4 @@
-//! What the plugin answers, by what it finds.
+//! The answers of the plugin for different caches.
 
 use gyre_sdk::{Condition, ConditionStatus, Event, Kind, ReadError, Severity, testing};
 use serde_json::{Value, json};

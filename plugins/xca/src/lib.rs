@@ -17,26 +17,26 @@ use serde::{Deserialize, Serialize};
 #[resource(column("Foo", ".spec.foo"), column("Active", ".status.active", "boolean"))]
 #[resource(column("Last Update", ".status.last_update_time", "date"), condition("Ready"), age)]
 pub struct XcaSpec {
-    /// Whatever you like: nothing depends on it.
+    /// Any text. Nothing depends on it.
     pub foo: Option<String>,
 }
 
-/// What is recorded of an Xca, beside the conditions.
+/// The status of an Xca, without the conditions.
 #[derive(Debug, Deserialize, Serialize, Schema)]
 pub struct XcaStatus {
-    /// Whether it became active.
+    /// If true, the Xca has become active.
     #[serde(default)]
     pub active: bool,
-    /// When it became active.
+    /// The time at which it became active.
     #[schema(format = "date-time")]
     #[serde(skip_deserializing)]
     pub last_update_time: Option<String>,
 }
 
-/// The parent. Its spec says nothing that matters, and may be missing.
+/// The parent. Nothing depends on its spec, which may be missing.
 #[derive(Debug, Deserialize)]
 pub struct Xca {
-    /// What is recorded of it.
+    /// The status.
     pub status: Option<XcaStatus>,
 }
 

@@ -1,4 +1,4 @@
-//! What the plugin answers, state by state.
+//! The answers of the plugin, state by state.
 
 use std::time::{Duration, SystemTime};
 

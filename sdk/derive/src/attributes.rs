@@ -1,10 +1,10 @@
-//! What serde's attributes and the documentation say.
+//! Reads the attributes of serde and the documentation.
 
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parse as _;
 use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta, Token};
 
-/// What serde's attributes say of a type, a field or a variant, as far as a schema depends on it.
+/// The attributes of serde that a schema depends on, of a type, a field or a variant.
 #[derive(Default)]
 pub(crate) struct Serde {
     pub(crate) rename: Option<String>,

@@ -1,4 +1,4 @@
-//! What `#[schema(…)]` says of a type or a field.
+//! Reads the attribute `#[schema(…)]` of a type or a field.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr, ExprLit, ExprUnary, Lit, LitStr, Token, Type, UnOp};
@@ -27,7 +27,7 @@ const BUILT_IN: [(&str, &[&str]); 2] = [
     ("minimum", &["u8", "u16", "u32", "u64"]),
 ];
 
-/// What is said of a schema beyond its type.
+/// The keywords of a schema besides its type.
 #[derive(Default)]
 pub(crate) struct Keywords {
     /// The whole schema instead of that of the type.
@@ -123,12 +123,12 @@ impl Keywords {
         }
     }
 
-    /// Whether the schema says what the value is if it is not given.
+    /// Returns whether the schema says what the value is if it is not given.
     pub(crate) fn has_default(&self) -> bool {
         self.literals.iter().any(|(keyword, _)| *keyword == "default")
     }
 
-    /// Whether the whole schema was given.
+    /// Returns whether the whole schema was given.
     pub(crate) fn is_replaced(&self) -> bool {
         self.replaced.is_some()
     }
@@ -171,7 +171,7 @@ fn last_argument_if<'a>(of: &'a Type, names: &[&str]) -> &'a Type {
     }
 }
 
-/// Whether a field of this type may be missing.
+/// Returns whether a field of this type may be missing.
 pub(crate) fn is_optional(of: &Type) -> bool {
     last_segment(of).as_deref() == Some("Option")
 }

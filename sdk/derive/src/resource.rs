@@ -9,7 +9,7 @@ use crate::attributes::documentation;
 use crate::json::{self, Fragments};
 use crate::schema;
 
-/// What the host writes into each status, but for the description of the conditions.
+/// The schema of the fields that the host writes into each status, without the description of the conditions.
 const STATUS_OF_THE_HOST: &str = concat!(
     r#""observedGeneration":{"type":"integer","format":"int64","description":"The generation of the spec that this status is about."},"#,
     r#""conditions":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["type"],"items":{"type":"object","#,
@@ -20,10 +20,10 @@ const STATUS_OF_THE_HOST: &str = concat!(
     r#""message":{"type":"string","maxLength":32768}}},"#,
 );
 
-/// What conditions are, unless the plugin says which.
-const CONDITIONS: &str = "What is known of it, one entry for each type.";
+/// The description of the conditions, unless the plugin has its own.
+const CONDITIONS: &str = "The conditions of the object, one for each type.";
 
-/// What `#[derive(CustomResource)]` expands to.
+/// Expands `#[derive(CustomResource)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let resource = Resource::of(input)?;
     let schema = schema::derive(input)?;
@@ -43,7 +43,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// What `#[resource(…)]` says.
+/// The arguments of `#[resource(…)]`.
 #[derive(Default)]
 struct Resource {
     group: String,

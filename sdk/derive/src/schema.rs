@@ -11,7 +11,7 @@ use crate::keywords::{Keywords, is_optional};
 /// Names that the host writes into each status, with schemas of its own.
 const OF_THE_HOST: [&str; 2] = ["conditions", "observedGeneration"];
 
-/// What `#[derive(Schema)]` expands to.
+/// Expands `#[derive(Schema)]`.
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     if !input.generics.params.is_empty() {
         return Err(syn::Error::new_spanned(&input.generics, "no schema can be derived for a generic type"));

@@ -1,4 +1,4 @@
-//! What no schema can be derived from is an error that says what to do.
+//! If no schema can be derived, the error says what to do.
 
 use syn::{DeriveInput, parse_str};
 

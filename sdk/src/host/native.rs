@@ -8,27 +8,27 @@ use std::time::SystemTime;
 use super::{Error, Level};
 use crate::kind::Kind;
 
-/// What a call may read and say: a component's imports.
+/// The imports of a component, with which a call reads and logs.
 pub trait Host: Debug {
     /// As `cluster.children`.
     ///
     /// # Errors
     ///
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, Error>;
 
     /// As `cluster.get`.
     ///
     /// # Errors
     ///
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, Error>;
 
     /// As `cluster.list`.
     ///
     /// # Errors
     ///
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     fn list(&self, kind: Kind, namespace: Option<&str>, label_selector: Option<&str>) -> Result<Vec<Vec<u8>>, Error>;
 
     /// The one moment of the call.
@@ -81,18 +81,18 @@ impl Drop for LoggingTo {
     }
 }
 
-/// What a plugin logged.
+/// A log line of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How much it matters.
+    /// Its severity.
     pub level: Level,
-    /// What it says.
+    /// Its text.
     pub message: String,
     /// For programs.
     pub fields: Vec<(String, String)>,
 }
 
-/// What was logged on this thread since it was last taken.
+/// Returns the lines that were logged on this thread since the last call of this function.
 pub fn take_log() -> Vec<LogLine> {
     LOG.take()
 }

@@ -1,4 +1,4 @@
-//! What is derived is what Kubernetes' schemas need, and follows serde.
+//! Derived schemas meet the rules of Kubernetes and follow serde.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::resource::CustomResource;
 
-/// Which variable has the files written.
+/// The environment variable that makes tests write the files.
 const BLESS: &str = "GYRE_BLESS";
 
 /// Asserts that a file has the CustomResourceDefinition of this kind, in whatever layout: for review, and for those who apply the file.

@@ -14,7 +14,7 @@ pub use crate::host::Host;
 ///
 /// # Errors
 ///
-/// What the plugin fails with.
+/// The failure of the plugin.
 pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Response, Failure> {
     let _logging = LoggingTo::host(&host);
     call::reconcile::<R>(parent, settings, &Cluster::new(Imports(host)))
@@ -24,7 +24,7 @@ pub fn reconcile<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Hos
 ///
 /// # Errors
 ///
-/// What the plugin fails with.
+/// The failure of the plugin.
 pub fn finalize<R: Reconciler>(parent: &[u8], settings: &[u8], host: Rc<dyn Host>) -> Result<Teardown, Failure> {
     let _logging = LoggingTo::host(&host);
     call::finalize::<R>(parent, settings, &Cluster::new(Imports(host)))

@@ -1,4 +1,4 @@
-//! Which of the made-up objects a call may see, to the contract's rules.
+//! Decides which of the objects of a test a call may read, by the rules of the contract.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::host::{Error, Host, Level, keep_log};
 use crate::kind::Kind;
 use crate::manifest::{Manifest, ReadKind};
 
-/// What [`crate::Cluster`] reads from in native tests.
+/// The objects from which [`crate::Cluster`] reads in native tests.
 #[derive(Debug)]
 pub(crate) struct Reads {
     objects: Vec<Stored>,
@@ -63,7 +63,7 @@ impl Reads {
         }
     }
 
-    /// What a declaration shows of its kind.
+    /// Returns the objects of a kind that a declaration allows to read.
     fn visible<'a>(&'a self, read: &'a ReadKind) -> Result<impl Iterator<Item = &'a Stored>, Error> {
         let selector = parse_selector(read.label_selector.as_deref())?;
         Ok(self

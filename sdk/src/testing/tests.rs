@@ -1,4 +1,4 @@
-//! What a plugin may read in native tests is what the contract lets it read.
+//! Native tests let a plugin read what the contract lets it read.
 
 use std::time::{Duration, SystemTime};
 

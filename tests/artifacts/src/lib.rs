@@ -36,10 +36,10 @@ pub const CALLS_THAT_FAIL: [(&str, &str); 9] = [
     (guests::LOG_FLOOD, "LogFlood"),
 ];
 
-/// What stands around the digits in the component [`probes::VERSIONED`].
+/// The texts around the digits in the component [`probes::VERSIONED`].
 const VERSION: [&str; 2] = ["gyre-version:", "v"];
 
-/// What stands around the digits in the component [`probes::TENANT`].
+/// The texts around the digits in the component [`probes::TENANT`].
 const TENANT: [&str; 2] = ["gyre-tenant-number:", ":ok"];
 
 /// The plugin [`probes::VERSIONED`] in this version, which it writes down in ten digits. Version 0 is the file as it is.

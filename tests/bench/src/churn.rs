@@ -1,4 +1,4 @@
-//! What a leader and a standby keep of objects that came and went: entries in queues and caches, and bytes.
+//! The memory of a leader and of a standby after objects came and went: entries in queues and caches, and bytes.
 
 use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -63,7 +63,7 @@ fn leads(host: &Host) -> anyhow::Result<bool> {
     Ok(state.pointer("/mounts/0/claim/isHeld") == Some(&json!(true)))
 }
 
-/// What the host has of objects: in its cache, in its queue, and of what they last were.
+/// Returns the number of entries about objects: in the cache, in the queue, and in the record of their last states.
 fn entries(state: &Value) -> anyhow::Result<f64> {
     let number =
         |pointer: &str| state.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer}: {state}"));

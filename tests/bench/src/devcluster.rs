@@ -15,19 +15,19 @@ use tokio::task::JoinSet;
 
 use crate::line::Line;
 
-/// What is created, by how many clients at a time.
+/// The number of objects that are created, and of concurrent clients.
 const CREATES: usize = 2_000;
 const CLIENTS: usize = 8;
-/// How many objects there are when all are listed. They are created before, which takes longer than all else.
+/// The number of objects in a list. They are created before, which takes longer than all else.
 const LISTED: usize = 10_000;
 const LISTS: u32 = 3;
-/// Who follows how many changes.
+/// The number of watches, and of changes that each follows.
 const WATCHERS: usize = 100;
 const CHANGES: usize = 200;
-/// How long all watchers together may wait for the last change.
+/// The timeout for all watchers together until the last change.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was measured of one server.
+/// The measurements of one server.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     creates_per_second: f64,

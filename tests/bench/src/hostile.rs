@@ -7,9 +7,9 @@
 //!                hostile-<attack>   an object of the hostile plugin for each of its attacks
 //! ```
 //!
-//! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with them,
-//! in three runs. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is deleted. The
-//! host must then have given back what it allocated, and must have written only where it is allowed to.
+//! The benchmark measures how long it takes from when an object was accepted until the host writes its child, without the two and with
+//! them, in three runs. Both sides of a run take turns, so that whatever else the machine does affects both. In the end everything is
+//! deleted. The host must then have given back what it allocated, and must have written only where it is allowed to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -45,16 +45,16 @@ pub(crate) struct Arguments {
     echos_per_second: u32,
 }
 
-/// How many turns each side takes in a run.
+/// The number of turns of each side in a run.
 const TURNS: usize = 5;
 /// One object of a quiet tenant for so many Echos.
 const ECHOS_PER_QUIET_OBJECT: usize = 5;
-/// How many seconds an object lives until it is deleted.
+/// The number of seconds until an object is deleted.
 const LIVES_FOR: usize = 10;
 
 const QUIET_TENANTS: usize = 5;
-/// What the hostile plugin does, and the problem that its calls end in. To ask for names that cannot exist is none, nor is it to write the
-/// time.
+/// The attacks of the hostile plugin, and the problem that its calls end in. To ask for names that cannot exist is none, nor is it to
+/// write the time.
 const ATTACKS: [(&str, Option<&str>); 11] = [
     ("spin", Some("DeadlineExceeded")),
     ("trap", Some("Trapped")),
@@ -70,7 +70,7 @@ const ATTACKS: [(&str, Option<&str>); 11] = [
 ];
 /// The tenant's attack on the plugin that it shares with others: objects for which the plugin returns more children than are allowed.
 const FLOOD: &str = "flood";
-/// How often the tenant does the next thing.
+/// The interval of the tenant's actions.
 const TENANT_ACTS_EVERY: Duration = Duration::from_millis(50);
 const PLUGINS: [&str; 3] = [gyre_artifacts::ECHO, gyre_artifacts::probes::FICKLE, gyre_artifacts::probes::ATTACKER];
 
@@ -277,7 +277,7 @@ impl Scene {
         delete(&echos(&self.stage.client), VICTIM).await
     }
 
-    /// How often each attack has ended in a problem: those of the hostile plugin, and the one on the plugin that is shared.
+    /// Returns the number of problems by attack: those of the hostile plugin, and the one on the plugin that is shared.
     fn problems(&self) -> anyhow::Result<Vec<(&'static str, f64)>> {
         let attacks = ATTACKS.into_iter().filter_map(|(attack, reason)| Some((attack, "attacker", reason?)));
         let count = |(attack, plugin, reason): (&'static str, &str, &str)| {
@@ -315,7 +315,7 @@ impl Scene {
         victim.metadata.uid.context("no UID")
     }
 
-    /// What the host wrote that is neither a child of a parent, where it is, nor the status of one, nor tells of one.
+    /// Returns the writes of the host that are neither a child of a parent, in its place, nor a status, nor an event about one.
     fn writes_outside_of_the_grants(&self) -> anyhow::Result<BTreeSet<String>> {
         let is_granted = |event: &AuditEvent| match (event.resource.as_str(), event.namespace.as_str()) {
             ("jobs", "echos") | ("echos", "echos") => true,
@@ -432,7 +432,7 @@ async fn create(api: &Api<DynamicObject>, object: Value) -> anyhow::Result<Dynam
     api.create(&PostParams::default(), &serde_json::from_value(object)?).await.with_context(|| text)
 }
 
-/// Whether or not it is there, and whatever holds it.
+/// Returns whether or not it is there, and whatever holds it.
 async fn delete(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<()> {
     let deleted = match api.delete(name, &DeleteParams::background()).await {
         Ok(either) => either.left(),

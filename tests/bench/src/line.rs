@@ -1,4 +1,4 @@
-//! What a benchmark prints.
+//! The output of a benchmark.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ struct Bench {
     /// Benchmarks to run [default: all].
     #[arg(value_enum)]
     only: Vec<Part>,
-    /// What the store benchmark runs in processes of its own: prints the bytes that so many objects take.
+    /// Runs one process of the store benchmark: prints the bytes that this number of objects takes.
     #[arg(long, hide = true, value_enum)]
     hold: Option<store::Form>,
     #[command(flatten)]

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use crate::process;
 
-/// Who the hosts are to the API server.
+/// The user of the hosts.
 pub(crate) const USER: &str = "gyre-bench-host";
 
 /// The cluster.
@@ -52,7 +52,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Where hosts look for compiled plugins: compiling is no part of what is measured.
+    /// Returns the directory of compiled plugins, because compiling is not measured.
     pub(crate) fn code(&self) -> PathBuf {
         self.path("code")
     }
@@ -105,7 +105,7 @@ pub(crate) fn api(client: &Client, group: &str, version: &str, kind: &str, names
 /// A host that runs.
 pub(crate) struct Host {
     process: Guarded,
-    /// Where it answers how much it has allocated.
+    /// The file with the number of allocated bytes.
     count: PathBuf,
     address: String,
 }
@@ -133,7 +133,7 @@ impl Host {
         .await
     }
 
-    /// What `/debug/state` shows.
+    /// Returns `/debug/state`.
     pub(crate) fn state(&self) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.get("/debug/state")?)?)
     }
@@ -161,7 +161,7 @@ impl Host {
         process::processor_seconds(self.process.id())
     }
 
-    /// How many bytes it has allocated and not given back.
+    /// Returns the number of bytes that it has allocated and not freed.
     pub(crate) async fn bytes(&self) -> anyhow::Result<f64> {
         allocated::ask(&self.count);
         let mut bytes = 0;
@@ -174,8 +174,8 @@ impl Host {
         Ok(bytes as f64)
     }
 
-    /// The first count of allocated bytes that is at most `most`. If there is none, the count after 200 seconds: by then all idle connections
-    /// have been closed.
+    /// The first count of allocated bytes that is at most `most`. If there is none, the count after 200 seconds: by then all idle
+    /// connections have been closed.
     pub(crate) async fn bytes_at_most(&self, most: f64) -> anyhow::Result<f64> {
         let deadline = Instant::now() + Duration::from_secs(200);
         loop {

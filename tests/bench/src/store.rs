@@ -1,4 +1,4 @@
-//! What a cached object costs: the store against the JSON's size, and against `serde_json::Value`.
+//! The memory of a cached object: the store against the JSON's size, and against `serde_json::Value`.
 //!
 //! Each form is held by a process of its own, and its cost is what that process' resident set grows by.
 
@@ -16,7 +16,7 @@ use crate::{process, sample};
 
 const OBJECTS: usize = 50_000;
 
-/// How objects are held.
+/// The form in which objects are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// In the host's store.

@@ -1,4 +1,4 @@
-//! Which metrics a Grafana dashboard asks for, and which of them there are.
+//! Finds the metrics that a Grafana dashboard queries, and those that do not exist.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
-/// How many words there are from an opening one up to and with the one that closes it.
+/// Returns the number of words from an opening one up to and with the one that closes it.
 fn closing(words: &[String], from: usize, open: &str, close: &str) -> usize {
     let mut depth = 0_usize;
     for (index, word) in words.iter().skip(from).enumerate() {

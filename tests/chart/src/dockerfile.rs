@@ -13,10 +13,10 @@ pub struct Dockerfile {
     pub stages: Vec<Stage>,
 }
 
-/// What begins with `FROM`.
+/// A stage, which begins with `FROM`.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// What it is called, for stages after it.
+    /// The name, for stages after it.
     pub name: Option<String>,
     /// The image or stage that it begins with.
     pub from: String,
@@ -33,7 +33,7 @@ pub struct Instruction {
     pub keyword: String,
     /// Those before its text: `--from=host` is `("from", "host")`.
     pub flags: Vec<(String, String)>,
-    /// What is left, on one line.
+    /// The rest, on one line.
     pub text: String,
 }
 
@@ -152,7 +152,7 @@ impl Ignore {
         Self(rules.collect())
     }
 
-    /// Whether a path, relative to the root, is left out.
+    /// Returns whether a path, relative to the root, is left out.
     pub fn ignores(&self, path: &Path) -> bool {
         let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
         let covers =

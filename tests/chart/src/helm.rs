@@ -20,7 +20,7 @@ pub struct Helm {
 /// A values file, and what its first lines say of how to render it: `# release: NAME`, `# helm: FLAGS`.
 #[derive(Clone, Debug)]
 pub struct Release {
-    /// What the release is called; `gyre`, if it is not said.
+    /// The name of the release; `gyre` by default.
     pub name: String,
     /// Further flags.
     pub flags: Vec<String>,
@@ -72,7 +72,7 @@ impl Helm {
         command
     }
 
-    /// What `helm template` prints; or what it says is wrong.
+    /// Returns the output of `helm template`, or its error.
     ///
     /// # Errors
     ///

@@ -35,7 +35,7 @@ pub fn chart() -> PathBuf {
     root().join("charts/gyre")
 }
 
-/// Whether what comes out is to be written down as what is expected.
+/// Returns whether what comes out is to be written down as what is expected.
 pub fn blessing() -> bool {
     std::env::var_os("GYRE_BLESS").is_some_and(|value| value != "0")
 }

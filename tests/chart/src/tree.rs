@@ -29,7 +29,7 @@ impl Tree {
         entries.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// What lies at the end of a path of keys.
+    /// Returns the value at the end of a path of keys.
     pub fn at<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Self> {
         path.into_iter().try_fold(self, |tree, key| tree.get(key))
     }

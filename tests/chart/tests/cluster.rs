@@ -1,4 +1,4 @@
-//! What a real API server says to the chart.
+//! The chart on a real API server.
 
 use std::fs;
 use std::io::Write as _;
@@ -74,7 +74,7 @@ fn dry_run(cluster: &ControlPlane, list: &Value) -> anyhow::Result<String> {
     Ok(said)
 }
 
-/// What the account of a release may do, and what it may not.
+/// The permissions of the account of a release.
 #[test]
 fn the_account_may_do_what_it_has_to_and_nothing_else() -> anyhow::Result<()> {
     let Some(_) = Helm::or_skip()? else { return Ok(()) };

@@ -80,7 +80,7 @@ impl Installed {
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }
 
-    /// What kubectl prints, in the namespace of the release.
+    /// Returns the output of kubectl in the namespace of the release.
     fn get(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.cluster.kubectl_stdout(&[&["--namespace", NAMESPACE], arguments].concat())
     }
@@ -102,7 +102,7 @@ impl Installed {
         self.get(&["wait", "--for=condition=Ready", resource, &timeout]).map(drop)
     }
 
-    /// Whether the account of the pods may do that.
+    /// Returns whether the account of the pods may do that.
     fn may(&self, verb: &str, resource: &str) -> anyhow::Result<bool> {
         let (resource, subresource) = resource.split_once("//").unwrap_or((resource, ""));
         let (subresource, account) =
@@ -117,7 +117,7 @@ impl Host {
         fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
     }
 
-    /// Where it listens; none: it does not yet.
+    /// Returns the address on which it listens; none: it does not listen yet.
     fn address(&self) -> Option<String> {
         let log = self.log();
         let (_, rest) = log.split_once("serving /healthz")?.1.split_once("127.0.0.1:")?;
@@ -125,7 +125,7 @@ impl Host {
         Some(format!("127.0.0.1:{port}"))
     }
 
-    /// What `/readyz` answers; none: it does not yet.
+    /// Returns the answer of `/readyz`; none: there is none yet.
     fn readiness(&self) -> Option<String> {
         let mut stream = TcpStream::connect(self.address()?).ok()?;
         write!(stream, "GET /readyz HTTP/1.0\r\nHost: gyre\r\n\r\n").ok()?;
@@ -293,13 +293,13 @@ struct Taken {
     role: &'static str,
     resource: &'static str,
     verbs: &'static [&'static str],
-    /// What a host asks for first, as `kubectl auth can-i` takes it.
+    /// The first request of a host, as `kubectl auth can-i` takes it.
     asked: (&'static str, &'static str),
-    /// What the API server says to that.
+    /// The answer of the API server.
     said: &'static str,
     /// The check of `/readyz` that fails with it.
     readiness: Option<&'static str>,
-    /// Whether it stands in the Echo's condition.
+    /// If true, the Echo has it in its condition.
     condition: bool,
 }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, on_path, target, write_script};
 use crate::render::{folders, render};
 
-/// What the image that ours begins with has besides the program, and of what Debian it is.
+/// The base of our image and its release of Debian: it contains everything but the program.
 const BASE: (&str, &str) = ("gcr.io/distroless/cc-debian12:nonroot", "bookworm");
 const BASE_LIBRARIES: [&str; 7] = [
     "libc.so.6",
@@ -278,14 +278,10 @@ impl Engine {
     }
 }
 
-/// A value in which the image's Cargo home is that of this machine: plugins are compiled with its sources, and with the flags that the other
-/// tests compile them with.
+/// A value in which the image's Cargo home is that of this machine: plugins are compiled with its sources, and with the flags that the
+/// other tests compile them with.
 fn on_this_machine(value: &str) -> anyhow::Result<String> {
-    let home = match std::env::var_os("CARGO_HOME") {
-        Some(home) => PathBuf::from(home),
-        None => std::env::home_dir().context("there is neither CARGO_HOME nor a home directory")?.join(".cargo"),
-    };
-    Ok(value.replace("/usr/local/cargo", &home.display().to_string()))
+    Ok(value.replace("/usr/local/cargo", &gyre_plugin_build::cargo_home()?.display().to_string()))
 }
 
 /// A script in which absolute paths lead into a folder.

@@ -1,4 +1,4 @@
-//! What holds for everything that the chart renders.
+//! Laws about everything that the chart renders.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const LABELS: [&str; 5] = [
 ];
 const CLUSTER_SCOPED: [&str; 3] = ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
 
-/// What is wrong with the objects of a release, one line for each.
+/// Returns the errors in the objects of a release, one line for each.
 pub(crate) fn broken(objects: &[Value]) -> Vec<String> {
     let mut broken = Vec::new();
     let mut seen = BTreeSet::new();

@@ -57,7 +57,7 @@ pub(crate) fn matrix() -> Vec<Value> {
     (0..=switches().len()).map(row).collect()
 }
 
-/// What a set of values is rendered to.
+/// Renders a set of values.
 pub(crate) fn render(helm: &Helm, values: &Value) -> anyhow::Result<Vec<Value>> {
     let file = tempfile::NamedTempFile::new()?;
     fs::write(file.path(), values.to_string())?;

@@ -16,7 +16,7 @@ pub(crate) fn folders(of: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// What a case renders to.
+/// Renders a case.
 pub(crate) fn render(helm: &Helm, case: &Path) -> String {
     let release = Release::of(&case.join("values.yaml")).unwrap();
     helm.template(&release).unwrap().unwrap_or_else(|error| panic!("{}: {error}", case.display()))

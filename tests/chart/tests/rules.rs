@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::programs::{IMAGE_PLUGINS, gyre_or_skip, plugins_or_skip};
 use crate::render::render;
 
-/// Who may do what, where: one line for each verb of each resource.
+/// Returns the permissions by account and namespace: one line for each verb of each resource.
 fn permissions(objects: &[Value]) -> BTreeSet<String> {
     let mut permissions = BTreeSet::new();
     for role in objects.iter().filter(|object| ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind)) {
@@ -47,7 +47,7 @@ fn permissions(objects: &[Value]) -> BTreeSet<String> {
     permissions
 }
 
-/// What `gyre rbac` prints for a mount.
+/// Returns the output of `gyre rbac` for a mount.
 fn printed(gyre: &Path, mount: &Value, folder: &Path) -> anyhow::Result<Vec<Value>> {
     let file = folder.join("one.yaml");
     fs::write(&file, json!({"mounts": [mount]}).to_string())?;

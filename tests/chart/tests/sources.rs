@@ -1,4 +1,4 @@
-//! What the sources of plugins bring is where the configuration looks for it, byte for byte.
+//! The files of the sources of plugins are where the configuration looks for them, byte for byte.
 
 use std::fs;
 use std::path::Path;

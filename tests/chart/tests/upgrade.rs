@@ -75,7 +75,7 @@ fn predecessor_of(crd: &str) -> anyhow::Result<String> {
     Ok(crd.to_string())
 }
 
-/// Whether Helm installed the old release by server-side apply (the default of Helm 4) or not (as Helm 3 did).
+/// Returns whether Helm installed the old release by server-side apply (the default of Helm 4) or not (as Helm 3 did).
 fn upgrade_from_echoperator(server_side: &str) -> anyhow::Result<()> {
     let Some(_) = Helm::or_skip()? else { return Ok(()) };
     // A cluster of its own: CustomResourceDefinitions belong to no namespace.

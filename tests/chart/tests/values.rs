@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::programs::gyre_or_skip;
 
-/// What this writes between them, nobody else does.
+/// The marks around the generated text. The text between them is written only by this test.
 const MARKS: (&str, &str) = ("<!-- values: written by tests/chart with GYRE_BLESS=1 -->\n", "<!-- values end -->");
 /// A longer default is to be looked up.
 const LONGEST_DEFAULT: usize = 60;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{config_map, deployment};
+use crate::suite::objects::{A, config_map, data, deployment};
 use crate::suite::probe::{JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -53,12 +53,6 @@ checks! { Api:
     an_object_created_without_manager_gets_before_first_apply_when_it_has_no_managed_fields,
     the_oldest_updates_become_ancient_changes_after_ten_managers,
     apply_bumps_the_generation_only_when_the_spec_changes,
-}
-
-const A: &str = "v1/configmaps/a";
-
-fn data(data: Value) -> Value {
-    config_map("a", data)
 }
 
 fn keys(names: &[&str]) -> Value {

@@ -1,4 +1,4 @@
-//! What a definition that changes or goes does to the objects, watches and documents of its kind.
+//! The effects of a changed or deleted definition on the objects, watches and documents of its kind.
 
 use serde_json::{Value, json};
 

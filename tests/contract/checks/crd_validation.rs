@@ -1,4 +1,4 @@
-//! What the schema of a custom resource does: pruning, defaults, validation.
+//! The effects of the schema of a custom resource: pruning, defaults, validation.
 
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{any, config_map, deployment, job, pod, widget, widget_crd};
+use crate::suite::objects::{A, any, config_map, deployment, job, pod, widget, widget_crd};
 use crate::suite::probe::{MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -36,8 +36,6 @@ checks! { Api:
     the_response_of_a_pods_delete_is_the_pod,
     a_delete_with_a_malformed_body_is_refused,
 }
-
-const A: &str = "v1/configmaps/a";
 
 async fn make(server: &Probe) -> String {
     server.create("v1/configmaps", config_map("a", json!({"k": "v"}))).await.uid().to_owned()

@@ -1,4 +1,4 @@
-//! What the server says of itself: discovery, OpenAPI, version, health.
+//! The documents of the server about itself: discovery, OpenAPI, version, health.
 
 use serde_json::{Value, json};
 

@@ -67,7 +67,7 @@ fn condition<'a>(answer: &'a Answer, kind: &str) -> &'a Value {
     conditions.find(|condition| condition["type"] == kind && condition["status"] == "True").unwrap_or(&Value::Null)
 }
 
-/// What is left of a finished Job's status: the counts, and the conditions in order.
+/// Returns the stable parts of a finished Job's status: the counts, and the conditions in order.
 async fn finished(server: &Probe, kind: &str) -> Answer {
     let answer = server.until(A, |answer| !condition(answer, kind).is_null()).await;
     server.note("status", answer.at("/status"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::config_map;
+use crate::suite::objects::{A, data};
 use crate::suite::probe::{Answer, JSON_PATCH, MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -17,12 +17,6 @@ checks! { Api:
     managed_fields_are_not_turned_of_another_object,
     a_json_patch_turns_managed_fields_as_a_merge_patch_does,
     turning_managed_fields_makes_no_entry_for_who_does_it,
-}
-
-const A: &str = "v1/configmaps/a";
-
-fn data(data: Value) -> Value {
-    config_map("a", data)
 }
 
 fn deployment(spec: Value) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{any, config_map, deployment, widget, widget_crd};
+use crate::suite::objects::{A, any, config_map, deployment, widget, widget_crd};
 use crate::suite::probe::{JSON_PATCH, MERGE_PATCH, Probe, STRATEGIC_PATCH};
 use crate::suite::registry::checks;
 
@@ -40,7 +40,6 @@ checks! { Api:
     a_patch_to_an_invalid_object_is_invalid,
 }
 
-const A: &str = "v1/configmaps/a";
 const D: &str = "apps/v1/deployments/a";
 
 async fn make(server: &Probe) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::objects::{any, config_map, deployment, job, pod, widget, widget_crd, widget_crd_with_status};
+use crate::suite::objects::{A, any, config_map, deployment, job, pod, widget, widget_crd, widget_crd_with_status};
 use crate::suite::probe::{MERGE_PATCH, Probe};
 use crate::suite::registry::checks;
 
@@ -35,8 +35,6 @@ checks! { Api:
     a_dry_run_of_an_update_stores_nothing,
     updates_of_labels_and_annotations_are_validated,
 }
-
-const A: &str = "v1/configmaps/a";
 
 async fn an_update_replaces_the_whole_object(server: &Probe) {
     let mut body = config_map("a", json!({"k": "v"}));

@@ -1,4 +1,4 @@
-//! What the server says of objects that are wrong.
+//! The errors of the server about invalid objects.
 
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::suite::objects::{any, config_map, labelled, widget, widget_crd};
+use crate::suite::objects::{A, any, config_map, labelled, widget, widget_crd};
 use crate::suite::probe::{MERGE_PATCH, Probe, summary};
 use crate::suite::registry::checks;
 
@@ -40,7 +40,6 @@ checks! { Api:
 }
 
 const LIST: &str = "v1/configmaps";
-const A: &str = "v1/configmaps/a";
 
 async fn now(server: &Probe) -> String {
     server.get(LIST).unrecorded().expect(200).await.version().to_owned()

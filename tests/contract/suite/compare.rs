@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::differences::{self, Difference};
 use super::transcript::Transcript;
 
-/// How many differing places of one answer are shown: past that, people read the transcripts themselves.
+/// The maximum number of differences of one answer that are shown: with more, people read the transcripts themselves.
 const MAX_SHOWN: usize = 40;
 
-/// What differs, for people to read; empty if nothing does.
+/// Describes the differences; empty if there are none.
 pub(crate) fn diff(check: &str, expected: &Transcript, found: &Transcript) -> String {
     let mut report = String::new();
     for (index, pair) in expected.exchanges.iter().zip(&found.exchanges).enumerate() {
@@ -79,13 +79,13 @@ fn shown(value: Option<&Value>) -> String {
 }
 
 impl Difference {
-    /// Whether it is about this place of this check's answers.
+    /// Returns whether it is about this place of this check's answers.
     fn covers(&self, check: &str, path: &str) -> bool {
         (self.check == "*" || self.check == check) && matches_pattern(self.path, path)
     }
 }
 
-/// Whether a path is what a pattern says, in which `*` is one step and a last `**` is any number of steps.
+/// Returns whether a path is what a pattern says, in which `*` is one step and a last `**` is any number of steps.
 fn matches_pattern(pattern: &str, path: &str) -> bool {
     let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
     loop {

@@ -7,7 +7,7 @@ pub(crate) struct Difference {
     /// The place in the answer as a JSON path that begins with `/status`, `/headers`, `/body` or `/events`; `*` is any one
     /// step, and a last `**` any number of them.
     pub(crate) path: &'static str,
-    /// Why it is so, and why it is left so.
+    /// The reason for the difference, and for keeping it.
     pub(crate) reason: &'static str,
 }
 

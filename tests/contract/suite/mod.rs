@@ -1,4 +1,4 @@
-//! What the checks are made of, and how they are run.
+//! The parts of the checks, and their runner.
 
 pub(crate) mod compare;
 pub(crate) mod differences;

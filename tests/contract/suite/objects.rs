@@ -7,6 +7,14 @@ pub(crate) fn config_map(name: &str, data: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": data })
 }
 
+/// The path of the ConfigMap that [`data`] returns.
+pub(crate) const A: &str = "v1/configmaps/a";
+
+/// A ConfigMap called `a`.
+pub(crate) fn data(data: Value) -> Value {
+    config_map("a", data)
+}
+
 /// A ConfigMap with labels.
 pub(crate) fn labelled(name: &str, labels: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name, "labels": labels } })

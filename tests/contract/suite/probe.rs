@@ -1,4 +1,4 @@
-//! How a check talks to a server: requests in one line each, all of them recorded.
+//! The requests of a check: one line each, all of them recorded.
 //!
 //! Paths are short: `v1/configmaps/a` is in the check's own namespace and the core group, `apps/v1/deployments` in a named
 //! one; a path that begins with `/` is taken as it is. In paths and bodies `{ns}` is the check's namespace and `{group}` its
@@ -17,17 +17,17 @@ use serde_json::{Value, json};
 use super::mask::Mask;
 use super::transcript::{Exchange, Transcript};
 
-/// How long a server may take for anything. Nothing takes this long when all is well.
+/// The timeout of everything. Nothing takes this long when the server works.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a controller may take that learns of new kinds every 30 s.
+/// The timeout for a controller that learns of new kinds every 30 s.
 const LONG_PATIENCE: Duration = Duration::from_secs(90);
-/// How often a condition is asked for.
+/// The interval at which a condition is polled.
 const POLL: Duration = Duration::from_millis(25);
 /// The headers that are compared.
 const HEADERS: [&str; 4] = ["content-type", "location", "retry-after", "warning"];
 /// A namespace is a DNS label; a name that is cut gets a digest.
 const MAX_LABEL: usize = 63;
-/// How much of a request's body is shown in a transcript.
+/// The number of bytes of a request's body that a transcript shows.
 const MAX_BODY_SHOWN: usize = 2000;
 
 /// Recent enough to be masked.
@@ -366,7 +366,7 @@ impl<'p> Request<'p> {
     }
 }
 
-/// What the server answered, not masked.
+/// The answer of the server, not masked.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -413,7 +413,7 @@ impl Answer {
         self.headers.get("warning").into_iter().flatten().map(String::as_str).collect()
     }
 
-    /// What `manager` owns through `operation`, as `fieldsV1`; null if it owns nothing.
+    /// Returns the fields that `manager` owns through `operation`, as `fieldsV1`; null if it owns nothing.
     pub(crate) fn owned(&self, manager: &str, operation: &str) -> &Value {
         let entries = self.body["metadata"]["managedFields"].as_array().into_iter().flatten();
         let mut found = entries.filter(|entry| entry["manager"] == manager && entry["operation"] == operation);
@@ -461,7 +461,7 @@ impl Watch<'_> {
         self.take(1).await.remove(0)
     }
 
-    /// What there is until the server ends the watch. Panics: it does not in good time.
+    /// Returns the events until the server ends the watch. Panics if it does not end in time.
     pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = tokio::time::timeout(PATIENCE, self.next()).await.expect("an end in good time") {

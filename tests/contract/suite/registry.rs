@@ -20,7 +20,7 @@ const RECORD: &str = "GYRE_CONTRACT_RECORD";
 /// asked for by name.
 const REPLAY: &str = "GYRE_CONTRACT_REPLAY";
 
-/// What a check needs around the API.
+/// The environment that a check needs around the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
     /// Nothing: the API server alone.
@@ -101,7 +101,7 @@ pub(crate) fn verify(check: &Check) {
     }
 }
 
-/// What a check saw, and how it failed if it did.
+/// Returns the transcript of a check, and its failure.
 fn run(check: &Check, client: kube::Client) -> (Transcript, Option<Box<dyn Any + Send>>) {
     let probe = Probe::new(client, check.name);
     let result = runtime().block_on(

@@ -12,7 +12,7 @@ use super::registry::World;
 /// The environment variable that says which servers are run: their names with commas. All, if it is not set.
 const SERVERS: &str = "GYRE_CONTRACT_SERVERS";
 
-/// What answers requests.
+/// A server under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Server {
     /// The real one; what it does is what is right.

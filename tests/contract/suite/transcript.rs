@@ -1,4 +1,4 @@
-//! What was asked of a server and what it answered, masked so that two servers can be compared.
+//! The requests to a server and its answers, masked so that two servers can be compared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// What is compared.
+    /// Returns the parts that are compared.
     pub(crate) fn compared(&self) -> Value {
         serde_json::json!({ "status": self.status, "headers": self.headers, "body": self.body, "events": self.events })
     }

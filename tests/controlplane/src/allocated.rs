@@ -1,4 +1,4 @@
-//! How many bytes a process has allocated: one that counts writes it to a file, whenever that file is absent, and another asks.
+//! Counts the bytes that a process has allocated: one that counts writes it to a file, whenever that file is absent, and another asks.
 //!
 //! What the system gives a process depends on the allocator, on the threads and on the machine; what a program has allocated and not
 //! given back does not.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 use serde_json::Value;
 
-/// Where a request stood when its event was written.
+/// The stage of a request at which its event was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// The headers of a long-running response (a watch) were sent.
@@ -25,7 +25,7 @@ pub enum Stage {
 /// One event of the audit log. Strings are empty where the log has nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEvent {
-    /// Who asked, e.g. `system:serviceaccount:default:gyre`.
+    /// The user, e.g. `system:serviceaccount:default:gyre`.
     pub user: String,
     /// The groups of [`Self::user`].
     pub groups: Vec<String>,
@@ -46,13 +46,13 @@ pub struct AuditEvent {
     pub name: String,
     /// HTTP status code of the response; 0 if there is none yet.
     pub code: u16,
-    /// When the event was written.
+    /// The time at which the event was written.
     pub timestamp: SystemTime,
-    /// When the request arrived.
+    /// The time at which the request arrived.
     pub received: SystemTime,
-    /// What the client calls itself.
+    /// The user agent of the client.
     pub user_agent: String,
-    /// Where the request stood.
+    /// The stage of the request.
     pub stage: Stage,
     /// The path and query that were asked for.
     pub uri: String,
@@ -113,12 +113,12 @@ impl AuditEvent {
         })
     }
 
-    /// Whether it asked for a change, granted or not.
+    /// Returns whether it asked for a change, granted or not.
     pub fn is_write(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
-    /// Whether it was answered with a 2xx code.
+    /// Returns whether it was answered with a 2xx code.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.code)
     }
@@ -164,7 +164,7 @@ impl AuditReader {
         Ok(self.since(mark)?.into_iter().filter(predicate).collect())
     }
 
-    /// How many events since `mark` there are for which `predicate` holds. A watch counts twice unless the predicate looks
+    /// Returns the number of events since `mark` for which `predicate` is true. A watch counts twice unless the predicate looks
     /// at the stage.
     pub fn count_since(&self, mark: Mark, predicate: impl Fn(&AuditEvent) -> bool) -> anyhow::Result<usize> {
         Ok(self.matching(mark, predicate)?.len())

@@ -1,4 +1,4 @@
-//! How the parts of a control plane are started, each as one command line.
+//! The command lines of the components of a control plane.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +62,7 @@ impl Folder<'_> {
     }
 }
 
-/// What the API server is started with, made once for a control plane.
+/// The keys and certificates of an API server, made once for a control plane.
 pub(crate) struct Secrets {
     serving: Pair,
     account_key: PathBuf,

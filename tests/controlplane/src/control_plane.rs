@@ -17,13 +17,13 @@ use crate::options::{AuditLevel, Controllers, Options};
 use crate::tools::{self, Tools};
 use crate::{ports, stderr};
 
-/// How long a component may take to end after SIGTERM; its data is thrown away, so there is nothing worth waiting for.
+/// The timeout for a component to end after SIGTERM; its data is discarded, so there is no reason to wait longer.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often the API server is tried on another port when its own was taken between our asking and its binding.
+/// The maximum number of ports that are tried for the API server if its own was taken between our asking and its binding.
 const PORT_ATTEMPTS: usize = 5;
-/// How often readiness is asked for.
+/// The interval at which readiness is polled.
 const POLL: Duration = Duration::from_millis(100);
-/// How long the events of requests that were answered may take to reach the audit log.
+/// The timeout for the events of answered requests to reach the audit log.
 const AUDIT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running control plane, or an existing cluster. It stops when it is dropped and when this process ends, however it
@@ -182,7 +182,7 @@ impl ControlPlane {
         Ok(command)
     }
 
-    /// What its audit log records.
+    /// Returns the level of its audit log.
     pub fn audit_level(&self) -> AuditLevel {
         self.options.audit_level
     }
@@ -383,7 +383,7 @@ enum Attempt {
     PortTaken,
 }
 
-/// What a command prints. Errors: it fails; the error has its arguments and what it said.
+/// Returns the output of a command. If it fails, the error has its arguments and its output.
 fn stdout(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(

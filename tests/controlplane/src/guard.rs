@@ -69,10 +69,10 @@ done
 rm -rf -- "$1"
 "#;
 
-/// What a guard may take beyond the grace period of its program before we do its work.
+/// The timeout of a guard beyond the grace period of its program. After it, we stop the program ourselves.
 const GUARD_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How much of a log is shown when something went wrong.
+/// The number of bytes of a log that are shown after a failure.
 const TAIL_BYTES: u64 = 4096;
 
 /// A signal for a guarded program.
@@ -80,7 +80,7 @@ const TAIL_BYTES: u64 = 4096;
 pub enum Signal {
     /// Please end.
     Terminate,
-    /// What Ctrl-C sends.
+    /// The signal of Ctrl-C.
     Interrupt,
     /// End now.
     Kill,
@@ -163,7 +163,7 @@ impl Guarded {
         tail(&self.log)
     }
 
-    /// How it ended, or `None` while it runs. A program that a signal ended has the code 128 + signal.
+    /// Returns the exit status, or `None` while it runs. A program that a signal ended has the code 128 + signal.
     pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.guard.try_wait()
     }
@@ -282,7 +282,7 @@ mod tests {
     use std::time::Instant;
 
     const GRACE: Duration = Duration::from_secs(1);
-    /// How long anything may take on the busiest machine. Nothing is waited for this long unless it never comes.
+    /// The timeout of everything on the busiest machine. Only a test that would never end waits this long.
     const PATIENCE: Duration = Duration::from_secs(300);
 
     fn is_alive(process: u32) -> bool {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::certificates::Pair;
 
-/// How a client proves who it is.
+/// The credentials of a client.
 pub(crate) enum Credentials<'a> {
     /// A client certificate.
     Certificate(&'a Pair),

@@ -1,4 +1,4 @@
-//! What `go.mod` says: the one place where the versions of the control plane are written.
+//! Reads `go.mod`, the one place with the versions of the control plane.
 
 /// The module file; it is compiled in, so that what is built is what the cache is keyed on.
 pub(crate) const GO_MOD: &str = include_str!("../go.mod");

@@ -1,11 +1,11 @@
-//! How a control plane is started.
+//! The options of a control plane.
 
 use std::time::Duration;
 
-/// What the audit log records of each request.
+/// The content of the audit log for each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditLevel {
-    /// Who, what, when and the result; of Leases the body of the request too.
+    /// User, verb, object, time and result; for Leases also the body of the request.
     #[default]
     Metadata,
     /// The body of the request too.
@@ -24,7 +24,7 @@ impl AuditLevel {
     }
 }
 
-/// Whether kube-controller-manager runs.
+/// Decides if kube-controller-manager runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controllers {
     /// It does: Jobs get Pods, dependents of deleted objects are deleted, namespaces empty themselves.
@@ -34,16 +34,16 @@ pub enum Controllers {
     Absent,
 }
 
-/// How a control plane is started.
+/// The options of a control plane.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the audit log records.
+    /// The content of the audit log.
     pub audit_level: AuditLevel,
-    /// Whether kube-controller-manager runs.
+    /// Decides if kube-controller-manager runs.
     pub controllers: Controllers,
     /// More arguments for kube-apiserver; the last of a flag wins.
     pub apiserver_args: Vec<String>,
-    /// How long each component may take to become ready.
+    /// The timeout for each component to become ready.
     pub start_timeout: Duration,
 }
 

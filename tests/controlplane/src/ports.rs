@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use anyhow::Context as _;
 
-/// Where ports are looked for: below what Linux (32768) and macOS (49152) hand out to outgoing connections. A port from
+/// The range of candidates: below the ports that Linux (32768) and macOS (49152) give to outgoing connections. A port from
 /// `bind(0)` lies in that range, and could be lost to any client on the machine while the server that owns it restarts.
 const RANGE: Range<u16> = 20_000..32_000;
 
-/// How many candidates are tried before the kernel is asked for any port.
+/// The number of candidates that are tried before the kernel is asked for any port.
 const CANDIDATES: u64 = 64;
 
 /// A port on 127.0.0.1 that was free a moment ago.
@@ -29,7 +29,7 @@ pub(crate) fn free_port() -> anyhow::Result<u16> {
     anyhow::bail!("no port is free on 127.0.0.1")
 }
 
-/// Whether a server's log says that its port was taken by somebody else.
+/// Returns whether a server's log says that its port was taken by somebody else.
 pub(crate) fn says_that_port_is_taken(log: &str) -> bool {
     log.contains("address already in use")
 }

@@ -1,4 +1,4 @@
-//! What a test does when it cannot run here.
+//! Skips tests that cannot run here.
 //!
 //! A skipped test must not look like one that passed: it says so on stderr, past the capture of the test runner, and adds a
 //! line to the file named by [`SKIPS`], from which `cargo xtask test` counts. Where `CI=true`, skipping is an error.
@@ -15,16 +15,16 @@ use crate::tools::{self, Tools};
 /// The environment variable that names the file to which every skipped test adds a line.
 pub const SKIPS: &str = "GYRE_SKIPS";
 
-/// Whether a test may be skipped.
+/// Decides if a test may be skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// Everything must run (`CI=true`).
     Required,
-    /// What is missing on this machine is skipped, loudly.
+    /// A test whose requirements this machine lacks is skipped, with a message.
     Optional,
 }
 
-/// What holds in this process.
+/// Returns the requirement of this process.
 pub fn required() -> Requirement {
     match std::env::var("CI").as_deref() {
         Ok("true" | "1") => Requirement::Required,

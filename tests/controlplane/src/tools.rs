@@ -17,7 +17,7 @@ pub const ASSETS: &str = "KUBEBUILDER_ASSETS";
 /// With `true`, tests use the cluster of the current kubeconfig, as envtest has it.
 pub const USE_EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tools {
     /// The store behind the API server.
@@ -30,11 +30,11 @@ pub struct Tools {
     pub kubectl: PathBuf,
     /// The chart installer; `None` where `KUBEBUILDER_ASSETS` has none and none was found elsewhere.
     pub helm: Option<PathBuf>,
-    /// How they were come by.
+    /// Their origin.
     pub origin: Origin,
 }
 
-/// How the tools were come by.
+/// The origin of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// From the folder that `KUBEBUILDER_ASSETS` names.
@@ -48,7 +48,7 @@ pub enum Origin {
     Path,
 }
 
-/// Why there are no tools.
+/// The reason why there are no tools.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// There is no Go, or one that is too old.
@@ -56,7 +56,7 @@ pub enum Error {
         "the control plane is built with Go, and {reason}; install Go, or set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
     )]
     NoGo {
-        /// What is wrong with Go here.
+        /// The problem with Go on this machine.
         reason: String,
     },
     /// A program that not every origin has is not there.
@@ -70,9 +70,9 @@ pub enum Error {
     /// `KUBEBUILDER_ASSETS` is wrong.
     #[error("{ASSETS} is {}, which has no {program}", folder.display())]
     Assets {
-        /// Where it points.
+        /// The folder that the variable names.
         folder: PathBuf,
-        /// What was looked for.
+        /// The missing program.
         program: &'static str,
     },
     /// Neither `XDG_CACHE_HOME` nor `HOME` says where the cache belongs.
@@ -89,7 +89,7 @@ pub enum Error {
     Build {
         /// Of this program.
         program: &'static str,
-        /// How it ended.
+        /// Its exit status.
         status: String,
         /// The last of what it said.
         output: String,
@@ -97,15 +97,15 @@ pub enum Error {
     /// A file or process of the cache.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         action: String,
-        /// Why it failed.
+        /// The cause.
         source: Arc<io::Error>,
     },
 }
 
 impl Error {
-    /// Whether it means that something is not installed on this machine, so that a test may be skipped; everything else is
+    /// Returns whether it means that something is not installed on this machine, so that a test may be skipped; everything else is
     /// a defect to be shown.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoGo { .. } | Self::Missing { .. })
@@ -196,7 +196,7 @@ impl Tools {
     }
 }
 
-/// Whether tests are to use the cluster of the current kubeconfig.
+/// Returns whether tests are to use the cluster of the current kubeconfig.
 pub(crate) fn uses_existing_cluster() -> bool {
     std::env::var(USE_EXISTING_CLUSTER).is_ok_and(|value| value == "true")
 }

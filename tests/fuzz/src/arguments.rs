@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// Number of cases of each target, instead of a duration. If it is 1 and the case fails, its steps are printed.
     #[arg(long)]
     pub(crate) cases: Option<u64>,
-    /// How far the seeds of this process's cases are apart; it tells a parent process what it does.
+    /// The distance between the seeds of this process's cases. If it is set, the process reports to a parent process.
     #[arg(long, hide = true)]
     pub(crate) stride: Option<u64>,
-    /// Whether it tells what each step is.
+    /// If true, it reports each step.
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
 }

@@ -1,4 +1,4 @@
-//! What is mutated: real objects of all kinds, and the paths at which they are served.
+//! The inputs that are mutated: real objects of all kinds, and the paths at which they are served.
 
 use std::io::Read as _;
 use std::sync::OnceLock;

@@ -14,15 +14,15 @@ use crate::outcome::Tally;
 use crate::target::Target;
 use crate::worker;
 
-/// How long a step may take. The slowest that is right takes a tenth of a second.
+/// The timeout of a step. The slowest correct one takes a tenth of a second.
 const STEP_LIMIT: Duration = Duration::from_secs(5);
-/// How much memory a worker may have, in KiB. One with the corpus and a server needs a twentieth.
+/// The memory limit of a worker, in KiB. One with the corpus and a server needs a twentieth.
 const MEMORY_LIMIT: u64 = 1024 * 1024;
 const POLL: Duration = Duration::from_millis(200);
-/// How many steps are told before the one that failed.
+/// The number of steps that are reported before the one that failed.
 const TOLD: usize = 3;
 
-/// What a worker says, or that it has ended.
+/// A message of a worker, or its end.
 struct Message {
     worker: usize,
     line: Option<String>,
@@ -31,7 +31,7 @@ struct Message {
 struct Worker {
     child: Child,
     case: u64,
-    /// When it last said something.
+    /// The time of its last message.
     heard: Instant,
     failure: Option<String>,
     is_running: bool,
@@ -39,7 +39,7 @@ struct Worker {
     steps: VecDeque<String>,
 }
 
-/// What went wrong, where.
+/// A failure, and its place.
 struct Broken {
     case: u64,
     why: String,
@@ -214,7 +214,7 @@ impl Worker {
         Ok(None)
     }
 
-    /// Whether it hangs or has grown.
+    /// Returns whether it hangs or has grown.
     fn look(&self) -> Option<Broken> {
         let memory = resident(self.child.id()).unwrap_or(0);
         if self.is_running && self.heard.elapsed() > STEP_LIMIT {

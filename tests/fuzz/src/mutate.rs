@@ -174,7 +174,7 @@ fn nested(random: &mut Random) -> Value {
     value
 }
 
-/// What apply believes of who owns what, or rubbish of that form.
+/// Returns managed fields, or rubbish of that form.
 fn managed_fields(random: &mut Random) -> Value {
     let fields = match random.below(4) {
         0 => json!({"f:metadata": {"f:labels": {"f:a": {}, ".": {}}}, "f:data": {"f:a": {}}}),
@@ -310,10 +310,10 @@ pub(crate) fn spelled(random: &mut Random, value: &Value, odd: bool) -> String {
     text
 }
 
-/// What nests deeper than this is written in the plainest way.
+/// The depth beyond which values are written in the plainest way.
 const DEEP: usize = 100;
 
-/// How likely each of the ways to write is.
+/// The probability of each way to write.
 struct Style {
     escape: f64,
     space: f64,

@@ -1,9 +1,9 @@
-//! What a case of any target reports: its steps, its failure, and a tally of what happened.
+//! The report of a case of any target: its steps, its failure, and a tally of what happened.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is wrong.
+/// The description of a failure.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -13,7 +13,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How often each kind of outcome occurred.
+/// The number of occurrences of each kind of outcome.
 pub(crate) type Tally = BTreeMap<String, u64>;
 
 /// Is told of each step before it is taken: one that does not return can be named then.

@@ -1,4 +1,4 @@
-//! What is fuzzed.
+//! The targets of fuzzing.
 
 use clap::ValueEnum;
 
@@ -6,7 +6,7 @@ use crate::host::{answers, configuration, recordings, watch};
 use crate::outcome::{Failure, Log, Tally};
 use crate::server::case;
 
-/// What is fuzzed.
+/// A target of fuzzing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Target {
     /// Requests to the embedded API server.

@@ -8,7 +8,7 @@ use crate::arguments::Arguments;
 use crate::outcome::Log;
 use crate::target::Target;
 
-/// What a worker writes.
+/// The prefix of the line that begins a case.
 pub(crate) const CASE: &str = "case ";
 pub(crate) const STEP: &str = "step ";
 pub(crate) const DONE: &str = "done ";

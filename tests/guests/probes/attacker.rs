@@ -81,7 +81,7 @@ impl Reconciler for Attacker {
     }
 }
 
-/// What happens after the call keeps it from becoming a loop.
+/// The work after the call prevents the compiler from making it a loop.
 fn descend(depth: u64) -> u64 {
     if depth == 0 { 0 } else { descend(depth - 1).rotate_left(1) ^ depth }
 }

@@ -1,19 +1,13 @@
 //! Divides by `spec.size`, which its schema lets be 0.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
-use serde::Deserialize;
+use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
 use serde_json::json;
-
-#[derive(Deserialize)]
-struct Spec {
-    size: i64,
-}
 
 struct Brittle;
 
 impl Reconciler for Brittle {
-    type Parent = Object<Spec, NoStatus>;
+    type Parent = SizedParent;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {

@@ -1,19 +1,13 @@
 //! Needs `spec.size`, which its kind requires today; its older version knew no such field.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
-use serde::Deserialize;
+use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
 use serde_json::json;
-
-#[derive(Deserialize)]
-struct Spec {
-    size: i64,
-}
 
 struct Modern;
 
 impl Reconciler for Modern {
-    type Parent = Object<Spec, NoStatus>;
+    type Parent = SizedParent;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {

@@ -1,14 +1,8 @@
 //! Its kind has another default for `spec.size` in its older version, so what one writes depends on how old the manifest is.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
-use serde::Deserialize;
+use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
 use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-struct Spec {
-    size: i64,
-}
 
 struct Moody;
 
@@ -18,7 +12,7 @@ fn schema(default: i64) -> Value {
 }
 
 impl Reconciler for Moody {
-    type Parent = Object<Spec, NoStatus>;
+    type Parent = SizedParent;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {

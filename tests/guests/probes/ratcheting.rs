@@ -1,19 +1,13 @@
 //! Makes a ConfigMap `<name>` with the largest `spec.size` that there ever was: it looks at what it made of an earlier spec.
 
-use gyre_guests::{CONFIG_MAP, config_map};
-use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, NoStatus, Object, Reconciler, Response, Strategy};
-use serde::Deserialize;
+use gyre_guests::{CONFIG_MAP, SizedParent, config_map};
+use gyre_sdk::{Cluster, Failure, Manifest, NoSettings, Reconciler, Response, Strategy};
 use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-struct Spec {
-    size: i64,
-}
 
 struct Ratcheting;
 
 impl Reconciler for Ratcheting {
-    type Parent = Object<Spec, NoStatus>;
+    type Parent = SizedParent;
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {

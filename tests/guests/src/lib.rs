@@ -11,7 +11,7 @@
 //! What is absent: a misbehaving guest without a test. `gyre-artifacts` lists the files, and the crates that use the list do not compile if
 //! a test is missing. Probes need no test of their own: other tests use them.
 
-use gyre_sdk::{Kind, Manifest, ReadError};
+use gyre_sdk::{Kind, Manifest, NoStatus, Object, ReadError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,6 +27,16 @@ pub const SECRET: Kind = Kind::new("v1", "Secret");
 /// A parent, or a spec, of which nothing is read.
 #[derive(Deserialize)]
 pub struct Parent {}
+
+/// A parent whose spec has a `size`.
+pub type SizedParent = Object<Size, NoStatus>;
+
+/// A spec, see [`sized`].
+#[derive(Deserialize)]
+pub struct Size {
+    /// The size.
+    pub size: i64,
+}
 
 /// The manifest of a misbehaving guest with this crate's name that reconciles this kind and makes no children.
 pub fn manifest(crate_name: &str, kind: &'static str) -> Manifest {

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gyre_devcluster::audit::Log;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// What hosts did to one object.
@@ -29,7 +30,7 @@ impl Census {
 
     /// By resource, namespace and name. Events, which may be lost or repeated, do not count.
     pub fn counts(&self) -> BTreeMap<String, Count> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         let mut counts: BTreeMap<String, Count> = BTreeMap::new();
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let event: Value = serde_json::from_slice(line).expect("an audit event");
@@ -56,7 +57,7 @@ impl Write for Census {
         let event = std::str::from_utf8(bytes).map_err(io::Error::other)?;
         let is_write = ["patch", "create", "delete"].iter().any(|verb| event.contains(&format!("\"verb\":\"{verb}\"")));
         if is_write {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
         }
         Ok(bytes.len())
     }

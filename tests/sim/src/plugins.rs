@@ -1,11 +1,12 @@
 //! The plugins that are mounted.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use gyre_core::grants::{Grants, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_engine::program::Program;
 use gyre_sandbox::{Plugin, Sandbox};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 static SANDBOX: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(gyre_sandbox::Options::default()).expect("a sandbox"));
@@ -65,7 +66,7 @@ impl Plugins {
 fn compiled(name: &str, component: impl FnOnce() -> Vec<u8>) -> Plugin {
     static COMPILED: Mutex<BTreeMap<String, Plugin>> = Mutex::new(BTreeMap::new());
     // Whoever needs one that is being compiled waits for it.
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut compiled = COMPILED.lock();
     let plugin = compiled.entry(name.to_owned());
     plugin.or_insert_with(|| SANDBOX.load(&component()).expect("a sound plugin")).clone()
 }

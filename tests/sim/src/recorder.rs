@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use gyre_engine::leadership::claim::Claim;
 use http::header::USER_AGENT;
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -97,12 +98,12 @@ impl Record {
 
     /// Has something happen right before hosts send their request of that number, counted from 1, watches apart.
     pub fn before(&self, request: usize, happens: impl FnOnce() + Send + 'static) {
-        *self.0.before.lock().unwrap_or_else(PoisonError::into_inner) = Some((request, Box::new(happens)));
+        *self.0.before.lock() = Some((request, Box::new(happens)));
     }
 
     fn is_due(&self) -> Option<Happening> {
         let requests = self.look(|sent| sent.iter().filter(|sent| !sent.is_watch()).count());
-        let mut before = self.0.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.0.before.lock();
         before.take_if(|(request, _)| requests == *request).map(|(_, happens)| happens)
     }
 
@@ -123,7 +124,7 @@ impl Record {
 
     /// What was sent that must never be.
     pub fn wrongs(&self) -> Vec<String> {
-        self.0.wrongs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.wrongs.lock().clone()
     }
 
     /// How long it is since something was last changed.
@@ -133,7 +134,7 @@ impl Record {
     }
 
     fn sent(&self) -> MutexGuard<'_, Vec<Sent>> {
-        self.0.sent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.sent.lock()
     }
 }
 
@@ -173,7 +174,7 @@ impl Life {
 
     /// How many writes were done in it.
     pub fn writes(&self) -> u64 {
-        *self.0.writes.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.writes.lock()
     }
 
     fn is_over(&self) -> bool {
@@ -182,7 +183,7 @@ impl Life {
 
     fn wrote(&self) {
         let writes = {
-            let mut writes = self.0.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut writes = self.0.writes.lock();
             *writes += 1;
             *writes
         };
@@ -210,7 +211,7 @@ impl Recorder {
     fn note(&self, sent: Sent) -> usize {
         if sent.is_write() && self.claim.check().is_err() {
             let wrong = format!("written without the claim: {sent:?}");
-            self.record.0.wrongs.lock().unwrap_or_else(PoisonError::into_inner).push(wrong);
+            self.record.0.wrongs.lock().push(wrong);
         }
         let mut all = self.record.sent();
         all.push(sent);

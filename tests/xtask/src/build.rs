@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
+use gyre_plugin_build as plugin_build;
 use serde_json::Value;
 
 use crate::steps;
 
-/// How the host is compiled.
+/// The profile of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     /// Quick to build.
@@ -36,20 +37,20 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     command
 }
 
-/// Whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs again when
-/// these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
+/// Returns whether Cargo sets a variable for the program that it runs, to say what package that is of. The build script of `ring` runs
+/// again when these change, and all that uses TLS is compiled again: what `cargo test` has built would be built a second time here.
 fn is_of_this_package(variable: &str) -> bool {
     const NAMES: [&str; 4] = ["CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"];
     ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix)) || NAMES.contains(&variable)
 }
 
-/// What `cargo metadata` says of the workspace.
+/// Returns the output of `cargo metadata` about the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
     let text = steps::stdout_of(&mut cargo(&["metadata", "--format-version=1", "--no-deps", "--locked"]))?;
     serde_json::from_str(&text).context("`cargo metadata` printed no JSON")
 }
 
-/// Where Cargo builds.
+/// Returns the target folder of Cargo.
 fn target_folder() -> anyhow::Result<PathBuf> {
     let metadata = metadata()?;
     let folder = metadata.get("target_directory").and_then(Value::as_str);
@@ -61,24 +62,13 @@ pub(crate) fn plugins(packages: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     // A folder of its own, the one that the tests' build uses too: Cargo locks a folder while it builds in it.
     let folder = target_folder()?.join("wasm");
     for package in packages {
-        // As `gyre-artifacts` does it: Cargo does not optimise across crates where one is a library for Rust as well.
-        let mut command = cargo(&["rustc", "--locked", "--lib", "--crate-type", "cdylib", "--profile", "plugin"]);
-        command.args(["--target", "wasm32-wasip2", "--package", package, "--target-dir"]).arg(&folder);
-        // Panics name the source files of dependencies, and a plugin must be the same wherever it is compiled.
-        command.env("CARGO_ENCODED_RUSTFLAGS", format!("--remap-path-prefix={}=", registry()?.display()));
+        let mut command = cargo(&plugin_build::CDYLIB);
+        command.args(plugin_build::OPTIONS).args(["--locked", "--package", package, "--target-dir"]).arg(&folder);
+        command.env(plugin_build::FLAGS_VARIABLE, plugin_build::flags()?);
         steps::run(&mut command)?;
     }
-    let built = folder.join("wasm32-wasip2/plugin");
-    Ok(packages.iter().map(|package| built.join(format!("{}.wasm", package.replace('-', "_")))).collect())
-}
-
-/// Where Cargo keeps the source of dependencies.
-fn registry() -> anyhow::Result<PathBuf> {
-    let home = match std::env::var_os("CARGO_HOME") {
-        Some(home) => PathBuf::from(home),
-        None => std::env::home_dir().context("there is neither CARGO_HOME nor a home directory")?.join(".cargo"),
-    };
-    Ok(home.join("registry").join("src"))
+    let built = plugin_build::components(&folder);
+    Ok(packages.iter().map(|package| built.join(plugin_build::file_name(package))).collect())
 }
 
 /// Compiles the host, and says where its program is.

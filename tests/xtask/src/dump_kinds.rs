@@ -64,7 +64,7 @@ const GROUP_VERSIONS: [(&str, &str); 14] = [
     ("storage.k8s.io", "v1"),
 ];
 
-/// What `/version` says of the release; the rest is about the build.
+/// The fields of `/version` about the release; the rest is about the build.
 const VERSION_FIELDS: [&str; 7] =
     ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor", "gitVersion"];
 

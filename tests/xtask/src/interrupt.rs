@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// How often it is asked whether there is something else to notice.
+/// The interval at which other conditions are polled.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Waits for Ctrl-C (or SIGTERM), or until `ended` says why there is nothing left to wait for.

@@ -12,12 +12,12 @@ mod times;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
+use parking_lot::Mutex;
 
 pub(crate) use self::suites::Suite;
 use self::summary::{Finished, Summary};
@@ -25,10 +25,10 @@ use crate::build;
 use crate::control_plane;
 use crate::steps::{self, Steps};
 
-/// How many steps building and running the tests takes.
+/// The number of steps to build and run the tests.
 pub(crate) const STEPS: usize = 3;
 
-/// What property tests draw their cases from, so that each run tries the same ones: a failure is that of the change, and stays until
+/// The seed of property tests, so that each run tries the same cases: a failure is that of the change, and stays until
 /// it is mended. Another seed tries others.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
@@ -36,7 +36,7 @@ const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 /// not one of them: beside `gyre e2e-devcluster` on two cores, plugins missed the deadlines of their calls.
 const WAITING: [&str; 1] = ["gyre-chart-tests chart"];
 
-/// What the examples in the documentation are called, which `cargo test --doc` compiles and runs.
+/// The name of the suite of the examples in the documentation, which `cargo test --doc` compiles and runs.
 const EXAMPLES: &str = "documentation";
 
 #[derive(Debug, clap::Args)]
@@ -105,7 +105,7 @@ fn may_be_skipped(error: &anyhow::Error) -> bool {
     is_missing && required() == Requirement::Optional
 }
 
-/// How many tests of a suite run at a time, and the other arguments.
+/// Returns the number of tests of a suite that run at a time, and the other arguments.
 fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
     let mut threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (mut others, mut words) = (Vec::new(), arguments.iter());
@@ -124,7 +124,7 @@ fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
     Ok((threads, others))
 }
 
-/// What is to be run, and how.
+/// The suites to run, and the way to run them.
 struct Tests<'a> {
     suites: &'a [Suite],
     threads: usize,
@@ -139,10 +139,7 @@ impl Tests<'_> {
         let (waiting, computing): (Vec<&Suite>, Vec<&Suite>) =
             self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
         let summary = Mutex::new(Summary::default());
-        let add = |finished: Finished| match summary.lock() {
-            Ok(mut summary) => summary.add(finished),
-            Err(poisoned) => poisoned.into_inner().add(finished),
-        };
+        let add = |finished: Finished| summary.lock().add(finished);
         let lane = |suites: Vec<&Suite>| -> anyhow::Result<()> {
             for suite in suites {
                 if let Some(finished) = self.run_suite(suite)? {
@@ -159,7 +156,7 @@ impl Tests<'_> {
                 Err(_) => bail!("the thread that runs {} panicked", WAITING.join(" and ")),
             }
         })?;
-        Ok(summary.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        Ok(summary.into_inner())
     }
 
     /// Runs a suite, unless the arguments choose none of its tests.

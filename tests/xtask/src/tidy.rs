@@ -167,7 +167,7 @@ fn named_tests(text: &str) -> BTreeSet<(String, &str)> {
     spans.filter_map(|span| span.split_once(".rs::")).map(|(file, test)| (format!("{file}.rs"), test)).collect()
 }
 
-/// Whether a source file has a test of that name, and not only a function.
+/// Returns whether a source file has a test of that name, and not only a function.
 fn has_test(source: &str, test: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let declares = |line: &str| {
@@ -305,7 +305,7 @@ fn every_package_has_a_profile_for_development() {
     assert!(missing.is_empty(), "add to [profile.dev.package] of Cargo.toml: {missing:?}");
 }
 
-/// What a build server needs beyond cargo, `cargo xtask` installs itself, so that everybody gets the same.
+/// `cargo xtask` itself installs what a build server needs beyond cargo, so that everybody gets the same.
 #[test]
 fn the_build_server_does_no_more_than_call_xtask() {
     let script = fs::read_to_string(root().join(".ci/run")).unwrap();
@@ -317,7 +317,7 @@ fn the_build_server_does_no_more_than_call_xtask() {
     assert!(others.is_empty(), "{others:#?}");
 }
 
-/// What [`metadata`] must have for these checks to see anything.
+/// The minimum content of [`metadata`] for these checks to see anything.
 #[test]
 fn the_checks_see_the_tree() {
     let packages = metadata().unwrap()["packages"].as_array().map_or(0, Vec::len);

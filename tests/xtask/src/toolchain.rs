@@ -21,11 +21,11 @@ const FILE: &str = include_str!("../../../rust-toolchain.toml");
 /// Where rustup downloads from, unless `RUSTUP_DIST_SERVER` says otherwise.
 const SERVER: &str = "https://static.rust-lang.org";
 
-/// How long a connection to the server may take. rustup itself would wait for half a minute, several times over, for a network
+/// The timeout of a connection to the server. rustup itself would wait for half a minute, several times over, for a network
 /// that drops its packets.
 const REACHED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How much of the toolchain a command uses.
+/// The part of the toolchain that a command uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It compiles plugins: the targets.
@@ -59,7 +59,7 @@ impl Part {
         }
     }
 
-    /// Whether the `rustc` that Cargo uses has it.
+    /// Returns whether the `rustc` that Cargo uses has it.
     fn is_installed(&self) -> anyhow::Result<bool> {
         Ok(match self {
             Self::Target(name) => {
@@ -154,7 +154,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// What rustup connects to first: its server, or the proxy in front of it.
+/// Returns the address that rustup connects to first: its server, or the proxy in front of it.
 fn server() -> String {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let server = variable("RUSTUP_DIST_SERVER").unwrap_or_else(|| SERVER.to_owned());
@@ -174,7 +174,7 @@ fn server() -> String {
 ///
 /// # Errors
 ///
-/// Why there is no connection, in a few words.
+/// The reason why there is no connection, in a few words.
 fn reach(url: &str) -> Result<(), String> {
     let Some(address) = address(url) else { return Ok(()) };
     let (sender, receiver) = mpsc::channel();

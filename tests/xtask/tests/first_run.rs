@@ -1,4 +1,4 @@
-//! What `cargo xtask` does on a machine that lacks something, with scripts in the place of `rustc`, `rustup` and `cargo`.
+//! `cargo xtask` on a machine that lacks something, with scripts in the place of `rustc`, `rustup` and `cargo`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do the functions that it is made of")]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// What Cargo says before it fails.
+/// The output of Cargo before it fails.
 const CARGO: &str = "error: this is what Cargo says";
 
 /// The commands that compile plugins.
@@ -18,7 +18,7 @@ const COMMANDS: [&[&str]; 4] = [&["dev", "--once"], &["test"], &["bench"], &["ci
 /// Such a machine, which keeps what its programs are called with.
 struct Machine {
     programs: TempDir,
-    /// Where rustup downloads from; none: nobody listens there.
+    /// The server of rustup; none: nobody listens there.
     server: Option<TcpListener>,
 }
 
@@ -47,7 +47,7 @@ impl Machine {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What was called, but for questions.
+    /// Returns the commands that were called, but for questions.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.programs.path().join("calls")).unwrap_or_default();
         calls.lines().filter(|line| !line.contains("--version") && !line.contains("--print")).map(str::to_owned).collect()

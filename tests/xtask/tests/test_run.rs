@@ -1,4 +1,4 @@
-//! What `cargo xtask test` makes of test programs, with scripts in the place of Cargo and of them.
+//! `cargo xtask test` with scripts in the place of Cargo and of test programs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, and so do the functions that it is made of")]
 

@@ -4,6 +4,8 @@
 //! As in Go's decoder the first value of a wrong type is reported and the rest still looked at, but a value whose own reader fails
 //! (quantities, times) ends it at once, and that is what is reported then.
 
+use std::fmt;
+
 use gyre_core::quantity::Quantity;
 use serde_json::{Map, Number, Value};
 
@@ -33,7 +35,7 @@ pub(crate) fn decode(kind: &Kind, object: &mut Value, validation: FieldValidatio
 ///
 /// # Errors
 ///
-/// What Go's decoder says of the value.
+/// The error of Go's decoder for the value.
 pub(crate) fn round_trip(schema: SchemaRef<'_>, value: &mut Value) -> Result<Vec<String>, String> {
     let mut decoder =
         Decoder { unknown: Vec::new(), first_error: None, path: String::new(), fields: Vec::new(), structs: Vec::new() };
@@ -131,16 +133,7 @@ impl<'a> Decoder<'a> {
             return Ok(());
         };
         let Some(values) = schema.additional_properties() else { return Ok(()) };
-        let length = self.path.len();
-        for (key, value) in object.iter_mut() {
-            if value.is_null() {
-                *value = zero(values);
-            }
-            self.path.push_str(&format!("[{key}]"));
-            self.value(values, value)?;
-            self.path.truncate(length);
-        }
-        Ok(())
+        self.each(values, object.iter_mut())
     }
 
     fn list(&mut self, schema: SchemaRef<'a>, value: &mut Value) -> Result<(), String> {
@@ -149,13 +142,22 @@ impl<'a> Decoder<'a> {
             return Ok(());
         };
         let Some(items) = schema.items() else { return Ok(()) };
+        self.each(items, list.iter_mut().enumerate())
+    }
+
+    /// Decodes the values of a map or a list, each with its key or index.
+    fn each<'v, K: fmt::Display>(
+        &mut self,
+        schema: SchemaRef<'a>,
+        values: impl Iterator<Item = (K, &'v mut Value)>,
+    ) -> Result<(), String> {
         let length = self.path.len();
-        for (index, item) in list.iter_mut().enumerate() {
-            if item.is_null() {
-                *item = zero(items);
+        for (key, value) in values {
+            if value.is_null() {
+                *value = zero(schema);
             }
-            self.path.push_str(&format!("[{index}]"));
-            self.value(items, item)?;
+            self.path.push_str(&format!("[{key}]"));
+            self.value(schema, value)?;
             self.path.truncate(length);
         }
         Ok(())
@@ -268,7 +270,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// What null is as an item of a list or an entry of a map, where Go has no absent values.
+/// Returns the value that Go uses for a null item of a list or a null entry of a map, because it has no absent values.
 fn zero(schema: SchemaRef<'_>) -> Value {
     match schema.kind {
         Type::Any => Value::Null,

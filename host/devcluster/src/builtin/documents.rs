@@ -21,7 +21,7 @@ struct Document {
     compressed: &'static [u8],
     /// Unpacked when a client first asks for it, and then kept: clients ask again whenever they start.
     json: LazyLock<Option<Bytes>>,
-    /// What it is known by in the index, which needs those of all documents, but none of the documents.
+    /// The hash in the index. The index needs the hashes of all documents, but none of the documents.
     hash: LazyLock<Option<String>>,
     definitions: LazyLock<Definitions>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn openapi_json(group: &str, version: &str) -> Option<Bytes> {
     document(group, version)?.json.clone()
 }
 
-/// What [`crate::openapi::hash`] makes of the OpenAPI document of a group version.
+/// Returns the [`crate::openapi::hash`] of the OpenAPI document of a group version.
 pub(crate) fn openapi_hash(group: &str, version: &str) -> Option<&'static str> {
     document(group, version)?.hash.as_deref()
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::schema::{ListType, MapType, Schema, SchemaId, Schemas, Type};
 
-/// Where references point.
+/// The prefix of references.
 const REFERENCE: &str = "#/components/schemas/";
 /// `resource.Quantity`.
 pub(super) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -16,7 +16,7 @@ pub(super) const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity
 pub(super) const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
-/// What is read of a document; serde skips the rest (descriptions, paths), which is most of it.
+/// The parts of a document that are read. serde skips the rest (descriptions, paths), which is most of it.
 #[derive(Deserialize)]
 struct Document {
     components: Components,
@@ -147,15 +147,7 @@ impl Reader {
     }
 
     fn schema(&mut self, node: Node) -> Schema {
-        let kind = match node.kind.as_deref() {
-            Some("object") => Type::Object,
-            Some("array") => Type::Array,
-            Some("string") => Type::String,
-            Some("integer") => Type::Integer,
-            Some("number") => Type::Number,
-            Some("boolean") => Type::Boolean,
-            _ => Type::Any,
-        };
+        let kind = Type::named(node.kind.as_deref());
         Schema {
             kind,
             preserve_unknown_fields: kind == Type::Any,

@@ -103,7 +103,7 @@ pub(crate) fn reset_fields(kind: &Kind, subresource: Option<Subresource>) -> Vec
     }
 }
 
-/// Whether `metadata.generation` counts the changes of the kind's spec.
+/// Returns whether `metadata.generation` counts the changes of the kind's spec.
 fn counts_generation(kind: &Kind) -> bool {
     matches!(
         (kind.group(), &*kind.kind),

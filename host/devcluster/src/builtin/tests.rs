@@ -18,7 +18,7 @@ fn kind_of(object: &Value) -> Kind {
     kind(text("apiVersion"), text("kind"))
 }
 
-/// What a create makes of an object.
+/// Returns an object as a create stores it.
 fn created(mut object: Value) -> Value {
     let kind = kind_of(&object);
     kind.decode(&mut object, FieldValidation::Strict).unwrap();

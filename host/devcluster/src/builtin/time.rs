@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// How much of a second a time has.
+/// The precision of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precision {
     /// `metav1.Time`: none.
@@ -24,7 +24,7 @@ impl Precision {
 ///
 /// # Errors
 ///
-/// What Go says of a text that is no time.
+/// The error of Go for a text that is no time.
 pub(super) fn normalise(text: &str, precision: Precision) -> Result<Option<String>, String> {
     check(text, precision)?;
     if text.starts_with("0001-01-01T00:00:00") && text.ends_with('Z') {

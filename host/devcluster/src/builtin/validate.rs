@@ -1,4 +1,4 @@
-//! What built-in objects may be, beyond their metadata: `pkg/apis/*/validation`.
+//! Validates built-in objects beyond their metadata, as `pkg/apis/*/validation` does.
 
 mod apps;
 mod batch;
@@ -36,7 +36,7 @@ fn finalizers(kind: &Kind, object: &Value, errors: &mut Errors) {
     }
 }
 
-/// What the validation of a kind's updates says of metadata. It is said again what is said of every update: there is a cause for each
+/// Validates metadata again, as the validation of a kind's updates does after that of every update: there is a cause for each
 /// time in the API server's answer.
 fn metadata_update(kind: &Kind, subresource: Option<Subresource>, object: &Value, old: &Value, errors: &mut Errors) {
     if &*kind.kind == "Event" && kind.group().is_empty() {

@@ -1,4 +1,4 @@
-//! How objects are written in protobuf: the messages and their fields (`dump/wire.json.gz`).
+//! The protobuf form of objects: the messages and their fields (`dump/wire.json.gz`).
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -47,7 +47,7 @@ pub(crate) struct Field {
     pub(crate) omit_zero: bool,
 }
 
-/// How many values a field has.
+/// The number of values of a field.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Many {
@@ -60,7 +60,7 @@ pub(crate) enum Many {
     Map,
 }
 
-/// What a value is: a scalar, a message, or a message whose JSON is no object of its fields.
+/// The type of a value: a scalar, a message, or a message whose JSON is no object of its fields.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(from = "String")]
 pub(crate) enum ValueType {

@@ -103,7 +103,7 @@ impl Status {
     }
 }
 
-/// What the clock asks for.
+/// The action that is due.
 enum Plan {
     /// Nothing before `again`, if ever.
     Wait { again: Option<Timestamp> },
@@ -341,7 +341,7 @@ impl Sync<'_> {
         }
     }
 
-    /// When to look again.
+    /// Returns the time of the next sync.
     fn next_time(&self, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
         let base = match self.most_recent(schedule, now, Deadline::Ignored) {
             Ok(Recent { time: Some(time), .. }) => time,
@@ -352,7 +352,7 @@ impl Sync<'_> {
     }
 }
 
-/// Whether times before `startingDeadlineSeconds` ago are looked at.
+/// Decides if times before `startingDeadlineSeconds` ago count.
 #[derive(Clone, Copy)]
 enum Deadline {
     Counts,

@@ -11,7 +11,7 @@ use super::{EVENTS, Intent, Step, Write};
 use crate::object;
 use crate::store::{Key, Resource, Store};
 
-/// How many different events are remembered to count up their repetitions, as in client-go.
+/// The number of different events that are remembered in order to count repetitions, as in client-go.
 const REMEMBERED: usize = 4096;
 
 /// `--event-ttl` of the real server.
@@ -24,7 +24,7 @@ pub(super) enum Severity {
     Warning,
 }
 
-/// What there is to say of an object.
+/// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Event {
     namespace: String,
@@ -103,7 +103,7 @@ impl Recorder {
         self.pending.push_back(event);
     }
 
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     pub(super) fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
@@ -133,7 +133,7 @@ impl Recorder {
     }
 }
 
-/// When an event written now goes.
+/// Returns the time at which an event that is written now expires.
 pub(super) fn expiry(now: Timestamp) -> Timestamp {
     later(now, LIFETIME_SECONDS)
 }

@@ -23,10 +23,10 @@ const ORPHAN: &str = "orphan";
 
 const COMPONENT: &str = "garbage-collector-controller";
 
-/// How many dependents are orphaned in one step.
+/// The maximum number of dependents that are orphaned in one step.
 const ORPHANED_AT_ONCE: usize = 500;
 
-/// What a sync found.
+/// The result of a sync.
 pub(super) enum Verdict {
     Step(Step),
     /// An owner is of a kind that is not served, perhaps not yet: the object is left alone until the kinds change.
@@ -44,7 +44,7 @@ struct Owners<'a> {
     waiting: Vec<&'a Value>,
 }
 
-/// What is found behind one reference.
+/// The owner that a reference leads to.
 enum Owner {
     Solid,
     Waiting,
@@ -127,7 +127,7 @@ fn elsewhere(dependent: &Value, reference: &Value) -> Event {
     Event::new(COMPONENT, dependent, Severity::Warning, "OwnerRefInvalidNamespace", message)
 }
 
-/// What becomes of an object by the state of its owners.
+/// Decides about an object by the state of its owners.
 fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &Owners<'_>) -> Vec<Intent> {
     let object = &stored.value;
     if !owners.solid.is_empty() {
@@ -158,7 +158,7 @@ fn without_owner(store: &Store, resource: &Resource, stored: &Stored, owners: &O
     vec![delete(resource, stored, propagation)]
 }
 
-/// What an object that is being deleted still does with its dependents.
+/// Handles the dependents of an object that is being deleted.
 fn delete_dependents(store: &Store, resource: &Resource, object: &Value) -> Vec<Intent> {
     let uid = object::uid(object).unwrap_or_default();
     if has_finalizer(object, ORPHAN) {

@@ -32,24 +32,24 @@ const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 const COMPONENT: &str = "job-controller";
 
-/// Whether Pods may be created: not while the last attempt failed.
+/// Decides if Pods may be created, which they may not while the last attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Creation {
     Allowed,
     Held,
 }
 
-/// How it finished: `Complete` or `Failed`.
+/// Returns the condition with which it finished: `Complete` or `Failed`.
 pub(super) fn finish(job: &Value) -> Option<&'static str> {
     ["Complete", "Failed"].into_iter().find(|kind| has_condition(job, kind))
 }
 
-/// Whether it finished.
+/// Returns whether it finished.
 pub(super) fn is_finished(job: &Value) -> bool {
     finish(job).is_some()
 }
 
-/// Whether somebody else looks after it.
+/// Returns whether somebody else looks after it.
 pub(super) fn is_managed_elsewhere(job: &Value) -> bool {
     !matches!(text(job, "/spec/managedBy"), "" | "kubernetes.io/job-controller")
 }
@@ -102,13 +102,13 @@ impl Newly<'_> {
     }
 }
 
-/// How the Job ends, or will end.
+/// The end of a Job, past or future.
 #[derive(Clone, Debug)]
 struct Verdict {
     outcome: Outcome,
     reason: String,
     message: String,
-    /// Whether the status says so already.
+    /// If true, the status already has the condition.
     known: bool,
 }
 
@@ -258,7 +258,7 @@ impl<'a> Sync<'a> {
         Step { again, events: if step.is_empty() { Vec::new() } else { events }, intents: step }
     }
 
-    /// How it fails, or that it has succeeded already; and when to look for a deadline.
+    /// Returns the failure, or that the Job has succeeded; and the time of the next deadline.
     fn failure(&self, status: &Map<String, Value>) -> (Option<Verdict>, Option<Timestamp>) {
         for (kind, outcome) in [("SuccessCriteriaMet", Outcome::Success), ("FailureTarget", Outcome::Failure)] {
             if let Some(found) = condition(self.job, kind).filter(|found| object::text(found, "status") == "True") {
@@ -284,7 +284,7 @@ impl<'a> Sync<'a> {
         (None, Some(deadline).filter(|deadline| *deadline > self.now))
     }
 
-    /// Whether containers that are restarted in place have failed too often.
+    /// Returns whether containers that are restarted in place have failed too often.
     fn is_past_restarts(&self, limit: i64) -> bool {
         if text(self.job, "/spec/template/spec/restartPolicy") != "OnFailure" {
             return false;

@@ -13,7 +13,7 @@ pub(super) fn integer(object: &Value, pointer: &str) -> Option<i64> {
     object.pointer(pointer).and_then(Value::as_i64)
 }
 
-/// Whether `true` is at a JSON pointer.
+/// Returns whether `true` is at a JSON pointer.
 pub(super) fn is_true(object: &Value, pointer: &str) -> bool {
     object.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
 }
@@ -33,7 +33,7 @@ pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     list(object, "/status/conditions").iter().find(|condition| text(condition, "/type") == kind)
 }
 
-/// Whether the condition of a type is `True`.
+/// Returns whether the condition of a type is `True`.
 pub(super) fn has_condition(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| text(condition, "/status") == "True")
 }

@@ -20,7 +20,7 @@ const ROOT_CERTIFICATES_DESCRIPTION: &str = "Contains a CA bundle that can be us
      endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of \
      Kubernetes clusters.";
 
-/// How many objects are deleted in one step.
+/// The maximum number of objects that are deleted in one step.
 const DELETED_AT_ONCE: usize = 500;
 
 /// A condition, and its reason and message while all is well.
@@ -40,7 +40,7 @@ pub(super) fn sync(store: &Store, kinds: &Kinds, name: &str, now: Timestamp) -> 
     }
 }
 
-/// What a namespace must contain.
+/// Returns the actions that create the objects that a namespace must contain.
 fn furnish(store: &Store, namespace: &str) -> Vec<Intent> {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": "default", "namespace": namespace },
@@ -115,7 +115,7 @@ fn namespaced(kinds: &Kinds) -> BTreeSet<Resource> {
         .collect()
 }
 
-/// What is in a namespace.
+/// The contents of a namespace.
 #[derive(Default)]
 struct Content {
     to_delete: Vec<Intent>,

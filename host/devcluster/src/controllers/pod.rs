@@ -1,4 +1,4 @@
-//! Who runs Pods: a scheduler with one node, and the kubelet of that node, whose containers only let time pass.
+//! Runs Pods: a scheduler with one node, and the kubelet of that node. Its containers only let time pass.
 //!
 //! Annotations of a Pod (or of the template it is made from) say how its containers behave: `devcluster.gyre.dev/run-for: 5s`, and
 //! `devcluster.gyre.dev/fail: "true"`, or the exit code to fail with.
@@ -21,14 +21,14 @@ use crate::store::{Key, Store};
 const NODE: &str = "devcluster";
 const NODE_ADDRESS: &str = "127.0.0.1";
 
-/// How long a container's ends are waited for before it is started again: doubled by each, up to the last.
+/// The delay before a container is restarted for the first time. It doubles with each restart, up to a limit.
 const FIRST_RESTART_SECONDS: i64 = 10;
 const LAST_RESTART_SECONDS: i64 = 300;
 
-/// What a container exits with that is asked to end.
+/// The exit code of a container that was asked to terminate.
 const TERMINATED: i64 = 143;
 
-/// What runs.
+/// The state of the kubelet.
 #[derive(Debug)]
 pub(super) struct Kubelet {
     run_time: Option<SignedDuration>,
@@ -116,7 +116,7 @@ impl Kubelet {
         status(pod, new).then(Then::Started(uid))
     }
 
-    /// What is next for containers that run, or wait to be started again.
+    /// Runs containers, and restarts those that ended.
     fn run(&mut self, pod: &Value, run_time: SignedDuration, now: Timestamp) -> Step {
         let policy = text(pod, "/spec/restartPolicy");
         if policy == "Always" || policy.is_empty() {
@@ -143,7 +143,7 @@ impl Kubelet {
     }
 }
 
-/// Whether the Pod still waits to be counted by a Job that counts no longer.
+/// Returns whether the Pod still waits to be counted by a Job that counts no longer.
 fn is_orphan_of_job(store: &Store, pod: &Value) -> bool {
     if !object::finalizers(pod).any(|finalizer| finalizer == job::TRACKING) {
         return false;
@@ -173,7 +173,7 @@ fn exit_code(pod: &Value) -> i64 {
     }
 }
 
-/// When containers that failed are started again.
+/// Returns the time at which failed containers are restarted.
 fn restart_at(pod: &Value) -> Option<Timestamp> {
     let first = list(pod, "/status/containerStatuses").first().filter(|status| status.pointer("/state/waiting").is_some())?;
     let restarts = u32::try_from(integer(first, "/restartCount").unwrap_or_default().clamp(1, 10) - 1).unwrap_or_default();
@@ -271,7 +271,7 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// What the conditions of a Pod say together.
+/// The conditions of a Pod, in sum.
 #[derive(Clone, Copy)]
 enum Readiness {
     Ready,

@@ -1,4 +1,4 @@
-//! What is to be looked at, now and later.
+//! The queue of the controllers: keys that are due now or later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::Work;
 const FIRST_RETRY: SignedDuration = SignedDuration::from_millis(5);
 const LAST_RETRY: SignedDuration = SignedDuration::from_secs(1000);
 
-/// How often one thing is looked at while time stands still. Two controllers that undo each other's work would go on for ever; a Job
+/// The maximum number of syncs of one key at one simulated time. Two controllers that undo each other's work would go on for ever; a Job
 /// of a million Pods needs a few thousand turns.
 const TURNS: u32 = 10_000;
 
@@ -113,7 +113,7 @@ impl Queue {
         }
     }
 
-    /// Whether it failed and its time has not come.
+    /// Returns whether it failed and its time has not come.
     pub(super) fn is_held(&self, work: &Work, now: Timestamp) -> bool {
         self.failures.get(work).is_some_and(|failures| failures.until > now)
     }

@@ -20,7 +20,7 @@ impl<'a> Correlated<'a> {
         Some(Self { new: self.new.get(name)?, old: self.old.get(name)?, schema: self.schema.field(name)? })
     }
 
-    /// Whether nothing changed. Items of a list-map may change places.
+    /// Returns whether nothing changed. Items of a list-map may change places.
     pub(crate) fn is_unchanged(self) -> bool {
         match (self.new, self.old) {
             (Value::Array(new), Value::Array(_)) if new.is_empty() || !self.schema.is_list_map() => self.new == self.old,

@@ -100,7 +100,7 @@ fn record_storage_version(definition: &mut Value) {
     }
 }
 
-/// What is wrong with a new definition, beyond its metadata.
+/// Validates a new definition beyond its metadata.
 pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let empty = Map::new();
@@ -114,7 +114,7 @@ pub(crate) fn validate(definition: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a definition that replaces another, beyond its metadata.
+/// Validates a definition that replaces another beyond its metadata.
 pub(crate) fn validate_update(subresource: Option<Subresource>, definition: &Value, old: &Value) -> Vec<FieldError> {
     let empty = Map::new();
     if subresource == Some(Subresource::Status) {
@@ -235,7 +235,7 @@ pub(crate) fn install_first(definition: &Value, status: &mut Value) {
     }
 }
 
-/// What a deletion makes of a definition: it waits until its objects are deleted.
+/// Marks a deleted definition, which then waits until its objects are deleted.
 pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     let time = object::seconds(now);
     object::set_metadata(definition, "deletionTimestamp", Value::from(time.as_str()));
@@ -255,7 +255,7 @@ pub(crate) fn mark_for_cleanup(definition: &mut Value, now: Timestamp) {
     }
 }
 
-/// What is said of a definition that is not wrong: formats that are unknown, unless they were in `old`.
+/// Returns warnings about a valid definition: formats that are unknown, unless they were in `old`.
 pub(crate) fn warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognized_formats).unwrap_or_default();
     let new = unrecognized_formats(definition).into_iter().filter(|format| !before.contains(format));

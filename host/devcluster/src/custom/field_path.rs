@@ -3,12 +3,12 @@
 use super::path::Path;
 use super::structural::Node;
 
-/// Whether `['…']` may occur.
+/// Decides if `['…']` may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Indexing {
-    /// It may.
+    /// It may occur.
     Allowed,
-    /// It may not.
+    /// It may not occur.
     Forbidden,
 }
 
@@ -16,7 +16,7 @@ pub(crate) enum Indexing {
 ///
 /// # Errors
 ///
-/// Why it names none.
+/// The reason why it names none.
 pub(crate) fn resolve<'a>(path: &str, schema: &'a Node, indexing: Indexing) -> Result<(String, &'a Node), String> {
     let tokens = tokens(path);
     let mut tokens = tokens.iter().map(String::as_str);

@@ -39,7 +39,7 @@ const FORMATS: [&str; 26] = [
     "k8slongname",
 ];
 
-/// Whether the server knows `format` for values of type `kind`; others are ignored.
+/// Returns whether the server knows `format` for values of type `kind`; others are ignored.
 pub(crate) fn is_known(kind: &str, int_or_string: bool, format: &str) -> bool {
     match kind {
         _ if int_or_string => false,
@@ -50,7 +50,7 @@ pub(crate) fn is_known(kind: &str, int_or_string: bool, format: &str) -> bool {
     }
 }
 
-/// Whether `text` is of `format`; none if nothing is known of that.
+/// Returns whether `text` is of `format`; none if nothing is known of that.
 pub(crate) fn check(format: &str, text: &str) -> Option<bool> {
     let valid = match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && is_hex(text),

@@ -8,7 +8,7 @@ use super::structural::{MAX_VALUE_DEPTH, Node};
 use crate::go;
 use crate::status::FieldError;
 
-/// What a field of `ObjectMeta` is in the server's language; errors name it.
+/// The type of a field of `ObjectMeta` in Go. Errors name it.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -82,7 +82,7 @@ static MANAGED_FIELDS: Struct = Struct {
 ///
 /// # Errors
 ///
-/// What the server says of a value of the wrong type.
+/// The server's error for a value of the wrong type.
 pub(crate) fn coerce(metadata: &mut Value, path: &Path, unknown: &mut Vec<String>) -> Result<(), String> {
     match metadata {
         Value::Object(fields) => coerce_struct(&OBJECT_META, "", fields, path, unknown),
@@ -133,9 +133,7 @@ fn coerce_field(
     path: &Path,
     unknown: &mut Vec<String>,
 ) -> Result<(), String> {
-    let wrong = |value: &Value, expected: &str| {
-        Err(format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value)))
-    };
+    let wrong = |value: &Value, expected: &str| Err(wrong_type(value, target, expected));
     match (shape, &mut *value) {
         (Shape::Text, Value::Null) => *value = Value::from(""),
         (_, Value::Null) | (Shape::Text, Value::String(_)) | (Shape::Boolean, Value::Bool(_)) | (Shape::Raw, _) => {}
@@ -148,25 +146,9 @@ fn coerce_field(
         (Shape::Integer, _) => return wrong(value, "int64"),
         (Shape::Time, Value::String(text)) => *text = coerce_time(text)?,
         (Shape::Time, _) => return wrong(value, "string"),
-        (Shape::Texts, Value::Array(items)) => {
-            for item in items {
-                match item {
-                    Value::String(_) => {}
-                    Value::Null => *item = Value::from(""),
-                    other => return wrong(other, "string"),
-                }
-            }
-        }
+        (Shape::Texts, Value::Array(items)) => coerce_texts(items, target)?,
         (Shape::Texts, _) => return wrong(value, "[]string"),
-        (Shape::TextMap, Value::Object(fields)) => {
-            for field in fields.values_mut() {
-                match field {
-                    Value::String(_) => {}
-                    Value::Null => *field = Value::from(""),
-                    other => return wrong(other, "string"),
-                }
-            }
-        }
+        (Shape::TextMap, Value::Object(fields)) => coerce_texts(fields.values_mut(), target)?,
         (Shape::TextMap, _) => return wrong(value, "map[string]string"),
         (Shape::List(shape), Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
@@ -182,6 +164,22 @@ fn coerce_field(
         (Shape::List(shape), _) => return wrong(value, &format!("[]v1.{}", shape.name)),
     }
     Ok(())
+}
+
+fn coerce_texts<'v>(values: impl IntoIterator<Item = &'v mut Value>, target: &str) -> Result<(), String> {
+    for value in values {
+        match value {
+            Value::String(_) => {}
+            Value::Null => *value = Value::from(""),
+            other => return Err(wrong_type(other, target, "string")),
+        }
+    }
+    Ok(())
+}
+
+/// The server's error for a value of the wrong type.
+fn wrong_type(value: &Value, target: &str, expected: &str) -> String {
+    format!("json: cannot unmarshal {} into Go struct field {target} of type {expected}", go::json_type_name(value))
 }
 
 /// Times are kept to the second, in UTC.
@@ -264,7 +262,7 @@ fn coerce_embedded_at(
     Ok(())
 }
 
-/// What is wrong with `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
+/// Validates `apiVersion`, `kind` and `metadata` of the objects embedded in `value`.
 pub(crate) fn validate_embedded(value: &Value, schema: &Node, path: &Path, errors: &mut Vec<FieldError>) {
     validate_embedded_at(value, schema, path, errors, 0);
 }

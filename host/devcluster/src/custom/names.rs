@@ -2,7 +2,7 @@
 
 use crate::validation::syntax;
 
-/// What is wrong with a DNS label that starts with a letter.
+/// Returns the error of a DNS label that must start with a letter.
 pub(crate) fn dns_1035_label(name: &str) -> Option<String> {
     Some(syntax::dns_1035_label(name).join(",")).filter(|wrong| !wrong.is_empty())
 }

@@ -40,7 +40,7 @@ impl Path {
         Self(Some(Arc::new(Step { parent: self.clone(), text })))
     }
 
-    /// Whether it is the object itself.
+    /// Returns whether it is the object itself.
     pub(crate) fn is_root(&self) -> bool {
         self.0.is_none()
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use regex::Regex;
 
-/// How often something may be repeated by nested counts, all multiplied.
+/// The maximum product of nested repetition counts.
 const REPEAT_LIMIT: u64 = 1000;
 
 /// The scripts with names of four letters. All other names of four letters are short names of scripts, which Go does not know.
@@ -22,7 +22,7 @@ const POSIX_CLASSES: [&str; 14] = [
 ///
 /// # Errors
 ///
-/// What Go says of it.
+/// The error of Go.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
     // What is left is that it is too large or nests too deeply.
@@ -45,18 +45,18 @@ fn error(what: &str, shown: &str) -> String {
     format!("{what}: `{shown}`")
 }
 
-/// What was read between two parentheses.
+/// The content of a group.
 #[derive(Default)]
 struct Group {
     /// The largest count of repetitions within, nested ones multiplied.
     count: u64,
-    /// What a repetition would repeat: none at the beginning, and after a `|`.
+    /// The item that a repetition would repeat: none at the beginning, and after a `|`.
     last: Option<Item>,
 }
 
 #[derive(Clone, Copy)]
 struct Item {
-    /// Where it ends in what is written.
+    /// The end of the item in the pattern.
     end: usize,
     count: u64,
 }
@@ -66,7 +66,7 @@ struct Parser<'a> {
     at: usize,
     out: String,
     groups: Vec<Group>,
-    /// Where the repetition began that was read just before.
+    /// The start of the repetition that was read just before.
     last_repeat: Option<usize>,
 }
 
@@ -394,7 +394,7 @@ impl<'a> Parser<'a> {
         code.ok_or_else(|| error("invalid escape sequence", self.since(start)))
     }
 
-    /// What follows `\x`: two digits, or any number of them in braces.
+    /// Reads the digits after `\x`: two digits, or any number of them in braces.
     fn hexadecimal(&mut self) -> Option<u32> {
         let first = self.take()?;
         if first != '{' {
@@ -535,7 +535,7 @@ mod tests {
 
     use super::*;
 
-    /// What Go 1.26's `regexp` says of patterns: `e` is its error, `m` which of the texts `t` match.
+    /// The results of the `regexp` of Go 1.26 for patterns: `e` is its error, `m` which of the texts `t` match.
     const GO: &str = include_str!("pattern/go.json");
 
     #[test]

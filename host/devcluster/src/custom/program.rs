@@ -15,10 +15,10 @@ const CALL_LIMIT: i64 = 1_000_000;
 /// The length that the API server's parser takes.
 const MAX_LENGTH: usize = 100_000;
 
-/// How deep an expression may nest, since the evaluation recurses: the parser takes some hundred levels of it, rules have ten.
+/// The maximum depth of an expression, because the evaluation recurses: the parser takes some hundred levels, and rules have ten.
 const MAX_NESTING: usize = 150;
 
-/// How deep brackets may nest, since the parser's time grows with the power of it: those of rules nest ten deep.
+/// The maximum depth of brackets, because the parser's time grows exponentially with it: those of rules nest ten deep.
 const MAX_BRACKETS: usize = 24;
 
 const TOO_DEEP: &str = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
@@ -27,7 +27,7 @@ const TOO_DEEP: &str = "ERROR: <input>:-1:0: expression recursion limit exceeded
 const SHORT: usize = 120;
 const PARSER_STACK: usize = 256 << 20;
 
-/// What copying this many bytes costs is counted as one step: each step of a loop copies its item.
+/// The number of copied bytes that count as one step, because each step of a loop copies its item.
 const BYTES_PER_STEP: usize = 4096;
 
 const TICK: &str = "@tick";
@@ -37,7 +37,7 @@ const EXHAUSTED: &str = "operation cancelled: actual cost limit exceeded";
 #[derive(Debug)]
 pub(crate) struct Program {
     expression: IdedExpr,
-    /// Whether it speaks of the value before the change.
+    /// If true, it refers to the value before the change.
     pub(crate) uses_old_self: bool,
 }
 
@@ -58,7 +58,7 @@ impl Compiled {
     }
 }
 
-/// Why an evaluation failed.
+/// The reason why an evaluation failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It would take too long.
@@ -133,7 +133,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// What the server says about it, from `compilation failed: ` on.
+    /// The message of the server, from `compilation failed: ` on.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.chars().count() > MAX_LENGTH {
             return Err(format!(
@@ -159,7 +159,7 @@ impl Program {
     }
 }
 
-/// How deep brackets nest, or seem to: those in literals count.
+/// Returns the apparent depth of brackets; those in literals count.
 fn brackets(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for character in text.chars() {

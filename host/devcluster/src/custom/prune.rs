@@ -9,10 +9,10 @@ use crate::status::MAX_ERROR_BYTES;
 
 const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Whether the value is an object of the API, with `apiVersion`, `kind` and `metadata` of its own.
+/// Decides if the value is an object of the API, with `apiVersion`, `kind` and `metadata` of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// It is.
+    /// It is such an object.
     Resource,
     /// It is only if the schema says so.
     Field,
@@ -29,7 +29,7 @@ pub(crate) fn prune(value: &mut Value, schema: &Node, level: Level) -> Vec<Strin
 
 struct Pruning {
     unknown: Vec<String>,
-    /// How many bytes these are.
+    /// Their size in bytes.
     bytes: usize,
 }
 
@@ -106,7 +106,8 @@ fn known<'a>(schema: &'a Node, name: &str) -> Known<'a> {
     }
 }
 
-/// Whether [`prune`], [`drop_nulls`] and [`default`] would leave an object of the API as it is. It may say no where they would, too.
+/// Returns whether [`prune`], [`drop_nulls`] and [`default`] would leave an object of the API as it is. It may say no where they would,
+/// too.
 pub(crate) fn is_settled(value: &Value, schema: &Node) -> bool {
     is_settled_at(value, Some(schema), true, schema.preserve_unknown_fields, 0)
 }
@@ -148,7 +149,7 @@ fn is_child_settled(value: &Value, schema: &Node, preserve: bool, depth: usize) 
     (!value.is_null() || schema.nullable) && is_settled_at(value, Some(schema), schema.embedded_resource, preserve, depth + 1)
 }
 
-/// Whether a schema of the metadata, whose fields are not pruned, has nothing to say to its nulls and defaults.
+/// Returns whether a schema of the metadata, whose fields are not pruned, has nothing to say to its nulls and defaults.
 fn is_plain(schema: &Node, value: &Value) -> bool {
     !value.is_null() && schema.default.is_none() && schema.properties.values().all(|property| property.default.is_none())
 }

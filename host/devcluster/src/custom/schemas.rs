@@ -34,16 +34,10 @@ impl Building {
         };
         let items = node.items.as_deref().map(|items| self.node(items, false));
         self.schemas.add(Schema {
-            kind: match (node.int_or_string, node.kind.as_str()) {
-                (true, _) => Type::IntOrString,
-                (_, "object") => Type::Object,
-                (_, "array") => Type::Array,
-                (_, "string") => Type::String,
-                (_, "integer") => Type::Integer,
-                (_, "number") => Type::Number,
-                (_, "boolean") => Type::Boolean,
-                _ if resource => Type::Object,
-                _ => Type::Any,
+            kind: match Type::named(Some(&node.kind)) {
+                _ if node.int_or_string => Type::IntOrString,
+                Type::Any if resource => Type::Object,
+                kind => kind,
             },
             format: node.format.as_deref().map(Into::into),
             nullable: node.nullable,

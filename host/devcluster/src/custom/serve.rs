@@ -13,12 +13,12 @@ use crate::schema::RootSchema;
 use crate::status::FieldError;
 use crate::store::Resource;
 
-/// How the objects of one version of a CustomResourceDefinition are treated.
+/// The strategy of one version of a CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(super) schema: Node,
     pub(super) has_rules: bool,
-    /// Whether there is the subresource `status`.
+    /// If true, the version has the subresource `status`.
     pub(super) has_status: bool,
     /// The paths that field selectors may name, e.g. `.spec.color`.
     pub(super) selectable_fields: Vec<String>,
@@ -86,7 +86,7 @@ pub(super) fn kinds(definition: &Value) -> Vec<Kind> {
     versions().filter(|version| is_true(version, "served")).map(serve).collect()
 }
 
-/// Whether a condition of a definition is true.
+/// Returns whether a condition of a definition is true.
 pub(super) fn condition(definition: &Value, kind: &str) -> bool {
     let conditions = definition.get("status").and_then(|status| status.get("conditions")).and_then(Value::as_array);
     let found = conditions.into_iter().flatten().find(|condition| object::text(condition, "type") == kind);
@@ -126,7 +126,7 @@ fn discovery(names: &Value, group: &str, version: &str, scope: Scope, verbs: &[&
     Value::Object(entry)
 }
 
-/// What is warned of when a deprecated version is used.
+/// Returns the warning about the use of a deprecated version.
 fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     if !is_true(version, "deprecated") {
         return None;
@@ -195,7 +195,7 @@ impl Version {
         }
     }
 
-    /// What is wrong with the type that an object says it is of.
+    /// Validates the type that an object claims to have.
     pub(super) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
         let expected = [("kind", &*self.kind), ("apiVersion", self.api_version.as_str())];
         let wrong = expected.into_iter().filter(|(name, expected)| object::text(object, name) != *expected);
@@ -204,7 +204,7 @@ impl Version {
             .collect()
     }
 
-    /// What is wrong with the fields that `scale` is about.
+    /// Validates the fields that `scale` refers to.
     pub(super) fn scale_errors(&self, subresource: Option<Subresource>, object: &Value) -> Vec<FieldError> {
         let Some(scale) = &self.scale else { return Vec::new() };
         let mut errors = Vec::new();

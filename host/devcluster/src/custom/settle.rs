@@ -1,4 +1,4 @@
-//! What the controllers of the API server write into the status of a definition: whether its names are free, and that it is served.
+//! Writes the status of a definition as the controllers of the API server do: if its names are free, and that it is served.
 
 use std::collections::BTreeSet;
 

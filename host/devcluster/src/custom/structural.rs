@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::pattern;
 use super::program::Compiled;
 
-/// How deep schemas may nest. JSON documents nest no deeper than 128, and each level of a schema takes two of them; what is
+/// The maximum depth of schemas. JSON documents nest no deeper than 128, and each level of a schema takes two of them; what is
 /// deeper is refused in a definition and not looked at in an object, so that no walk recurses without bound.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// How deep values are looked at.
+/// The depth to which values are inspected.
 pub(crate) const MAX_VALUE_DEPTH: usize = 130;
 
 /// One place in an object.
@@ -34,7 +34,7 @@ pub(crate) struct Node {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether there are rules here or below.
+    /// If true, there are rules here or below.
     pub(crate) has_rules: bool,
     pub(crate) checks: Checks,
 }
@@ -53,7 +53,7 @@ pub(crate) enum Additional {
     Each(Box<Node>),
 }
 
-/// What a value must fulfil beyond its shape.
+/// The validations of a value beyond its shape.
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     pub(crate) maximum: Option<f64>,
@@ -99,7 +99,7 @@ pub(crate) struct Rule {
 }
 
 impl Node {
-    /// What `schema` says. What it says wrongly it does not say: definitions are validated elsewhere.
+    /// Reads `schema`. Invalid parts are ignored, because definitions are validated elsewhere.
     pub(crate) fn parse(schema: &Value) -> Self {
         Self::parse_at(schema, 0)
     }
@@ -156,7 +156,7 @@ impl Node {
         self.properties.get(name).or_else(|| self.each())
     }
 
-    /// Whether it is a list whose items are told apart by keys.
+    /// Returns whether it is a list whose items are told apart by keys.
     pub(crate) fn is_list_map(&self) -> bool {
         self.list_type.as_deref() == Some("map")
     }
@@ -214,7 +214,7 @@ impl Rule {
         self.compiled.get_or_init(|| Compiled::new(&self.rule, &self.message_expression))
     }
 
-    /// What the rule is called in errors about it.
+    /// Returns the name of the rule in errors.
     pub(crate) fn label(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }

@@ -1,4 +1,4 @@
-//! What a real API server said to each of these definitions and objects is recorded beside them; this server must say the same.
+//! The answers of a real API server are recorded beside these definitions and objects; this server must give the same answers.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ use super::path::Path;
 use super::structural::{Additional, Checks, MAX_VALUE_DEPTH, Node};
 use crate::status::{Fault, FieldError, MAX_ERROR_BYTES};
 
-/// What is wrong with `value`, which lies at `path`. What is as wrong as it was in `old` is no error.
+/// Validates `value`, which is at `path`. An error that `old` also has is not reported.
 pub(crate) fn validate(value: &Value, schema: &Node, path: &Path, old: Option<&Value>) -> Vec<FieldError> {
     let correlated = old.map(|old| Correlated { new: value, old, schema });
     let validation = Validation { base: path, left: Cell::new(MAX_ERROR_BYTES) };
@@ -60,9 +60,9 @@ impl Outcome {
 }
 
 struct Validation<'a> {
-    /// Where the validated value lies; sentences name paths within it.
+    /// The path of the validated value; messages name paths within it.
     base: &'a Path,
-    /// How many more bytes of errors are written.
+    /// The number of bytes that errors may still take.
     left: Cell<usize>,
 }
 
@@ -440,12 +440,12 @@ fn describe(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether a number in floating point stands for a whole one.
+/// Returns whether a number in floating point stands for a whole one.
 pub(crate) fn is_whole(float: f64) -> bool {
     float.is_finite() && float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_991.0
 }
 
-/// What a number should be and is not: `integer with format int32`.
+/// Returns the type that a number should have and does not have: `integer with format int32`.
 fn out_of_range(number: &Number, of_type: &str, format: &str) -> Option<String> {
     let whole = || number.as_i64().or_else(|| number.as_f64().filter(|float| is_whole(*float)).map(|float| float as i64));
     let fits = match (of_type, format) {

@@ -23,17 +23,17 @@ pub struct Body {
     faulty: Option<Box<Faulty>>,
 }
 
-/// What goes wrong in a watch.
+/// The faults of a watch.
 struct Faulty {
     script: Script,
     traced: Traced,
     stopped: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// When the client expects the watch to end.
+    /// The time at which the client expects the watch to end.
     limit: Option<Instant>,
-    /// When the life of the watch is over.
+    /// The time at which the life of the watch ends.
     dying: Option<Pin<Box<Sleep>>>,
     events: u64,
-    /// What the server has sent, but no event of it has been looked at.
+    /// Bytes from the server in which no event has been read yet.
     unseen: Bytes,
     /// An event that comes later, and until when.
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
@@ -116,7 +116,7 @@ impl http_body::Body for Body {
 }
 
 impl Faulty {
-    /// What is left to do when the faults stop: the phase, and the events that were kept back.
+    /// Returns what remains when the faults stop: the phase, and the events that were held back.
     fn stop(&mut self) -> (Phase, Option<Bytes>) {
         let held = self.held.take().map(|(bytes, _)| bytes).unwrap_or_default();
         let kept = Bytes::from([held, std::mem::take(&mut self.unseen)].concat());

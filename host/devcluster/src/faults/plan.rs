@@ -1,4 +1,4 @@
-//! Which faults there may be, and the drawing of those of one request.
+//! The plan of faults, and the faults that are drawn for one request.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use super::Fault;
 use crate::attributes::Attributes;
 use crate::random::Random;
 
-/// Which faults there may be, and how bad they are.
+/// The possible faults, and their extent.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The first rule that is about a request decides. A request that none is about meets no fault.
     pub rules: Vec<Rule>,
-    /// How long latency is.
+    /// The range of latencies.
     pub latency: RangeInclusive<Duration>,
     /// When to try again after a 429, in seconds.
     pub retry_after: RangeInclusive<u64>,
-    /// How many changes a stale list lacks.
+    /// The number of changes that a stale list lacks.
     pub staleness: RangeInclusive<u64>,
-    /// How long a watch that will be cut, hang or expire lives until then, at most.
+    /// The maximum life of a watch that will be cut, hang or expire.
     pub watch_life: RangeInclusive<Duration>,
     /// After how many events it is cut, hangs or expires, at most.
     pub watch_events: RangeInclusive<u64>,
-    /// How long a watch hangs before it ends.
+    /// The duration for which a watch hangs before it ends.
     pub hang: RangeInclusive<Duration>,
-    /// How late a delayed event is.
+    /// The delay of a delayed event.
     pub event_delay: RangeInclusive<Duration>,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
 /// The faults of some requests.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Which requests.
+    /// The requests that it applies to.
     pub requests: Requests,
     /// The probability of each fault: per event for those of events, else per request. Of several that exclude each other, the first
     /// that is drawn happens.
@@ -91,7 +91,7 @@ impl Requests {
     }
 }
 
-/// What happens to one request.
+/// The faults of one request.
 #[derive(Debug, Default)]
 pub(super) struct Draw {
     pub(super) before: Option<Duration>,
@@ -101,20 +101,20 @@ pub(super) struct Draw {
 
 #[derive(Debug, Default)]
 pub(super) enum Outcome {
-    /// What the server answers.
+    /// The server answers.
     #[default]
     Answer,
     /// The request is not handed on.
     Refused(Fault, Duration),
     /// It is, but its answer is not.
     Lost(Fault),
-    /// A list that lacks so many changes.
+    /// A list that lacks this number of changes.
     Stale(u64),
     /// A watch.
     Watch(Box<Script>),
 }
 
-/// What happens to a watch.
+/// The faults of a watch.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) end: Option<End>,
@@ -124,7 +124,7 @@ pub(super) struct Script {
     pub(super) random: Random,
 }
 
-/// How a watch ends before its time: at whichever comes first.
+/// The early end of a watch: at whichever comes first.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) fault: Fault,
@@ -134,7 +134,7 @@ pub(super) struct End {
     pub(super) cut: Cut,
 }
 
-/// How the connection of a watch that is cut ends.
+/// The way in which the connection of a watch that is cut ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// As if the server had ended it.
@@ -146,7 +146,7 @@ pub(super) enum Cut {
 }
 
 impl Fault {
-    /// Whether it can happen to such a request.
+    /// Returns whether it can happen to such a request.
     fn can_happen(self, attributes: &Attributes) -> bool {
         let verb = attributes.verb.as_str();
         match self {

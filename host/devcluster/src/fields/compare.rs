@@ -1,4 +1,4 @@
-//! What differs between two values, as sets of fields.
+//! The differences between two values, as sets of fields.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Difference 
 }
 
 impl Difference {
-    /// What differs outside of `fields`.
+    /// Returns the differences outside of `fields`.
     pub(super) fn outside(self, fields: &FieldSet) -> Self {
         if fields.is_empty() {
             return self;
@@ -40,7 +40,7 @@ impl Difference {
         }
     }
 
-    /// What the new value has otherwise than the old one.
+    /// Returns the fields of the new value that the old one lacks or has with another value.
     pub(super) fn set(&self) -> FieldSet {
         self.modified.clone().union(&self.added)
     }

@@ -72,7 +72,7 @@ impl PathElement {
     ///
     /// # Errors
     ///
-    /// What is wrong with the key.
+    /// The error in the key.
     pub(super) fn parse(key: &str) -> Result<Option<Self>, String> {
         let kind = match key.as_bytes() {
             [_] | [] => return Err("key must be 2 characters long:".to_owned()),

@@ -1,4 +1,4 @@
-//! Why an apply fails, as the server says it.
+//! The errors of an apply, with the texts of the server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::go;
 use crate::object;
 use crate::status::Status;
 
-/// Why an apply fails.
+/// An error of an apply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It would change fields that others own, and is not forced.
@@ -26,28 +26,28 @@ pub enum Error {
     /// It holds `managedFields`.
     #[error("metadata.managedFields must be nil")]
     ManagedFields,
-    /// What is applied is not what the schema admits.
+    /// The applied object does not match the schema.
     #[error("failed to create typed patch object ({object}): {violations}")]
     Invalid {
         /// Namespace, name and type.
         object: String,
-        /// What is wrong.
+        /// The violations of the schema.
         violations: Violations,
     },
-    /// What is stored is not what the schema admits.
+    /// The stored object does not match the schema.
     #[error("failed to create typed live object ({object}): {violations}")]
     LiveInvalid {
         /// Namespace, name and type.
         object: String,
-        /// What is wrong.
+        /// The violations of the schema.
         violations: Violations,
     },
-    /// What is stored has no owners yet, and is not what the schema admits.
+    /// The stored object has no owners yet, and does not match the schema.
     #[error("failed to create manager for existing fields: failed to convert new object ({object}) to smd typed: {violations}")]
     BeforeFirstApply {
         /// Namespace, name and type.
         object: String,
-        /// What is wrong.
+        /// The violations of the schema.
         violations: Violations,
     },
     /// The owners of what is stored cannot be read.

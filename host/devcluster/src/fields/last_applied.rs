@@ -15,7 +15,7 @@ pub(super) const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What all annotations of an object may hold together, in bytes: `TotalAnnotationSizeLimitB` of apimachinery.
+/// The maximum size of all annotations of an object, in bytes: `TotalAnnotationSizeLimitB` of apimachinery.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// The conflicts that are left when kubectl may change what client-side apply set; `None` if the annotation says nothing.

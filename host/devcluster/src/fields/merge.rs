@@ -66,7 +66,7 @@ struct ListMerge<'a> {
     /// The live items by what tells them apart; null for what is there more than once, which merges with nothing.
     live_by_element: BTreeMap<PathElement, &'a Value>,
     applied_by_element: BTreeMap<PathElement, &'a Value>,
-    /// What is in both lists and not yet merged, in the order of the applied one.
+    /// The items of both lists that are not yet merged, in the order of the applied list.
     shared: VecDeque<PathElement>,
     merged: BTreeSet<PathElement>,
     out: Vec<Value>,

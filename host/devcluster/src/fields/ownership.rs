@@ -1,4 +1,4 @@
-//! Who owns which fields: `metadata.managedFields`.
+//! The owners of fields: `metadata.managedFields`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use super::set::FieldSet;
 use super::text;
 use crate::go;
 
-/// How fields came to be owned.
+/// The operation by which fields came to be owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     /// By server-side apply.
@@ -19,7 +19,7 @@ pub(super) enum Operation {
     Update,
 }
 
-/// What tells the entries of `managedFields` apart.
+/// The identity of an entry of `managedFields`.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     /// Its JSON: the server orders owners by it.
@@ -31,13 +31,13 @@ pub(super) struct Owner {
     pub(super) subresource: String,
 }
 
-/// What an owner owns.
+/// The fields of an owner.
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
     /// The version of the kind whose fields these are.
     pub(super) api_version: String,
-    /// When the owner last changed something.
+    /// The time of the owner's last change.
     pub(super) time: Option<Timestamp>,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn entries(object: &Value) -> Option<&Value> {
     object.get("metadata")?.get("managedFields").filter(|entries| !entries.is_null())
 }
 
-/// Whether a client asks to forget all owners: an empty list, or one with an empty entry.
+/// Returns whether a client asks to forget all owners: an empty list, or one with an empty entry.
 pub(super) fn is_reset(entries: &Value) -> bool {
     let is_empty = |field: &Value| matches!(field, Value::Null) || field.as_str() == Some("");
     match entries.as_array().map(Vec::as_slice) {
@@ -122,7 +122,7 @@ impl Ownership {
     ///
     /// # Errors
     ///
-    /// What is wrong with the first entry that is none.
+    /// The error in the first entry that is invalid.
     pub(super) fn decode(entries: Option<&Value>) -> Result<Self, String> {
         let entries = match entries {
             None => return Ok(Self::default()),

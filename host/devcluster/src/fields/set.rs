@@ -17,9 +17,9 @@ pub(super) struct FieldSet {
 /// A path and those below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldNode {
-    /// Whether the path itself is in the set.
+    /// If true, the path itself is in the set.
     pub(super) member: bool,
-    /// What of those below it are.
+    /// The members below it.
     pub(super) children: FieldSet,
 }
 
@@ -29,7 +29,7 @@ impl FieldNode {
         Self { member: true, children: FieldSet::default() }
     }
 
-    /// Whether neither it nor anything below it is in the set.
+    /// Returns whether neither it nor anything below it is in the set.
     pub(super) fn is_empty(&self) -> bool {
         !self.member && self.children.is_empty()
     }
@@ -50,17 +50,17 @@ impl FieldSet {
         set
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// What of it is at or below a first step.
+    /// Returns the members at or below a first step.
     pub(super) fn node(&self, element: &PathElement) -> Option<&FieldNode> {
         self.nodes.get(element)
     }
 
-    /// Whether a path is in it.
+    /// Returns whether a path is in it.
     pub(super) fn has(&self, path: &[PathElement]) -> bool {
         let Some((first, rest)) = path.split_first() else { return false };
         self.node(first).is_some_and(|node| if rest.is_empty() { node.member } else { node.children.has(rest) })
@@ -92,13 +92,13 @@ impl FieldSet {
         }
     }
 
-    /// What is in one of the two.
+    /// Returns the union of both sets.
     pub(super) fn union(mut self, other: &Self) -> Self {
         self.extend(other.clone());
         self
     }
 
-    /// What is in both.
+    /// Returns the intersection of both sets.
     pub(super) fn intersection(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
             Some(other) => {
@@ -108,7 +108,7 @@ impl FieldSet {
         })
     }
 
-    /// What is in it and not in the other.
+    /// Returns the members that the other set lacks.
     pub(super) fn difference(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
             Some(other) => {
@@ -118,7 +118,7 @@ impl FieldSet {
         })
     }
 
-    /// What is in it and neither in the other nor below a path of the other.
+    /// Returns the members that are neither in the other set nor below one of its paths.
     pub(super) fn recursive_difference(&self, other: &Self) -> Self {
         self.rebuilt(|element, node| match other.node(element) {
             Some(other) if other.member => FieldNode::default(),
@@ -168,7 +168,7 @@ impl FieldSet {
     ///
     /// # Errors
     ///
-    /// What is wrong with the first key or value that is no set.
+    /// The error in the first key or value that is invalid.
     pub(super) fn from_json(fields: &Value) -> Result<Self, String> {
         Ok(read_node(fields)?.children)
     }

@@ -1,17 +1,17 @@
-//! How values of a place in an object are owned: what structured-merge-diff calls its schema, read off [`crate::schema`].
+//! The shape of values as ownership sees it: structured-merge-diff calls it the schema. It follows from [`crate::schema`].
 
 use serde_json::Value;
 
 use crate::schema::{ListType, MapType, SchemaRef, Type};
 
-/// What is known of a place.
+/// The shape of a place in an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'a> {
     /// A node of the kind's schema.
     Known {
         /// The node.
         schema: SchemaRef<'a>,
-        /// Whether fields that are not named are admitted here and below: a node above says so.
+        /// If true, unnamed fields are allowed here and below: a node above allows them.
         open: bool,
     },
     /// Nothing: the value decides. Maps are owned field by field, lists as a whole.
@@ -28,7 +28,7 @@ pub(super) struct Forms {
     list: bool,
 }
 
-/// How a value is walked.
+/// The way in which a value is traversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As an object.
@@ -39,7 +39,7 @@ pub(super) enum Form {
     List,
 }
 
-/// What a scalar may be.
+/// The values that a scalar may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     /// A number.
@@ -52,7 +52,7 @@ pub(super) enum Scalar {
     Untyped,
 }
 
-/// How the items of a list are told apart.
+/// The identity of the items of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Items<'a> {
     /// Not at all: the list is owned as a whole.
@@ -63,7 +63,7 @@ pub(super) enum Items<'a> {
     Map(&'a [String]),
 }
 
-/// How a field of an object came to its shape.
+/// The origin of the shape of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
     /// The schema names it.
@@ -114,12 +114,12 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// How a value is walked.
+    /// Returns the way in which a value is traversed.
     pub(super) fn form(self, value: &Value) -> Form {
         self.narrowed(Some(value)).first()
     }
 
-    /// What a scalar may be here.
+    /// Returns the values that a scalar may have here.
     pub(super) fn scalar(self) -> Scalar {
         let Self::Known { schema, .. } = self else { return Scalar::Untyped };
         match schema.kind {
@@ -130,7 +130,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// How the items of a list are told apart.
+    /// Returns the identity of the items of a list.
     pub(super) fn items(self) -> Items<'a> {
         let Self::Known { schema, .. } = self else { return Items::Atomic };
         match &schema.schema().list_type {
@@ -148,13 +148,13 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// What an absent key field of an item counts as.
+    /// Returns the value that an absent key field of an item has by default.
     pub(super) fn default_of(self, field: &str) -> Option<&'a Value> {
         let Self::Known { schema, .. } = self else { return None };
         schema.property(field)?.schema().default.as_ref().filter(|default| !default.is_null())
     }
 
-    /// Whether an object is owned as a whole.
+    /// Returns whether an object is owned as a whole.
     pub(super) fn is_atomic_map(self) -> bool {
         match self {
             Self::Known { schema, .. } => schema.map_type == MapType::Atomic,
@@ -163,7 +163,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Whether of an object nothing is known, not even a name of a field.
+    /// Returns whether of an object nothing is known, not even a name of a field.
     pub(super) fn is_unknown_map(self) -> bool {
         match self {
             Self::Known { schema, .. } => {

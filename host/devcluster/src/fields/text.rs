@@ -85,7 +85,7 @@ pub(super) fn compare(left: &Value, right: &Value) -> Ordering {
     }
 }
 
-/// Whether two values are the same: `1` and `1.0` are.
+/// Returns whether two values are the same: `1` and `1.0` are.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     compare(left, right).is_eq()
 }

@@ -12,16 +12,16 @@ use super::text;
 use crate::go;
 use crate::status::MAX_ERROR_BYTES;
 
-/// Whether lists whose items are told apart may hold one of them twice.
+/// Decides if lists with identified items may have duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duplicates {
     /// They may: what is stored may be older than the check.
     Allowed,
-    /// They may not.
+    /// They may have none.
     Forbidden,
 }
 
-/// What the schema does not admit. Its `Display` is what the server says.
+/// The violations of the schema. `Display` prints them as the server does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violations(Vec<Violation>);
 
@@ -67,7 +67,7 @@ struct Validation {
     duplicates: Duplicates,
     path: Vec<PathElement>,
     violations: Vec<Violation>,
-    /// How many bytes these are.
+    /// Their size in bytes.
     bytes: usize,
 }
 
@@ -161,7 +161,7 @@ fn scalar_violation(value: &Value, scalar: Scalar) -> Option<String> {
 ///
 /// # Errors
 ///
-/// Why the item has none.
+/// The reason why the item has none.
 pub(super) fn item_element(shape: Shape<'_>, item: &Value) -> Result<PathElement, String> {
     match shape.items() {
         Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),

@@ -1,4 +1,4 @@
-//! What a write that is no apply makes of the owners.
+//! Changes the owners of fields after a write that is not an apply.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use super::{Force, Manager};
 use crate::object;
 use crate::schema::SchemaRef;
 
-/// How many owners by update an object has at most: `DefaultMaxUpdateManagers` of apimachinery.
+/// The maximum number of owners by update of an object: `DefaultMaxUpdateManagers` of apimachinery.
 const MAX_UPDATE_OWNERS: usize = 10;
 
 /// The owner of what more owners did long ago.
 const ANCIENT_CHANGES: &str = "ancient-changes";
 
-/// What a write is checked and recorded with.
+/// The inputs with which a write is checked and recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context<'a> {
     pub(super) shape: Shape<'a>,
     pub(super) manager: &'a Manager<'a>,
-    /// What the write cannot change.
+    /// The fields that the write cannot change.
     pub(super) reset: &'a FieldSet,
     pub(super) now: Timestamp,
 }
@@ -80,7 +80,7 @@ pub(super) fn without_entries(object: &Value) -> Value {
     object
 }
 
-/// What a create replaces: an object of the kind with nothing but what Go's zero value renders.
+/// Returns the object that a create replaces: one of the kind with nothing but what Go's zero value renders.
 pub(super) fn empty_object(object: &Value, schema: SchemaRef<'_>) -> Value {
     let mut empty = Map::new();
     for field in ["apiVersion", "kind"] {
@@ -129,7 +129,7 @@ impl Ownership {
     ///
     /// # Errors
     ///
-    /// What the schema does not admit.
+    /// The violations of the schema.
     pub(super) fn update(&mut self, live: &Value, new: &Value, context: Context<'_>) -> Result<(), Violations> {
         validate(new, context.shape, Duplicates::Allowed)?;
         validate(live, context.shape, Duplicates::Allowed)?;

@@ -78,7 +78,7 @@ fn content(types: &[&str], schema: &Value) -> Value {
     Value::Object(types.iter().map(|name| ((*name).to_owned(), json!({ "schema": schema }))).collect())
 }
 
-/// What is asked of one kind.
+/// The operations of one kind.
 struct Operations<'a> {
     kind: &'a Kind,
     names: &'a Names,

@@ -101,7 +101,7 @@ fn published(schema: &Value) -> Value {
     Value::Object(published)
 }
 
-/// What an object within an object has.
+/// Adds the fields of an embedded object.
 fn embed(schema: &mut Map<String, Value>) {
     let added = [
         ("apiVersion", json!({ "description": ABOUT_EMBEDDED_VERSION, "type": "string" })),

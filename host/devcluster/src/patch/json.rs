@@ -16,7 +16,7 @@ const OPERATIONS_LIMIT: usize = 10_000;
 /// The API server's `JSONPatchMaxCopyBytes`: operations that copy could otherwise double the object with each.
 const COPIED_BYTES_LIMIT: usize = 3 << 20;
 
-/// How deep a patched object may be nested: as deep as JSON text is decoded. Copies into themselves would double it with each operation.
+/// The maximum depth of a patched object: that of decoded JSON text. Copies into themselves would double it with each operation.
 const DEPTH_LIMIT: usize = 128;
 
 /// The object after all operations of the patch.
@@ -41,7 +41,7 @@ pub(crate) fn apply(object: &Value, patch: &Value) -> Result<Value, Status> {
     Ok(document.root)
 }
 
-/// What field validation says of fields that operations do not have, e.g. `json patch unknown field "[0].foo"`.
+/// Returns the messages of field validation about unknown fields of operations, e.g. `json patch unknown field "[0].foo"`.
 pub(crate) fn unknown_fields(patch: &Value) -> Vec<String> {
     let operations = patch.as_array().into_iter().flatten().enumerate();
     operations
@@ -208,7 +208,7 @@ fn index(key: &str, length: usize) -> Option<usize> {
     (index < length).then_some(index)
 }
 
-/// Whether the value may stand at the path.
+/// Returns whether the value may stand at the path.
 fn within_depth(path: &str, value: &Value) -> Option<()> {
     fn depth(value: &Value) -> usize {
         match value {

@@ -193,10 +193,10 @@ fn order_elements(
     Ok(())
 }
 
-/// How a list is merged.
+/// The way in which a list is merged.
 #[derive(Clone, Copy)]
 struct List<'a> {
-    /// Whether it is merged, or replaced.
+    /// If true, it is merged, otherwise replaced.
     merged: bool,
     /// The field that tells items apart; empty for scalars.
     merge_key: &'a str,

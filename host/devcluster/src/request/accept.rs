@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::status::Status;
 
-/// What an answer is made of.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Objects.
@@ -21,7 +21,7 @@ pub(crate) enum Form {
     AggregatedDiscovery,
 }
 
-/// How an answer is written.
+/// The encoding of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -29,14 +29,14 @@ pub(crate) enum Encoding {
     Yaml,
 }
 
-/// What a client accepts first of what there is.
+/// The offer that a client accepts first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) form: Form,
     pub(crate) encoding: Encoding,
 }
 
-/// What can be had under a path.
+/// The forms that a path offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offer {
     /// Objects, Tables and metadata.

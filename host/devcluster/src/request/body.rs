@@ -80,7 +80,7 @@ pub(crate) fn patch(body: &[u8]) -> Result<Decoded, Status> {
     json(body).map_err(|_| Status::bad_request(format!("error decoding patch: {}", json_fault(body))))
 }
 
-/// What Go's decoder says of text that is no JSON.
+/// Returns the error of Go's decoder for text that is no JSON.
 fn json_fault(body: &[u8]) -> String {
     match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),

@@ -1,11 +1,11 @@
-//! What the body of a request is to be, and what is said when it is something else.
+//! The expected type of the body of a request, and the errors for other types.
 
 use std::fmt;
 
 use crate::kinds::{Kind, Origin};
 use crate::status::Status;
 
-/// What a body is to be.
+/// The expected type of a body.
 #[derive(Debug)]
 pub(crate) struct Expected<'a> {
     pub(super) api_version: String,
@@ -59,7 +59,7 @@ impl<'a> Expected<'a> {
 
 /// The beginning of a body, as the server shows it in errors.
 fn summary(body: &[u8]) -> String {
-    /// How much of it is shown.
+    /// The number of bytes that are shown.
     const LENGTH: usize = 30;
     let (shown, rest) = body.split_at_checked(LENGTH).unwrap_or((body, &[]));
     let text = match shown {

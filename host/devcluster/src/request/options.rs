@@ -23,7 +23,7 @@ impl Query {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// Whether a parameter is there, with or without a value.
+    /// Returns whether a parameter is there, with or without a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
@@ -136,7 +136,7 @@ impl ListOptions {
     }
 }
 
-/// Whether a write is carried out.
+/// Decides if a write is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DryRun {
     /// It is only tried.

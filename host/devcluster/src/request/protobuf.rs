@@ -30,7 +30,7 @@ use crate::status::Status;
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What every body begins with; the last byte is the version of the format.
+/// The prefix of every body; the last byte is the version of the format.
 const PREFIX: &[u8] = b"k8s\0";
 
 /// The message around: `runtime.Unknown`.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::kinds::{Kind, Origin, Scope};
 use crate::status::Status;
 
-/// What fields of objects must hold. The default matches everything.
+/// A selector by fields. The default matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
     terms: Vec<Term>,
@@ -46,7 +46,7 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Whether the kind's objects can be selected by these fields.
+    /// Returns whether the kind's objects can be selected by these fields.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl FieldSelector {
         Ok(())
     }
 
-    /// Whether it matches everything.
+    /// Returns whether it matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -77,7 +77,7 @@ impl FieldSelector {
         terms.next().map(|term| term.value.as_str())
     }
 
-    /// Whether an object with these fields matches; one that is absent counts as empty.
+    /// Returns whether an object with these fields matches; one that is absent counts as empty.
     pub(crate) fn matches(&self, value_of: impl Fn(&str) -> Option<String>) -> bool {
         self.terms.iter().all(|term| {
             let equal = value_of(&term.field).unwrap_or_default() == term.value;
@@ -86,14 +86,14 @@ impl FieldSelector {
     }
 }
 
-/// Who says which fields there are, each in words of its own.
+/// The source of the known fields. Each has its own error texts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Labels {
     /// The kind.
     Kind,
     /// Jobs.
     Job,
-    /// What kinds have that say nothing.
+    /// The fields of kinds that define none.
     Default,
 }
 
@@ -120,7 +120,7 @@ impl Labels {
     }
 }
 
-/// What is between commas.
+/// Splits a text at its commas.
 fn split_terms(text: &str) -> Vec<&str> {
     let mut escaped = false;
     let at_comma = |character: char| {

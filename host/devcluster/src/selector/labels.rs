@@ -9,7 +9,7 @@ use super::lexer::{Token, Word, words};
 use crate::object;
 use crate::status::{FieldError, Status};
 
-/// Which labels objects must have. The default matches everything.
+/// A selector by labels. The default matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
@@ -51,7 +51,7 @@ impl LabelSelector {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as the server puts it.
+    /// The error of the server.
     pub(crate) fn from_object(selector: Option<&Value>) -> Result<Self, String> {
         let Some(selector) = selector.filter(|selector| !selector.is_null()) else {
             return Ok(Self { nothing: true, ..Self::default() });
@@ -76,12 +76,12 @@ impl LabelSelector {
         Ok(Self::of(requirements))
     }
 
-    /// Whether it matches everything.
+    /// Returns whether it matches everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty() && !self.nothing
     }
 
-    /// Whether an object's labels are as required.
+    /// Returns whether an object's labels are as required.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         !self.nothing
             && self.requirements.iter().all(|requirement| requirement.matches(object::label(object, &requirement.key)))
@@ -176,7 +176,7 @@ impl Requirement {
     }
 }
 
-/// How words are read: `in` and `notin` are operators after a key, and names elsewhere.
+/// The context of words: `in` and `notin` are operators after a key, and names elsewhere.
 #[derive(Clone, Copy)]
 enum Context {
     Operator,
@@ -323,7 +323,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What is wrong with a label's key.
+/// Returns the error of a label's key.
 fn key_fault(key: &str) -> Option<String> {
     let mut faults = Vec::new();
     let name = match key.split_once('/') {
@@ -383,7 +383,7 @@ fn prefix_faults(prefix: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with a label's value.
+/// Returns the error of a label's value.
 fn value_fault(value: &str) -> Option<String> {
     let mut faults = Vec::new();
     if value.len() > 63 {

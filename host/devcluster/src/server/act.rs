@@ -60,7 +60,7 @@ impl Server {
         Ok((Call::internal(kind, object::namespace(&object), object::name(&object), manager, now), object))
     }
 
-    /// What a POST to a Pod's `binding` does: the Pod has a node. Nobody owns that field.
+    /// Gives a Pod its node, as a POST to its `binding` does. Nobody owns that field.
     pub(super) fn bind(&mut self, key: &Key, uid: &str, node: &str, manager: &str, now: Timestamp) -> Result<Value, Status> {
         let kind =
             self.registry.kinds.of_resource(&Resource::new("", "pods")).next().cloned().ok_or_else(Status::no_such_path)?;

@@ -138,7 +138,7 @@ impl Server {
     }
 }
 
-/// What a definition serves.
+/// Returns the resource that a definition serves.
 fn served_resource(definition: &Value) -> Resource {
     let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     Resource::new(text("/spec/group"), text("/spec/names/plural"))

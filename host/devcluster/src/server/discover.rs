@@ -1,4 +1,4 @@
-//! What the server says of itself: discovery, OpenAPI documents, paths.
+//! The documents of the server about itself: discovery, OpenAPI documents, paths.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::{builtin, openapi};
 /// The media type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/// What is made of the kinds, until they change.
+/// The documents that are made from the kinds and kept until these change.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     /// The [`crate::kinds::Kinds::generation`] that they are of.

@@ -1,4 +1,4 @@
-//! What only a node could answer: there are none, and Pods have no containers.
+//! Refuses the requests that only a node could answer: there are none, and Pods have no containers.
 
 use http::StatusCode;
 
@@ -10,17 +10,17 @@ use crate::server::Server;
 use crate::status::{Named, Status};
 use crate::store::{Key, Resource};
 
-/// What is asked of a Pod's node.
+/// A request to the node of a Pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
-    /// What containers print.
+    /// Reads the output of containers.
     Log,
     /// `exec`, `attach`, `portforward`: a connection into the Pod.
     Connection,
 }
 
 impl NodeRequest {
-    /// What is asked, if it is something for a node.
+    /// Returns the request, if it is one for a node.
     pub(super) fn of(kind: &Kind, path: &ResourcePath) -> Option<Self> {
         match path.subresource.as_deref() {
             _ if !kind.is_pod() || path.namespace.is_none() => None,

@@ -12,7 +12,7 @@ use crate::store::{Key, Resource};
 use crate::validation;
 use crate::verbs::Call;
 
-/// Where an object comes from that is put there.
+/// The origin of an object that is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Somebody wrote it down: it is held to its kind.
@@ -25,7 +25,7 @@ impl Server {
     /// Puts an object there as it is: with its UID, its times, its owners, its finalizers and its status, which creating it would not
     /// keep. It replaces one of the same name.
     ///
-    /// What it lacks is made up: a UID, the time of its creation, its namespace (`default`) and the object of that, and the UID of an
+    /// Missing parts are made up: a UID, the time of its creation, its namespace (`default`) and the object of that, and the UID of an
     /// owner that is there and is named without it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! How long ago something was, in as many words as fit a column.
+//! Formats an age so that it fits a column.
 
 use jiff::{SignedDuration, Timestamp};
 

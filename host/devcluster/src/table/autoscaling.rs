@@ -7,7 +7,7 @@ use super::age;
 use super::read::{first_few, list, number, shown, text};
 use crate::object;
 
-/// How many metrics are shown.
+/// The number of metrics that are shown.
 const METRICS_SHOWN: usize = 2;
 
 pub(super) fn horizontal_pod_autoscaler(autoscaler: &Value, age: Value) -> Vec<Value> {

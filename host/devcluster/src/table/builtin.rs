@@ -8,7 +8,7 @@ use super::{age, autoscaling, cluster, network, pod, workloads};
 use crate::kinds::Kind;
 use crate::object;
 
-/// Whether the kind has a row of its own.
+/// Returns whether the kind has a row of its own.
 pub(super) fn has_printer(kind: &Kind) -> bool {
     row(kind, &Value::Null, Timestamp::UNIX_EPOCH).is_some()
 }
@@ -18,7 +18,7 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     row(kind, object, now).unwrap_or_default()
 }
 
-/// What the row says of its object.
+/// Returns the conditions of a row.
 pub(super) fn conditions(kind: &Kind, object: &Value) -> Option<Value> {
     if kind.group().is_empty() && &*kind.kind == "Pod" { pod::conditions(object) } else { None }
 }

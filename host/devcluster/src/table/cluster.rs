@@ -124,7 +124,7 @@ fn access_modes(volume: &Value, path: &str) -> String {
     modes.into_iter().filter(|(mode, _)| has(mode)).map(|(_, short)| short).collect::<Vec<_>>().join(",")
 }
 
-/// Where the two versions of events keep what they share.
+/// The places of the fields that the two versions of events share.
 struct EventFields {
     object: &'static str,
     message: &'static str,

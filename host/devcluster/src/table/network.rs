@@ -8,7 +8,7 @@ use super::read::{first_few, labels, list, none_if_empty, number, shown, text, t
 use super::workloads::selector;
 use crate::object;
 
-/// How many addresses, ports and hosts are shown.
+/// The number of addresses, ports and hosts that are shown.
 const SHOWN: usize = 3;
 
 pub(super) fn service(service: &Value, age: Value) -> Vec<Value> {

@@ -41,7 +41,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What the row of a pod that is done says of that.
+/// Returns the conditions of the row of a Pod that has ended.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match text(pod, "/status/phase") {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
@@ -60,7 +60,7 @@ fn readiness_gates(pod: &Value) -> String {
     format!("{open}/{}", gates.len())
 }
 
-/// How often containers were started again, and when one last ended.
+/// The number of restarts of containers, and the time of the last end.
 #[derive(Clone, Copy, Default)]
 struct Restarts {
     count: i64,
@@ -74,7 +74,7 @@ impl Restarts {
     }
 }
 
-/// What the containers add up to.
+/// The sums over the containers.
 struct Tally {
     reason: String,
     ready: usize,
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// Whether one of them has yet to be done, or has failed.
+    /// Returns whether one of them has yet to be done, or has failed.
     fn init_containers(&mut self, pod: &Value) -> bool {
         let containers = list(pod, "/spec/initContainers");
         for (index, status) in list(pod, "/status/initContainerStatuses").iter().enumerate() {
@@ -163,7 +163,7 @@ fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
 }
 
-/// How a container ended.
+/// Describes the end of a container.
 fn ended(terminated: &Value) -> String {
     let (reason, signal) = (text(terminated, "/reason"), number(terminated, "/signal"));
     match (reason, signal) {

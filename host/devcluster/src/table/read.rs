@@ -34,7 +34,7 @@ pub(super) fn list<'a>(object: &'a Value, path: &str) -> &'a [Value] {
     object.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// How many fields or items there are.
+/// Returns the number of fields or items.
 pub(super) fn count(object: &Value, path: &str) -> usize {
     match object.pointer(path) {
         Some(Value::Object(fields)) => fields.len(),

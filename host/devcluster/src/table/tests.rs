@@ -4,7 +4,7 @@ use super::*;
 use crate::kinds::Scope;
 use crate::test_kinds;
 
-/// What a real API server answered for these objects.
+/// The answers of a real API server for these objects.
 const BUILTIN: &str = include_str!("tests/builtin.json");
 const CUSTOM: &str = include_str!("tests/custom.json");
 

@@ -61,7 +61,7 @@ impl<'a> Field<'a> {
         self.value.cloned().unwrap_or_default()
     }
 
-    /// Whether it is there.
+    /// Returns whether it is there.
     pub(crate) fn is_set(&self) -> bool {
         self.value.is_some()
     }
@@ -76,7 +76,7 @@ impl<'a> Field<'a> {
         self.value.and_then(Value::as_i64)
     }
 
-    /// Whether it is `true`.
+    /// Returns whether it is `true`.
     pub(crate) fn is_true(&self) -> bool {
         self.value.and_then(Value::as_bool).unwrap_or_default()
     }
@@ -88,7 +88,7 @@ impl<'a> Field<'a> {
         items.enumerate().map(move |(index, item)| Field::at(Some(item), format!("{path}[{index}]")))
     }
 
-    /// How many items or entries it has.
+    /// Returns the number of items or entries.
     pub(crate) fn len(&self) -> usize {
         match self.value {
             Some(Value::Array(items)) => items.len(),
@@ -112,6 +112,15 @@ impl<'a> Field<'a> {
     /// `Required value` about it.
     pub(crate) fn required(&self, errors: &mut Errors, detail: &str) {
         errors.push(FieldError::required(self.path.clone(), detail));
+    }
+
+    /// `Required value` if it has no text. Returns whether it has.
+    pub(crate) fn required_text(&self, errors: &mut Errors) -> bool {
+        let has_text = !self.text().is_empty();
+        if !has_text {
+            self.required(errors, "");
+        }
+        has_text
     }
 
     /// `Invalid value` about it.

@@ -32,8 +32,8 @@ pub(crate) fn validate(selector: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Whether it selects objects with such labels; none if it is no selector that could be evaluated. An absent one selects nothing, an
-/// empty one everything.
+/// Returns whether it selects objects with such labels; none if it is no selector that could be evaluated. An absent one selects nothing,
+/// an empty one everything.
 pub(crate) fn selects(selector: &Field<'_>, labels: Option<&Map<String, Value>>) -> Option<bool> {
     if !selector.is_set() {
         return Some(false);

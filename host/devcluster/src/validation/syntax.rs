@@ -45,7 +45,7 @@ fn pattern(message: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{message} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-/// Whether it is a DNS label, however long.
+/// Returns whether it is a DNS label, however long.
 pub(crate) fn is_label(text: &str) -> bool {
     let bytes = text.as_bytes();
     let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
@@ -54,7 +54,7 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-')
 }
 
-/// Whether it is a DNS name, however long.
+/// Returns whether it is a DNS name, however long.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
@@ -249,7 +249,7 @@ pub(crate) fn path_segment(text: &str, whole: Whole) -> Vec<String> {
     ["/", "%"].iter().filter(|part| text.contains(**part)).map(|part| format!("may not contain '{part}'")).collect()
 }
 
-/// Whether a text is a name, or a `generateName` to which something is appended.
+/// Says if a text is a name, or a `generateName` to which something is appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// A name.

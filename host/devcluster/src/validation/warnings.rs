@@ -1,4 +1,4 @@
-//! What the strategies' `WarningsOnCreate` say of objects that are not wrong, but risky.
+//! The warnings about objects that are valid but risky, as the strategies' `WarningsOnCreate`.
 
 use serde_json::Value;
 

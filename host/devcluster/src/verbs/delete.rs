@@ -19,7 +19,7 @@ use crate::verbs::write::{admit_deletion, uid_mismatch};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// How a deletion ended.
+/// The result of a deletion.
 #[derive(Debug)]
 pub(crate) enum Deleted {
     /// The object is gone; this was its last state.

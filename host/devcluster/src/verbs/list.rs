@@ -21,11 +21,11 @@ use crate::store::{Forgotten, Key, Limit, Stored};
 use crate::verbs::Call;
 use crate::watch::{InitialEnd, Stage, Watch};
 
-/// How long a watch goes on at least when its client does not say, as kube-apiserver's `--min-request-timeout`; at most it is twice that.
+/// The minimum duration of a watch whose client does not choose one: kube-apiserver's `--min-request-timeout`. The maximum is twice that.
 const WATCH_TIMEOUT_SECONDS: u64 = 1800;
 /// As Go reads it: what is left of the last byte may be anything.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
-/// How many objects are looked at for a page whose selector finds few.
+/// The maximum number of objects that are inspected for a page whose selector matches few.
 const SCAN: usize = 1_000;
 
 /// The past that a list is of.
@@ -33,7 +33,7 @@ const SCAN: usize = 1_000;
 struct Place {
     revision: u64,
     after: Option<Key>,
-    /// What a client hears whose place is forgotten.
+    /// The error for a client whose position is no longer kept.
     expired: Expired,
 }
 
@@ -48,7 +48,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to come.
+    /// `BadRequest` about selectors and tokens, `Expired` (410) about what is forgotten, `Timeout` (504) about a revision that is yet to
+    /// come.
     pub(crate) fn list(&self, call: &Call, options: &ListOptions, rendering: &Rendering) -> Result<Answer, Status> {
         let selection = Selection::parse(&call.kind, options, None)?;
         let place = self.place(call, options)?;

@@ -26,7 +26,7 @@ pub(crate) enum PatchType {
 }
 
 impl PatchType {
-    /// What a content type says.
+    /// Returns the type of patch of a content type.
     ///
     /// # Errors
     ///
@@ -141,14 +141,14 @@ impl Registry {
     }
 }
 
-/// What is said of a JSON patch with fields that such patches do not have.
+/// The error for a JSON patch with unknown fields.
 fn not_strict(patched: &Value, faults: &[String]) -> Status {
     let why = format!("strict decoding error: {}", faults.join(", "));
     let nothing = Named { group: "", resource: "", name: "" };
     Status::invalid(nothing, &[FieldError::invalid("patch", patched.to_string(), why)])
 }
 
-/// What a patch makes of an object cannot be read: the server then shows it, as text.
+/// The error for a patch whose result cannot be decoded: the server then shows the result as text.
 fn undecodable(call: &Call, status: Status, patched: &str) -> Status {
     let (_, why) =
         status.message.split_once(&format!("cannot be handled as a {}: ", call.kind.kind)).unwrap_or(("", &status.message));
@@ -156,7 +156,7 @@ fn undecodable(call: &Call, status: Status, patched: &str) -> Status {
     Status::invalid(Named { group: "", resource: "", name: "" }, &[error])
 }
 
-/// Whether a write made an object.
+/// Says if a write created an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Created {
     Yes,

@@ -20,9 +20,9 @@ use crate::verbs::{Call, Written};
 
 /// The longest part of a generated name that the client chooses, so that the whole is a DNS label.
 const GENERATE_NAME_LIMIT: usize = 58;
-/// How many characters follow it.
+/// The number of random characters after it.
 const SUFFIX: usize = 5;
-/// How many names are generated until one is free: `maxNameGenerationCreateAttempts` of the real server.
+/// The maximum number of names that are generated until one is free: `maxNameGenerationCreateAttempts` of the real server.
 const GENERATE_NAME_ATTEMPTS: usize = 8;
 /// The namespaces that cannot be deleted.
 const ETERNAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -87,7 +87,7 @@ impl Registry {
         Ok(value)
     }
 
-    /// What is wrong with an object that says to be of another type than `kind`.
+    /// The error for an object that claims another type than `kind`.
     fn wrong_type(&self, kind: &Kind, api_version: &str, name: &str) -> Status {
         let is_known = self.kinds.by_kind(api_version, name).is_some();
         let is_typed = matches!(kind.origin, Origin::Builtin);
@@ -211,8 +211,8 @@ impl Registry {
         }
     }
 
-    /// Whether what is stored would be the same, too: not if it is in another version, has what the version of the request lacks, or
-    /// was pruned or given defaults when it was read.
+    /// Returns whether what is stored would be the same, too: not if it is in another version, has what the version of the request lacks,
+    /// or was pruned or given defaults when it was read.
     fn is_stored_so(&self, kind: &Kind, live: &Stored, value: &Value) -> bool {
         match self.kinds.storage_version(kind) {
             Some(storage) if matches!(kind.origin, Origin::Custom(_)) => {
@@ -363,7 +363,7 @@ impl Registry {
     }
 }
 
-/// Whether an update took the last thing away that kept a deleted object.
+/// Returns whether an update took the last thing away that kept a deleted object.
 fn is_gone_after(kind: &Kind, value: &Value, old: &Value) -> bool {
     let grace = value.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     let keeps_itself = kind.is_namespace() && value.pointer("/spec/finalizers").is_some_and(|list| list != &json!([]));
@@ -430,7 +430,7 @@ fn check_version(call: &Call, live: &Stored, value: &mut Value) -> Result<(), St
     Ok(())
 }
 
-/// What an update cannot change is taken from the old object.
+/// Takes the fields that an update cannot change from the old object.
 fn keep_metadata(old: &Value, value: &mut Value) {
     match old.pointer("/metadata/generation") {
         Some(generation) => object::set_metadata(value, "generation", generation.clone()),

@@ -1,4 +1,4 @@
-//! What differs each time.
+//! Masks the parts of a transcript that differ each time.
 
 use std::sync::LazyLock;
 

@@ -34,7 +34,7 @@ macro_rules! transcripts {
     };
 }
 
-/// How long a whole transcript may take on a busy machine.
+/// The timeout of a whole transcript on a busy machine.
 const SECONDS: &str = "240";
 /// The folder of the transcripts whose Pods run.
 const ALIVE: &str = "alive";
@@ -94,7 +94,7 @@ pub(crate) fn check(directory: &str, name: &str) {
     }
 }
 
-/// Why the transcripts cannot be compared here: what the programs print is theirs, and changes from version to version.
+/// Returns the reason why the transcripts cannot be compared here: the programs' own output changes from version to version.
 fn unfit(tools: &Tools) -> Option<String> {
     if tools.helm.is_none() {
         return Some("there is no helm".to_owned());

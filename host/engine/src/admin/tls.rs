@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use axum::serve::Listener;
+use parking_lot::RwLock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
@@ -36,7 +37,7 @@ pub(super) struct Certificate(RwLock<Arc<CertifiedKey>>);
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.0.read()))
     }
 }
 
@@ -80,7 +81,7 @@ pub(super) fn follow(directory: &Path) -> anyhow::Result<(Arc<Certificate>, Foll
             let taken = read(&directory).and_then(|files| {
                 if files != last {
                     let key = parse(&directory, &files)?;
-                    *shown.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
+                    *shown.0.write() = Arc::new(key);
                     info!(directory = %directory.display(), "the admin server uses a new certificate");
                     last = files;
                 }
@@ -229,7 +230,7 @@ mod tests {
         let (first, second) = (pair(), pair());
         write(directory.path(), &first.0, &first.1);
         let (certificate, _following) = follow(directory.path()).unwrap();
-        let shown = || certificate.0.read().unwrap().end_entity_cert().unwrap().to_vec();
+        let shown = || certificate.0.read().end_entity_cert().unwrap().to_vec();
         let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
         assert_eq!(shown(), der(&first.0));
         write(directory.path(), &second.0, &first.1);

@@ -8,9 +8,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, oneshot};
 use tracing::debug;
 
@@ -172,7 +173,7 @@ impl Threads {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Arc<Thread>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 }
 
@@ -243,7 +244,7 @@ impl Thread {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -263,7 +264,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_call_is_lowered_and_its_thread_is_not_used_again() {
         static LOWERED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
-        let make_idle = |id| LOWERED.lock().unwrap().push(id);
+        let make_idle = |id| LOWERED.lock().push(id);
         let threads = Threads::with(2, LONG, Scheduler { cpu_time: |_| None, make_idle });
         let (go_on, wait) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
@@ -280,7 +281,7 @@ mod tests {
         };
         let (lowered, ()) = tokio::join!(long, release);
         let (thread, id) = lowered.unwrap();
-        assert_eq!(*LOWERED.lock().unwrap(), [id]);
+        assert_eq!(*LOWERED.lock(), [id]);
         for _ in 0..10 {
             assert_ne!(threads.run(Priority::Usual, this_thread).await.unwrap(), thread);
         }
@@ -328,7 +329,7 @@ mod tests {
         let cpu_time = |_| {
             LOOKED.fetch_add(1, Ordering::SeqCst);
             // Whatever the thread had used before the call counts as used.
-            Some(scheduling::own_cpu_time().unwrap_or_default() + *USED.lock().unwrap())
+            Some(scheduling::own_cpu_time().unwrap_or_default() + *USED.lock())
         };
         let make_idle = |_| {
             LOWERED.fetch_add(1, Ordering::SeqCst);
@@ -345,7 +346,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(10 * 3600)).await;
             assert_eq!(LOWERED.load(Ordering::SeqCst), 0);
             assert!(LOOKED.load(Ordering::SeqCst) >= 2);
-            *USED.lock().unwrap() = Duration::from_secs(2 * 3600);
+            *USED.lock() = Duration::from_secs(2 * 3600);
             tokio::time::sleep(Duration::from_secs(10 * 3600)).await;
             assert_eq!(LOWERED.load(Ordering::SeqCst), 1);
             go_on.send(()).unwrap();

@@ -3,7 +3,7 @@
 //! Lists are consistent: they show the cluster as it was after they were asked for. So an order of these moments is an order of what the
 //! lists can know.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::Moment;
 
@@ -39,7 +39,7 @@ impl Lists {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

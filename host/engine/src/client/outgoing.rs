@@ -234,8 +234,9 @@ fn with_retry_after(response: Response<Body>) -> Response<Body> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
     use std::time::Duration;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::leadership::claim::Holder;
@@ -254,7 +255,7 @@ mod tests {
             }
 
             fn call(&mut self, request: Request<Body>) -> Self::Future {
-                self.2.lock().unwrap().push(request);
+                self.2.lock().push(request);
                 let mut response = Response::builder().status(self.0);
                 if let Some(seconds) = self.1 {
                     response = response.header(RETRY_AFTER, seconds);
@@ -282,7 +283,7 @@ mod tests {
                 "{error:?}"
             );
         }
-        assert!(requests.lock().unwrap().is_empty());
+        assert!(requests.lock().is_empty());
         send(&client, Method::GET, "/api").await.unwrap();
     }
 
@@ -354,7 +355,7 @@ mod tests {
         send(&client, Method::GET, "/api/v1/pods?&watch=true").await.unwrap();
         send(&client, Method::GET, "/api/v1/pods?limit=500").await.unwrap();
         let accepts = |request: &Request<Body>| request.headers()[ACCEPT].to_str().unwrap().to_owned();
-        let accepted: Vec<_> = requests.lock().unwrap().iter().map(accepts).collect();
+        let accepted: Vec<_> = requests.lock().iter().map(accepts).collect();
         assert!(accepted[0].contains("as=PartialObjectMetadata;"), "{accepted:?}");
         assert!(accepted[1].contains("as=PartialObjectMetadataList;"), "{accepted:?}");
         assert!(health.down().is_some_and(|down| down.error.is_none()), "the watch was taken, and has ended");
@@ -374,7 +375,7 @@ mod tests {
             let lists = Arc::new(Lists::default());
             let client = for_watch(&server, Projection::Whole, &Arc::default(), &lists);
             send(&client, Method::GET, &format!("/api/v1/pods{asked}")).await.unwrap();
-            assert_eq!(requests.lock().unwrap()[0].uri().to_string(), format!("/api/v1/pods{expected}"));
+            assert_eq!(requests.lock()[0].uri().to_string(), format!("/api/v1/pods{expected}"));
             lists.end();
             assert_eq!(lists.asked().is_some(), begins_list, "{asked}");
         }

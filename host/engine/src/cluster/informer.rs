@@ -4,7 +4,7 @@
 //! told of everything that is there. Deletions are always told, also those that happened while the watch was down.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::{StreamExt as _, pin_mut};
@@ -13,6 +13,7 @@ use kube::runtime::utils::{Backoff, ResetTimerBackoff};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch_resource};
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use tokio::sync::SetOnce;
 use tokio::task::JoinHandle;
 use tracing::{debug, info, warn};
@@ -153,7 +154,7 @@ impl Informer {
     pub fn subscribe(&self, subscriber: impl Fn(&WatchEvent) + Send + Sync + 'static) -> Subscription {
         let subscriber: Arc<Subscriber> = Arc::new(subscriber);
         // Under the lock, so that no change falls between the replay and the first notice.
-        let mut subscribers = self.shared.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = self.shared.subscribers.lock();
         for object in self.shared.store.list() {
             subscriber(&WatchEvent::Stored { object, previous: None, origin: Origin::List });
         }
@@ -192,7 +193,7 @@ impl Informers {
             label_selector: interest.label_selector.map(str::to_owned),
             projection: interest.projection,
         };
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if let Some(informer) = running.get(&target).and_then(Weak::upgrade) {
             return informer;
         }
@@ -221,7 +222,7 @@ impl Informers {
 
     /// Those that run.
     pub fn running(&self) -> Vec<Arc<Informer>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+        self.running.lock().values().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -377,7 +378,7 @@ impl Shared {
     }
 
     fn tell(&self, notice: &WatchEvent) {
-        let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let subscribers = self.subscribers.lock();
         for subscriber in subscribers.iter().filter_map(Weak::upgrade) {
             subscriber(notice);
         }

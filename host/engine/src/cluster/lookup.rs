@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use gyre_core::grants::{Namespaces, ReadNamespaces, Scope};
 use gyre_core::manifest::ReadKind;
@@ -10,6 +10,7 @@ use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
 use gyre_sandbox::ReadError;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::cluster::informer::{Informers, WatchScope};
 use crate::cluster::kinds::Resource;
@@ -118,12 +119,12 @@ impl ReadCache {
 
     /// Shows a kind to calls from now on.
     pub(crate) fn take_in(&self, kind: GroupVersionKind, served: Served) {
-        self.served.write().unwrap_or_else(PoisonError::into_inner).insert(kind, served);
+        self.served.write().insert(kind, served);
     }
 
     /// The views of a kind; none if it is not served.
     pub(crate) fn served(&self, kind: &GroupVersionKind) -> Option<Served> {
-        self.served.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned()
+        self.served.read().get(kind).cloned()
     }
 
     /// Answers a question about a parent in that namespace, from the caches as they are now.
@@ -159,7 +160,7 @@ impl ReadCache {
     }
 
     fn known_fingerprints(&self) -> MutexGuard<'_, Fingerprints> {
-        self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fingerprints.lock()
     }
 
     /// The question that a plugin asks with `get`: a namespaced kind without a namespace means the parent's.

@@ -2,8 +2,8 @@
 //! old one, and changes over when its caches are filled.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
@@ -12,6 +12,7 @@ use gyre_core::status::Room;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
 use kube::{Api, Client};
+use parking_lot::{Mutex, RwLock};
 use tokio::task::AbortHandle;
 use tracing::debug;
 
@@ -117,7 +118,7 @@ impl ActiveProgram {
         }
         let declared = declared_children(&live.program);
         // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
-        let mut children = live.children.write().unwrap_or_else(PoisonError::into_inner);
+        let mut children = live.children.write();
         children.retain(|kind, view| declared.contains(kind) || view.list(None).iter().any(|object| live.is_ours(object)));
         drop(children);
         Ok(live)
@@ -130,7 +131,7 @@ impl ActiveProgram {
 
     /// The views of those child kinds that are served.
     pub(crate) fn children(&self) -> BTreeMap<GroupVersionKind, Arc<View>> {
-        self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.children.read().clone()
     }
 
     /// All Secrets that are seen, as parents, children or what is read.
@@ -163,7 +164,7 @@ impl ActiveProgram {
 
     /// Kinds that are not served yet.
     pub(crate) fn awaited_kinds(&self) -> Vec<GroupVersionKind> {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(kind, _)| kind.clone()).collect()
+        self.awaited.lock().iter().map(|(kind, _)| kind.clone()).collect()
     }
 
     /// Begins to look at a kind that has come to be served.
@@ -173,12 +174,12 @@ impl ActiveProgram {
 
     /// A kind is waited for by that task, which ends with the program.
     pub(super) fn add_awaited(&self, kind: GroupVersionKind, task: AbortHandle) {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push((kind, task));
+        self.awaited.lock().push((kind, task));
     }
 
     /// A kind is not waited for any more.
     pub(super) fn remove_awaited(&self, kind: &GroupVersionKind) {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).retain(|(awaited, _)| awaited != kind);
+        self.awaited.lock().retain(|(awaited, _)| awaited != kind);
     }
 
     /// Of children and of what is read, as far as it can be seen.
@@ -202,12 +203,12 @@ impl ActiveProgram {
             self.lookup.take_in(kind.clone(), served);
         }
         if let Some(view) = children {
-            self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);
+            self.children.write().insert(kind, view);
         }
     }
 
     pub(super) fn keep(&self, subscriptions: Vec<Subscription>) {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).extend(subscriptions);
+        self.subscriptions.lock().extend(subscriptions);
     }
 
     /// A parent is there that was not there before, or one is gone.
@@ -257,16 +258,16 @@ impl ActiveProgram {
                 claim.lost().await;
             }
         });
-        *self.finding.lock().unwrap_or_else(PoisonError::into_inner) = Some(finding.abort_handle());
+        *self.finding.lock() = Some(finding.abort_handle());
     }
 }
 
 impl Drop for ActiveProgram {
     fn drop(&mut self) {
-        for (_, task) in self.awaited.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        for (_, task) in self.awaited.get_mut() {
             task.abort();
         }
-        if let Some(task) = self.finding.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(task) = self.finding.get_mut() {
             task.abort();
         }
     }

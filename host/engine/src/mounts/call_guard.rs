@@ -2,12 +2,13 @@
 //!
 //! It belongs to one program: a plugin that replaces another starts without a quarantine, and calls of the other that are still in flight do not affect it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::quarantine::{Admission, End, Ended, Extent, Held, Lane, Quarantine, Scope};
 use gyre_core::queue::Time;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::threads;
 
@@ -82,7 +83,7 @@ impl CallGuard {
     }
 
     fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

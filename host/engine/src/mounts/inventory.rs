@@ -15,7 +15,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gyre_core::grants::Namespaces;
@@ -23,6 +22,7 @@ use gyre_core::object::GroupVersionKind;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -217,18 +217,18 @@ impl Inventory {
     /// These are to be mounted.
     pub(crate) fn want(&self, programs: &[Program]) {
         let entry = |program: &Program| (program.name.to_string(), Entry::of(program, std::iter::empty()));
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = programs.iter().map(entry).collect();
+        *self.wanted.lock() = programs.iter().map(entry).collect();
     }
 
     /// What of an entry is wanted by no mount; none: there is nothing.
     pub(crate) fn unwanted(&self, entry: &Entry) -> Option<Entry> {
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.wanted.lock();
         wanted.values().try_fold(entry.clone(), |left, wanted| left.without(wanted))
     }
 
     /// Whether an entry is that of a mount that is wanted, or of what it has left behind.
     pub(crate) fn is_wanted(&self, name: &str, entry: &Entry) -> bool {
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = self.wanted.lock();
         let is_it = |mount: &String| mount == name || left_by(mount) == name;
         wanted.iter().any(|(mount, wanted)| is_it(mount) && wanted.is_about_the_same(entry))
     }
@@ -481,15 +481,15 @@ impl Inventory {
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<String>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failure.lock()
     }
 
     fn unkept(&self) -> MutexGuard<'_, BTreeMap<String, Attempt>> {
-        self.unkept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unkept.lock()
     }
 
     fn entries(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 }
 

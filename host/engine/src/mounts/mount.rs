@@ -1,11 +1,12 @@
 //! A mount: one program made live in one host, and what is remembered of its parents. The program may change while the mount stays.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
 use gyre_core::reads::{Labels, Read, Readers};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::call::running::Running;
@@ -94,12 +95,12 @@ impl Mount {
 
     /// What is live; none before its caches are filled, and after it was unmounted.
     pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
-        self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.live.read().clone()
     }
 
     /// From now on this program is the live one.
     pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
-        *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        *self.live.write() = Some(live);
     }
 
     /// Waits for the reconciles in flight.
@@ -109,12 +110,12 @@ impl Mount {
 
     /// How far it has come.
     pub fn phase(&self) -> Phase {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.phase.lock().clone()
     }
 
     /// From now on it is there.
     pub(super) fn enter(&self, phase: Phase) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        *self.phase.lock() = phase;
     }
 
     /// Begins no more work, and waits for what is in progress: the claim is about to go to another replica.
@@ -125,7 +126,7 @@ impl Mount {
 
     /// From now on it works, or rests.
     pub(super) fn set_lead(&self, lead: Lead, queue: &WorkQueue) {
-        *self.lead.lock().unwrap_or_else(PoisonError::into_inner) = lead;
+        *self.lead.lock() = lead;
         if let Some(live) = self.live() {
             queue.set_options(&self.name, self.queue_options(&live));
         }
@@ -166,7 +167,7 @@ impl Mount {
         let is_there = |parent: &ObjectKey| live.parents.get(parent).is_some();
         let mut gone: BTreeSet<ObjectKey> = self.readers().readers().filter(|parent| !is_there(parent)).cloned().collect();
         {
-            let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+            let memories = self.memories.lock();
             gone.extend(memories.keys().filter(|parent| !is_there(parent)).cloned());
         }
         gone.extend(self.own_writes.written().into_iter().filter(|parent| !is_there(parent)));
@@ -178,7 +179,7 @@ impl Mount {
     /// How the queue is to treat the mount, which has no workers while another leads it.
     pub(super) fn queue_options(&self, live: &ActiveProgram) -> MountOptions {
         let options = live.program.queue_options();
-        let lead = *self.lead.lock().unwrap_or_else(PoisonError::into_inner);
+        let lead = *self.lead.lock();
         let workers = match lead {
             Lead::No | Lead::Ending => 0,
             Lead::Yes => options.workers,
@@ -188,13 +189,13 @@ impl Mount {
 
     /// Whether this host works for it.
     pub fn leads(&self) -> Lead {
-        *self.lead.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lead.lock()
     }
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
         self.enter(Phase::Leaving);
-        let live = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
+        let live = self.live.write().take();
         drop(self.in_flight.write().await);
         live
     }
@@ -206,18 +207,18 @@ impl Mount {
 
     /// What is remembered of a parent from its last reconcile.
     pub(crate) fn memory(&self, key: &ObjectKey) -> ParentState {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned().unwrap_or_default()
+        self.memories.lock().get(key).cloned().unwrap_or_default()
     }
 
     /// Remembers a reconcile of a parent.
     pub(crate) fn remember(&self, key: &ObjectKey, memory: ParentState) {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
+        self.memories.lock().insert(key.clone(), memory);
     }
 
     /// Has the plugin called about each parent once more, also where nothing has changed. Fresh changes come first.
     pub(crate) fn call_again(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
-        for memory in self.memories.lock().unwrap_or_else(PoisonError::into_inner).values_mut() {
+        for memory in self.memories.lock().values_mut() {
             memory.inputs = None;
         }
         for parent in live.parents.list(None).iter().filter(|parent| live.selects(parent)) {
@@ -227,17 +228,17 @@ impl Mount {
 
     /// Who is told what happens to its parents; none: nobody.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
-        self.observer.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.observer.read().clone()
     }
 
     /// From now on that one is told what happens to its parents.
     pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
-        *self.observer.write().unwrap_or_else(PoisonError::into_inner) = observer;
+        *self.observer.write() = observer;
     }
 
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey, now: Time) {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.memories.lock().remove(key);
         self.readers().remove(key);
         if let Some(observer) = self.observer() {
             observer.forgotten(key, now);
@@ -250,7 +251,7 @@ impl Mount {
 
     /// Of how many parents something is remembered from their last reconcile.
     pub(crate) fn remembered(&self) -> usize {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.memories.lock().len()
     }
 
     /// A call about a parent is about to read something: from now on a change to it concerns the parent.
@@ -289,6 +290,6 @@ impl Mount {
     }
 
     fn readers(&self) -> MutexGuard<'_, Readers<ObjectKey>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.readers.lock()
     }
 }

@@ -1,8 +1,10 @@
 //! Who listens to the calls of a host.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 use super::call_record::CallRecord;
 
@@ -36,7 +38,7 @@ pub struct Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.recordings.0.write().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.recordings.0.write().remove(&self.id);
     }
 }
 
@@ -54,31 +56,31 @@ impl Recordings {
     fn add(&self, listener: Listener) -> Listening {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(id, listener);
+        self.0.write().insert(id, listener);
         Listening { recordings: self.clone(), id }
     }
 
     /// How many listen until the host ends.
     pub(super) fn sessions(&self) -> usize {
-        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.0.read();
         listeners.values().filter(|listener| listener.stay == Stay::UntilHostEnds).count()
     }
 
     /// The host ends; whether anybody listened until then.
     pub(crate) fn end(&self) -> bool {
-        let mut listeners = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut listeners = self.0.write();
         listeners.extract_if(.., |_, listener| listener.stay == Stay::UntilHostEnds).count() > 0
     }
 
     /// Whether anybody listens to that mount.
     pub(crate) fn wants(&self, mount: &str) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().any(|listener| listener.wants(mount))
+        self.0.read().values().any(|listener| listener.wants(mount))
     }
 
     /// A call has ended.
     pub(crate) fn take(&self, record: CallRecord) {
         let record = Arc::new(record);
-        let listeners = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let listeners = self.0.read();
         // Outside of the lock, since a listener may end by what it is told.
         let wanting: Vec<_> = listeners
             .values()

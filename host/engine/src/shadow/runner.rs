@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -13,6 +13,7 @@ use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
 use gyre_core::quarantine::{Change, End, Extent};
 use gyre_core::queue::{Options, Time};
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::sleep;
@@ -127,7 +128,7 @@ impl Shadow {
     }
 
     pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tally.lock()
     }
 
     /// Compares what the programs want for one parent.

@@ -2,7 +2,7 @@
 //!
 //! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
@@ -11,6 +11,7 @@ use gyre_core::text::cut;
 use jiff::Timestamp;
 use kube::api::PostParams;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::json;
 use tracing::warn;
 
@@ -55,7 +56,7 @@ impl Recorder {
 
     /// For a name: about this time, and never the same again.
     fn stamp(&self, now: Timestamp) -> i128 {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last = now.as_nanosecond().max(last.saturating_add(1));
         *last
     }

@@ -4,9 +4,9 @@
 //! once, past all back-off.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gyre_core::object::ObjectKey;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cluster::object::Object;
 
@@ -79,7 +79,7 @@ impl OwnWrites {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -12,6 +12,7 @@ use gyre_engine::cluster::kinds::{self, Resource};
 use gyre_engine::telemetry::metrics::Metrics;
 use kube::Client;
 use kube::runtime::watcher::InitialListStrategy;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -77,8 +78,8 @@ impl Show {
         Ok(())
     }
 
-    fn followed(&self) -> std::sync::MutexGuard<'_, BTreeMap<GroupVersionKind, Followed>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn followed(&self) -> MutexGuard<'_, BTreeMap<GroupVersionKind, Followed>> {
+        self.followed.lock()
     }
 
     /// Prints a line, after the time since the start.

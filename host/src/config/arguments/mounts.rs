@@ -26,8 +26,8 @@ use gyre_sandbox::Sandbox;
 use crate::config::keys::NEVER;
 use crate::config::node::{Document, Part, Source as DocumentSource};
 use crate::config::problem::Problems;
-use crate::config::spec::{Configuration, Located, MountSpec, Policy};
-use crate::config::values::{label, whole};
+use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
+use crate::config::values::{label, mebibytes, milliseconds, whole};
 
 /// All flags that define mounts. Those that a command does not have are not set.
 ///
@@ -85,14 +85,14 @@ pub(crate) struct PolicyArguments {
     #[arg(long, value_name = "N")]
     quarantine_after: Option<Faults>,
     /// Minimum delay of requeues that plugins request, in milliseconds [default: 1000].
-    #[arg(long, value_name = "MILLISECONDS", value_parser = whole(1_u64..=3_600_000))]
-    min_requeue_after: Option<u64>,
+    #[arg(long, value_name = "MILLISECONDS", value_parser = milliseconds(bounds::REQUEUE))]
+    min_requeue_after: Option<Duration>,
     /// Maximum duration of one plugin call, in milliseconds [default: 2000].
-    #[arg(long, value_name = "MILLISECONDS", value_parser = whole(10_u64..=600_000))]
-    call_deadline: Option<u64>,
+    #[arg(long, value_name = "MILLISECONDS", value_parser = milliseconds(bounds::DEADLINE))]
+    call_deadline: Option<Duration>,
     /// Maximum memory of one plugin call, in MiB [default: 64].
-    #[arg(long, value_name = "MIB", value_parser = whole(1_u16..=1024))]
-    call_memory: Option<u16>,
+    #[arg(long, value_name = "MIB", value_parser = mebibytes(bounds::MEMORY))]
+    call_memory: Option<usize>,
 }
 
 /// The name of a deployment, for hosts that keep an inventory.
@@ -220,30 +220,18 @@ impl MountArguments {
 
     /// Overrides a policy with the flags that apply to each mount.
     pub(crate) fn override_policy(&self, policy: &mut Policy) {
+        let PolicyArguments { adopt, max_retries, quarantine_after, min_requeue_after, call_deadline, call_memory } =
+            &self.policy;
         if !self.named.namespaces.is_empty() {
             policy.namespaces = Some(Namespaces::Only(self.named.namespaces.iter().cloned().collect()));
         }
-        if self.policy.adopt {
-            policy.adoption = Adoption::Allowed;
-        }
-        if let Some(workers) = self.workers {
-            policy.workers = workers as usize;
-        }
-        if let Some(retries) = self.policy.max_retries {
-            policy.max_retries = Some(retries);
-        }
-        if let Some(Faults(faults)) = self.policy.quarantine_after {
-            policy.quarantine_after = faults;
-        }
-        if let Some(milliseconds) = self.policy.min_requeue_after {
-            policy.requeue_floor = Duration::from_millis(milliseconds);
-        }
-        if let Some(milliseconds) = self.policy.call_deadline {
-            policy.limits.deadline = Duration::from_millis(milliseconds);
-        }
-        if let Some(mebibytes) = self.policy.call_memory {
-            policy.limits.memory_bytes = usize::from(mebibytes) << 20;
-        }
+        set(&mut policy.adoption, adopt.then_some(Adoption::Allowed));
+        set(&mut policy.workers, self.workers.map(|workers| workers as usize));
+        set(&mut policy.max_retries, max_retries.map(Some));
+        set(&mut policy.quarantine_after, quarantine_after.map(|Faults(faults)| faults));
+        set(&mut policy.requeue_floor, *min_requeue_after);
+        set(&mut policy.limits.deadline, *call_deadline);
+        set(&mut policy.limits.memory_bytes, *call_memory);
     }
 
     /// The configuration that the flags define, without a file.

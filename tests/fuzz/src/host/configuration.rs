@@ -54,15 +54,15 @@ const PLUGINS: &[(&str, &str, &str)] = &[
     ("elsewhere.wasm", "echo", "mmontes.no/v1alpha1/Echo"),
 ];
 
-/// How much is said at the most of one thing that is wrong.
+/// The maximum length of the message about one problem.
 const PROBLEM: usize = 3 << 10;
 /// The longest file that is written here.
 const LARGEST: usize = 1 << 20;
 
-/// What ends a line, for one reader or another.
+/// The characters that end a line, for one reader or another.
 const LINE_ENDS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// What stays from case to case.
+/// The state that is kept from case to case.
 struct Stage {
     sandbox: Sandbox,
     known: Vec<Program>,
@@ -268,7 +268,7 @@ fn check(directory: &Path, bytes: &[u8], loaded: &Loaded, tally: &mut Tally) -> 
     }
 }
 
-/// What is loaded can be run.
+/// Checks that loaded programs can be run.
 fn is_in_bounds(programs: &[Program]) -> Result<(), Failure> {
     let mut names: Vec<&str> = programs.iter().map(|program| &*program.name).collect();
     for program in programs {

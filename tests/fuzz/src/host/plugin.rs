@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::Failure;
 
-/// What the parents are.
+/// The kind of the parents.
 pub(crate) const PARENT: &str = "example.com/v1/Thing";
 
 /// A kind of children, and whether its objects live in namespaces; none: no API server serves it.
@@ -24,7 +24,7 @@ pub(crate) struct ChildKind {
     pub(crate) scope: Option<Scope>,
 }
 
-/// What the manifest declares.
+/// The child kinds of the manifest.
 pub(crate) const CHILDREN: &[ChildKind] = &[
     ChildKind {
         kind: "v1/ConfigMap",
@@ -71,19 +71,19 @@ fn raw(kind: GroupVersionKind) -> types::GroupVersionKind {
     types::GroupVersionKind { group: kind.group, version: kind.version, kind: kind.kind }
 }
 
-/// What a plugin answers to a call.
+/// The answer of a plugin to a call.
 pub(crate) type Answer = Result<types::Response, types::Failure>;
 
-/// What a plugin answers to calls about this parent.
+/// The answers of a plugin to calls about this parent.
 pub(crate) type Answers = Box<dyn Fn(&[u8]) -> Answer + Send + Sync>;
 
-/// What a plugin says of itself, and what it answers.
+/// The manifest and the answers of a plugin.
 pub(crate) struct Script {
     pub(crate) name: &'static str,
     pub(crate) parent: &'static str,
     pub(crate) settings_schema: Option<Value>,
     pub(crate) crds: Vec<Value>,
-    /// What it answers to calls about this parent.
+    /// The answers to calls about this parent.
     pub(crate) answer: Answers,
 }
 

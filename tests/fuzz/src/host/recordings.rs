@@ -20,7 +20,7 @@ use super::plugin::{self, CHILDREN, Script};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// How much is said at the most of a line that cannot be read.
+/// The maximum length of the message about a line that cannot be read.
 const PROBLEM: usize = 2 << 10;
 /// Values of Secrets that are as long as this are kept out of a recording.
 const SECRET: &str = "a value that nobody may see";
@@ -86,7 +86,7 @@ fn record(random: &mut Random, plugin: &Plugin, secrets: Secrets) -> Result<(Vec
     Ok((recording, recorded))
 }
 
-/// What a call is given. What an API server sends is JSON.
+/// Returns the inputs of a call. Objects from an API server are JSON.
 fn given(random: &mut Random, program: &Program) -> Given {
     let mut children = BTreeMap::new();
     for kind in CHILDREN.iter().filter(|child| child.scope.is_some()) {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use kube::Client;
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::watcher::InitialListStrategy;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tower_service::Service;
 
@@ -36,16 +37,17 @@ use crate::corpus;
 use crate::mutate::{self, Draw as _, ODD_KEY};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
-/// How long the watch may take in its own time, which passes as fast as nothing happens: more than any number of back-offs in a case.
+/// The timeout of the watch in simulated time, which passes while nothing happens: more than any number of back-offs in a case.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// How many objects there are at the most in a list, and in a stream.
+/// The maximum number of objects in a list, and in a stream.
 const MOST: usize = 12;
 /// The largest object, in bytes: small enough to come byte by byte.
 const LARGEST: usize = 64 << 10;
 /// The name of the object that ends each case.
 const LAST: &str = "the-last-one";
 const LAST_VERSION: u64 = 1 << 60;
-/// What the store may take beside the texts of its objects, for each of them and for itself: spans, counters and slots of indexes.
+/// The bytes that the store may use besides the texts of its objects, for each of them and for itself: spans, counters and slots of
+/// indexes.
 const PER_OBJECT: usize = 1_024;
 const PER_STORE: usize = 16 * 1_024;
 
@@ -55,7 +57,7 @@ struct Sent {
     text: String,
 }
 
-/// What happens to an object in the stream.
+/// The change of an object in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Added,
@@ -80,9 +82,9 @@ struct Case {
     /// The pages of the list.
     pages: Vec<Vec<Sent>>,
     changes: Vec<(Kind, Sent)>,
-    /// What the server answers first, instead of what it should.
+    /// The wrong answers that the server gives before the right ones.
     broken: Vec<Answer>,
-    /// How large the pieces of a body are.
+    /// The size of the pieces of a body.
     piece: usize,
 }
 
@@ -194,7 +196,7 @@ fn odd_uid(random: &mut Random) -> Value {
     }
 }
 
-/// What no API server should answer.
+/// Returns an answer that no API server should give.
 fn broken(random: &mut Random, case: &Case) -> Answer {
     let server = Script::of(case);
     let uri = *random.pick(&[
@@ -234,7 +236,7 @@ fn broken(random: &mut Random, case: &Case) -> Answer {
     answer
 }
 
-/// What the server does.
+/// The behaviour of the server.
 struct Script {
     is_streamed: bool,
     pages: Vec<String>,
@@ -273,7 +275,7 @@ impl Script {
         }
     }
 
-    /// What an API server answers.
+    /// Returns the answer of a correct API server.
     fn right(&self, uri: &str) -> Answer {
         let body = if uri.contains("sendInitialEvents=true") {
             format!("{}{}", self.initial, self.changes)
@@ -287,7 +289,7 @@ impl Script {
         Answer { status: StatusCode::OK, body: body.into_bytes(), stays_open: uri.contains("watch=true") }
     }
 
-    /// How many requests it takes to list and to watch.
+    /// Returns the minimum number of requests to list and to watch.
     fn least_requests(&self) -> usize {
         if self.is_streamed { 1 } else { self.pages.len() + 1 }
     }
@@ -298,7 +300,7 @@ struct Server(Arc<Mutex<Script>>);
 
 impl Server {
     fn script(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -331,7 +333,7 @@ impl Service<Request<Body>> for Server {
     }
 }
 
-/// What is known of the objects by what the informer told.
+/// The objects that the informer has reported.
 type Told = BTreeMap<ObjectKey, SharedObject>;
 
 async fn watch(case: &Case) -> Result<Tally, Failure> {
@@ -346,7 +348,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let telling = Arc::clone(&told);
     let subscription = informer.subscribe(move |notice| {
         let object = notice.object();
-        let mut told = telling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = telling.lock();
         match notice {
             WatchEvent::Stored { .. } => drop(told.insert(object.key(), Arc::clone(object))),
             WatchEvent::Deleted(_) => drop(told.remove(&object.key())),
@@ -358,7 +360,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     let is_over = tokio::time::timeout(PATIENCE, last.wait_for(|last| *last)).await.is_ok();
     law(is_over, || "the watch does not come to its last object".to_owned())?;
     drop(subscription);
-    let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
+    let told = std::mem::take(&mut *told.lock());
     is_what_was_told(&informer, &told)?;
     let mut tally = Tally::new();
     if case.broken.is_empty() {
@@ -373,7 +375,7 @@ async fn watch(case: &Case) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
-/// What the informer told is what it has.
+/// Checks that the informer has reported the objects that it has.
 fn is_what_was_told(informer: &Informer, told: &Told) -> Result<(), Failure> {
     let stored = informer.store().list();
     let is_same = stored.len() == told.len() && stored.iter().all(|object| told.get(&object.key()) == Some(object));
@@ -403,7 +405,7 @@ fn is_undisturbed(server: &Server, informer: &Informer, metrics: &Metrics, model
     law(left_out == model.left_out, || format!("{left_out} objects were left out, not {}", model.left_out))
 }
 
-/// What the store has to hold.
+/// The expected content of the store.
 #[derive(Default)]
 struct Model<'a> {
     objects: BTreeMap<(Option<String>, String), &'a Sent>,

@@ -72,7 +72,7 @@ fn thin(random: &mut Random, value: &mut Value) {
     }
 }
 
-/// Whether everything of `part` is in `whole`. Items may stand elsewhere in their list.
+/// Returns whether everything of `part` is in `whole`. Items may stand elsewhere in their list.
 fn contains(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) => true,
@@ -89,7 +89,7 @@ fn contains(part: &Value, whole: &Value) -> bool {
     }
 }
 
-/// What Go leaves out when it is empty.
+/// Returns whether Go omits the value because it is empty.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,

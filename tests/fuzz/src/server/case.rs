@@ -13,7 +13,7 @@ use crate::mutate::Draw as _;
 use crate::outcome::{Failure, Log, Tally};
 use crate::{corpus, mutate};
 
-/// How much is done in one case: enough for objects to meet, and few enough to look through.
+/// The number of steps in a case: enough for objects to meet, and few enough to read.
 const STEPS: usize = 80;
 
 /// Does everything that follows from `seed`, and counts the answers by their status.

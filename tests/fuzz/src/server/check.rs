@@ -1,4 +1,4 @@
-//! What must hold of every answer.
+//! Laws of every answer.
 
 use gyre_devcluster::answer::{Answer, Body};
 use http::{StatusCode, header};
@@ -14,7 +14,7 @@ pub(crate) struct Checked {
     pub(crate) value: Option<Value>,
 }
 
-/// What the real server says with `500 Internal error` as well, of what a client sends.
+/// Client errors that the real server answers with `500 Internal error`, too.
 const REAL_INTERNAL_ERRORS: &[&str] = &["the spec replicas field"];
 
 /// Checks an answer: JSON is what says so, errors are a Status with the code, and nothing is the server's fault.

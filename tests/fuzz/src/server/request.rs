@@ -33,7 +33,7 @@ const BODIES: &[&str] =
     &["application/json", "application/json; charset=utf-8", "application/yaml", "text/plain", "application/cbor"];
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What earlier answers gave, to be used again.
+/// The parts of earlier answers that later requests use.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) tokens: Vec<String>,

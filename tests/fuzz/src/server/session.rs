@@ -18,7 +18,7 @@ use crate::{corpus, mutate};
 /// The media type of a server-side apply.
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-/// How many answers a watch may give before it has to wait; no case has as many changes.
+/// The maximum number of answers of a watch before it has to wait; no case has as many changes.
 const FRAMES: usize = 10_000;
 const WATCHES: usize = 8;
 
@@ -145,7 +145,7 @@ impl Session<'_> {
     }
 }
 
-/// Which object in which version it is.
+/// Returns the identity and the version of the object.
 fn identity(object: &Value) -> Option<(String, String)> {
     let text = |key: &str| object["metadata"][key].as_str().map(ToOwned::to_owned);
     // Without these, the next apply writes down an owner of all fields.

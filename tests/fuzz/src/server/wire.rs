@@ -14,9 +14,9 @@ use super::request::{self, Memory};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally};
 
-/// How long a connection may take, in its own time, which passes as fast as nothing happens: more than any limit of the server.
+/// The timeout of a connection in simulated time, which passes while nothing happens: more than any limit of the server.
 const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
-/// What the server says of a panic that it has caught.
+/// The text of the server about a panic that it has caught.
 const PANIC: &[u8] = b"caused the server to panic";
 
 /// A few connections to one server.

@@ -1,6 +1,6 @@
 //! What is recorded of a host's calls can be replayed, byte for byte, whatever went wrong meanwhile, and holds no value of a Secret.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gyre::replay::{Verdict, replay};
@@ -10,6 +10,7 @@ use gyre_engine::record::{Bounds, CallRecord, Ending, Reader, Writer};
 use gyre_sandbox::{Plugin, Sandbox};
 use gyre_sim::kinds::{self, Kind, Name};
 use gyre_sim::{Action, Cascade, Plugins, World, simulate};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// So many calls of each plugin are replayed.
@@ -65,10 +66,10 @@ fn calls(
 ) -> Vec<Arc<CallRecord>> {
     let records: Arc<Mutex<Vec<Arc<CallRecord>>>> = Arc::default();
     let kept = Arc::clone(&records);
-    let count = || records.lock().unwrap().len() as u64;
+    let count = || records.lock().len() as u64;
     simulate(async {
         let world = World::new(plugins, seed, plan).await;
-        let _listening = world.recordings.listen(None, move |record| kept.lock().unwrap().push(Arc::clone(record)));
+        let _listening = world.recordings.listen(None, move |record| kept.lock().push(Arc::clone(record)));
         let host = world.host(plugins);
         let name = |parent: u64| Name::new(kind, "default", &format!("parent-{parent}"));
         for round in 0..MOST_ROUNDS {
@@ -94,7 +95,7 @@ fn calls(
         }
         host.kill().await;
     });
-    std::mem::take(&mut *records.lock().unwrap())
+    std::mem::take(&mut *records.lock())
 }
 
 /// The file of a recording.
@@ -192,8 +193,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
     let kept = Arc::clone(&records);
     simulate(async {
         let world = World::new(&plugins, 1, Plan::default()).await;
-        let _listening =
-            world.recordings.listen(Some("indiscreet"), move |record| kept.lock().unwrap().push(Arc::clone(record)));
+        let _listening = world.recordings.listen(Some("indiscreet"), move |record| kept.lock().push(Arc::clone(record)));
         for (number, value) in VALUES.iter().enumerate() {
             let applied = json!({ "kind": "Secret", "stringData": { "key": value } }).to_string();
             let metadata = json!({ "annotations": { "kubectl.kubernetes.io/last-applied-configuration": applied } });
@@ -202,7 +202,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
         }
         let host = world.host(&plugins);
         for round in 0..MOST_ROUNDS {
-            if records.lock().unwrap().len() as u64 >= enough {
+            if records.lock().len() as u64 >= enough {
                 break;
             }
             for parent in 0..5 {
@@ -213,7 +213,7 @@ fn secretive(enough: u64) -> Vec<Arc<CallRecord>> {
         }
         host.kill().await;
     });
-    std::mem::take(&mut *records.lock().unwrap())
+    std::mem::take(&mut *records.lock())
 }
 
 /// The forms of the values, and of their parts, that are in a file, as it is and with all that JSON escapes.

@@ -1,8 +1,9 @@
 //! Trying many seeds, on all cores.
 
 use std::ops::RangeInclusive;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 /// What is counted, by name.
 type Counts = Vec<(&'static str, u64)>;
@@ -51,7 +52,7 @@ pub(crate) fn try_each(name: &str, seeds: RangeInclusive<u64>, attempt: impl Fn(
                         return;
                     }
                     let Tried { wrongs, counts } = attempt(seed);
-                    let mut tried = tried.lock().expect("nobody panicked");
+                    let mut tried = tried.lock();
                     for (what, count) in counts {
                         match tried.0.iter_mut().find(|(known, _)| *known == what) {
                             Some((_, sum)) => *sum += count,
@@ -65,7 +66,7 @@ pub(crate) fn try_each(name: &str, seeds: RangeInclusive<u64>, attempt: impl Fn(
             });
         }
     });
-    let (counts, failures) = tried.into_inner().expect("nobody panicked");
+    let (counts, failures) = tried.into_inner();
     let told: Vec<String> = counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
     eprintln!("{name}: {all} tried, {}", told.join(", "));
     assert!(failures.is_empty(), "{name}: {} of {all} failed\n{}", failures.len(), failures.join("\n"));

@@ -1,4 +1,4 @@
-//! Which kinds there are, and by what names and verbs.
+//! The kinds, with their names and verbs.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::proxy::{self, Proxy};
 use super::{GROUP_VERSIONS, path_of};
 
-/// What clients ask for that know the aggregated form.
+/// The `Accept` header of clients that know the aggregated form.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 /// The aggregated discovery of the groups that are kept, and what the plain one has beyond it.

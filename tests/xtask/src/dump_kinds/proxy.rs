@@ -9,9 +9,9 @@ use anyhow::{Context as _, bail, ensure};
 use gyre_controlplane::{ControlPlane, Guarded};
 use serde_json::Value;
 
-/// How long `kubectl proxy` may take to listen, and the API server to have everything that it will serve.
+/// The timeout for `kubectl proxy` to listen, and for the API server to have everything that it will serve.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at meanwhile.
+/// The interval at which both are polled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// `kubectl proxy` on a socket: it does TLS and authentication, so that plain HTTP is enough here.

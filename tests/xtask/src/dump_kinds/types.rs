@@ -1,4 +1,4 @@
-//! What only the Go types know, asked of a Go program that has them.
+//! The properties that only the Go types have, from a Go program that contains them.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -19,13 +19,13 @@ pub(crate) struct Suite {
     /// The package, and the target in it unless these are the unit tests of its library or only program.
     pub(super) name: String,
     program: PathBuf,
-    /// Where `cargo test` runs it.
+    /// The folder in which `cargo test` runs it.
     folder: PathBuf,
-    /// What `cargo test` sets for it, beside what it sets for everything that it runs.
+    /// The variables that `cargo test` sets for it, besides those for all programs.
     environment: BTreeMap<String, String>,
 }
 
-/// How a test program went.
+/// The run of a test program.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) status: ExitStatus,

@@ -1,11 +1,11 @@
-//! What a run of the tests comes to: the time of each suite, the slowest tests, and how many passed.
+//! The summary of a run of the tests: the time of each suite, the slowest tests, and how many passed.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::steps;
 
-/// How many of the slowest tests are named.
+/// The number of the slowest tests that are named.
 const SLOWEST: usize = 10;
 
 /// A suite that has run.

@@ -1,4 +1,4 @@
-//! What each test of a program took. The test runner of stable Rust does not say, but it says when each has ended.
+//! The time of each test of a program. The test runner of stable Rust does not print it, but it prints when each has ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

@@ -28,14 +28,14 @@ type Names = Vec<String>;
 /// A module, and what its own code declares and imports.
 #[derive(Debug, Default)]
 pub(super) struct Module {
-    /// Where it is in the crate; empty for the root.
+    /// The path in the crate; empty for the root.
     pub(super) path: Names,
     pub(super) file: PathBuf,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
-    /// What it declares.
+    /// The names that it declares.
     items: BTreeSet<String>,
-    /// What each imported name stands for. A name may be imported more than once, e.g. by two functions.
+    /// The paths behind each imported name. A name may be imported more than once, e.g. by two functions.
     uses: BTreeMap<String, BTreeSet<Names>>,
     globs: BTreeSet<Names>,
     /// The paths of two segments or more that its code has, and those that it imports.
@@ -194,7 +194,7 @@ impl Crate {
 /// More segments than a path has.
 const LONGEST_PATH: usize = 32;
 
-/// What a name is that a module does not seem to have.
+/// The possible meanings of a name that a module does not seem to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknown {
     /// Something of another crate.
@@ -220,7 +220,7 @@ fn name_of(ident: &proc_macro2::Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// Whether code is compiled for tests only.
+/// Returns whether code is compiled for tests only.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     fn is_test(meta: &Meta) -> bool {
         let nested = |list: &syn::MetaList| {

@@ -18,13 +18,13 @@ const FOLDERS: [&str; 9] = [".ci/", "charts/", "docs/", "host/", "plugins/", "sd
 const PUBLISHED: [&str; 8] =
     ["host", "host/core", "host/devcluster", "host/engine", "host/sandbox", "sdk", "sdk/derive", "testkit"];
 
-/// Where the SDK's documentation has its copies of pages of `docs/`.
+/// The folder with the SDK's copies of pages of `docs/`.
 const GUIDE: &str = "sdk/src/guide";
 
 /// Folders with a copy of the contract, because the package is built from it.
 const COPIES_OF_THE_CONTRACT: [&str; 2] = ["sdk/wit", "host/sandbox/wit"];
 
-/// What a newcomer reads first should fit on two screens.
+/// The maximum length of README.md, which should fit on two screens.
 const README_LINES: usize = 120;
 
 fn read(path: &Path) -> String {

@@ -81,10 +81,10 @@ fn cyclic(read: &Crate) -> Vec<Arrow> {
     on_cycles.collect()
 }
 
-/// What the root of a crate is called among its modules.
+/// The name of the root of a crate among its modules.
 const ROOT: &str = "the root";
 
-/// Whether arrows lead from one sibling to another.
+/// Returns whether arrows lead from one sibling to another.
 fn leads(arrows: &BTreeSet<(&str, &str)>, from: &str, to: &str) -> bool {
     let (mut reached, mut next) = (BTreeSet::from([from]), vec![from]);
     while let Some(here) = next.pop() {
@@ -97,7 +97,7 @@ fn leads(arrows: &BTreeSet<(&str, &str)>, from: &str, to: &str) -> bool {
 /// A target of Cargo in the workspace.
 struct Target {
     package: String,
-    /// Whether it is compiled into what others use, or runs: a library or a program.
+    /// If true, it is compiled into other programs, or runs: a library or a program.
     is_product: bool,
     root: PathBuf,
 }
@@ -145,7 +145,7 @@ fn no_modules_import_each_other() {
     assert!(wrong.is_empty(), "cut the cycles, or lower the numbers:\n  {}", wrong.join("\n  "));
 }
 
-/// What a crate imports that it may not: its file, the path, and the file that declares what that names.
+/// Returns the imports of a crate that are against the layers: its file, the path, and the file that declares what that names.
 fn against_the_layers(read: &Crate, others: &BTreeMap<String, Crate>, allowed: &[&str]) -> Vec<String> {
     let forbidden = others.iter().filter(|(name, _)| !allowed.contains(&name.as_str()));
     let findings = forbidden.flat_map(|(name, other)| {

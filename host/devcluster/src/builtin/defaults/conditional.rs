@@ -8,7 +8,7 @@ use crate::object;
 
 type Object = Map<String, Value>;
 
-/// What a kind's own function does, before its parts are looked at.
+/// Applies the kind's own defaulting function, before those of its parts.
 pub(super) fn root(kind: &Kind, object: &mut Value) {
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => pod(object),
@@ -21,7 +21,7 @@ pub(super) fn root(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What depends on the defaults of the parts.
+/// Applies the defaults that depend on the defaults of the parts.
 pub(super) fn root_after(kind: &Kind, object: &mut Value) {
     match (kind.group(), &*kind.kind) {
         ("", "Pod") => {
@@ -41,7 +41,7 @@ pub(super) fn root_after(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What the functions of a definition do, in whatever kind it is used.
+/// Applies the defaulting functions of a definition, whichever kind uses it.
 pub(super) fn definition(name: &str, root: &str, object: &mut Object) {
     match name {
         "Container" | "EphemeralContainer" => pull_policy(object, "image", "imagePullPolicy"),
@@ -95,7 +95,7 @@ fn pull_policy(object: &mut Object, image: &str, policy: &str) {
     object.insert(policy.to_owned(), json!(if latest { "Always" } else { "IfNotPresent" }));
 }
 
-/// Whether a text can be the name of an image: those have lowercase paths.
+/// Returns whether a text can be the name of an image: those have lowercase paths.
 fn is_image(name: &str) -> bool {
     let path = name
         .split_once('/')

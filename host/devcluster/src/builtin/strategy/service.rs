@@ -73,7 +73,7 @@ fn needs_node_ports(kind: &str, spec: &Map<String, Value>) -> bool {
     }
 }
 
-/// What the Services of a cluster have been given.
+/// The addresses and ports that the Services of a cluster have.
 #[derive(Debug, Default)]
 struct Taken {
     node_ports: HashSet<u64>,
@@ -134,7 +134,7 @@ fn node_ports(spec: &Value) -> impl Iterator<Item = u64> {
 ///
 /// # Errors
 ///
-/// What it asks for and another has.
+/// An error if it asks for an address or port that another Service has.
 pub(crate) fn allocate<'a>(
     service: &mut Value,
     old: Option<&Value>,

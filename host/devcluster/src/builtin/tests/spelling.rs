@@ -23,7 +23,7 @@ enum Step {
 struct Leaf<'a> {
     path: Vec<Step>,
     schema: SchemaRef<'a>,
-    /// Whether it is not there when it holds false, 0 or nothing.
+    /// If true, the field is absent when it is false, 0 or empty.
     is_left_out: bool,
 }
 

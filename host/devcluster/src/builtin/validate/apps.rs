@@ -164,7 +164,7 @@ pub(super) fn stateful_set(spec: &Field<'_>, errors: &mut Errors) {
     no_deadline(&template, "StatefulSet", errors);
 }
 
-/// What `ValidateStatefulSetUpdate` adds.
+/// The additional checks of `ValidateStatefulSetUpdate`.
 pub(super) fn stateful_set_update(object: &Value, old: &Value, errors: &mut Errors) {
     const MUTABLE: [&str; 7] = [
         "replicas",

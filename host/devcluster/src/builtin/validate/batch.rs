@@ -11,7 +11,7 @@ use super::pod;
 
 /// The longest `managedBy`.
 const MANAGED_BY_LIMIT: usize = 63;
-/// How many Pods of an indexed Job may run at a time.
+/// The maximum parallelism of an indexed Job.
 const INDEXED_PARALLELISM_LIMIT: i64 = 100_000;
 
 /// `ValidateJob`.
@@ -35,9 +35,7 @@ fn generated_selector(job: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let (uid, name) = (job.path_to(&["metadata", "uid"]), job.path_to(&["metadata", "name"]));
-    if uid.text().is_empty() {
-        uid.required(errors, "");
-    }
+    uid.required_text(errors);
     let labels = spec.path_to(&["template", "metadata", "labels"]);
     let expected = [
         ("controller-uid", uid.text()),
@@ -305,9 +303,7 @@ pub(super) fn cron_job_update(new: &Field<'_>, old: &Field<'_>, errors: &mut Err
 fn cron_job_spec(cron_job: &Field<'_>, old: Option<&Field<'_>>, errors: &mut Errors) {
     let spec = cron_job.get("spec");
     let (schedule, zone) = (spec.get("schedule"), spec.get("timeZone"));
-    if schedule.text().is_empty() {
-        schedule.required(errors, "");
-    } else {
+    if schedule.required_text(errors) {
         if let Err(error) = Schedule::parse(schedule.text()) {
             schedule.invalid(errors, error);
         }

@@ -60,14 +60,10 @@ fn duplicate_name(name: &Field<'_>, errors: &mut Errors) {
 
 fn common(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let (name, image) = (container.get("name"), container.get("image"));
-    if name.text().is_empty() {
-        name.required(errors, "");
-    } else {
+    if name.required_text(errors) {
         name.dns_label(errors);
     }
-    if image.text().is_empty() {
-        image.required(errors, "");
-    } else if image.text().trim() != image.text() {
+    if image.required_text(errors) && image.text().trim() != image.text() {
         image.invalid(errors, "must not have leading or trailing whitespace");
     }
     container.get("terminationMessagePolicy").one_of(errors, &["File", "FallbackToLogsOnError"]);
@@ -120,9 +116,7 @@ fn host_port_conflicts(containers: &Field<'_>, errors: &mut Errors) {
 fn environment(variables: &Field<'_>, errors: &mut Errors) {
     for variable in variables.items() {
         let name = variable.get("name");
-        if name.text().is_empty() {
-            name.required(errors, "");
-        } else {
+        if name.required_text(errors) {
             name.invalid_each(errors, syntax::environment_name(name.text()));
         }
         let source = variable.get("valueFrom");
@@ -168,11 +162,8 @@ fn field_reference(reference: &Field<'_>, errors: &mut Errors) {
         "status.podIPs",
     ];
     let (version, path) = (reference.get("apiVersion"), reference.get("fieldPath"));
-    if version.text().is_empty() {
-        return version.required(errors, "");
-    }
-    if path.text().is_empty() {
-        return path.required(errors, "");
+    if !version.required_text(errors) || !path.required_text(errors) {
+        return;
     }
     let subscripted = ["metadata.labels['", "metadata.annotations['"].iter().any(|prefix| path.text().starts_with(prefix));
     if !subscripted && !KNOWN.contains(&path.text()) {
@@ -193,9 +184,7 @@ fn environment_sources(sources: &Field<'_>, errors: &mut Errors) {
         }
         let (config_map, secret) = (source.get("configMapRef"), source.get("secretRef"));
         for reference in [&config_map, &secret].into_iter().filter(|reference| reference.is_set()) {
-            if reference.get("name").text().is_empty() {
-                reference.get("name").required(errors, "");
-            }
+            reference.get("name").required_text(errors);
         }
         let detail = match (config_map.is_set(), secret.is_set()) {
             (false, false) => "must specify one of: `configMapRef` or `secretRef`",
@@ -270,9 +259,7 @@ fn handler(of: &Field<'_>, errors: &mut Errors) {
     match name {
         "exec" if action.get("command").len() == 0 => action.get("command").required(errors, ""),
         "httpGet" => {
-            if action.get("path").text().is_empty() {
-                action.get("path").required(errors, "");
-            }
+            action.get("path").required_text(errors);
             port_number_or_name(&action.get("port"), errors);
             action.get("scheme").one_of_if_set(errors, &["HTTP", "HTTPS"]);
             for header in action.get("httpHeaders").items() {

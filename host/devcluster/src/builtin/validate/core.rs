@@ -86,7 +86,7 @@ pub(super) fn secret(secret: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What a ConfigMap or Secret with `immutable` may not change.
+/// Checks that a ConfigMap or Secret with `immutable` does not change.
 pub(super) fn immutable_data(new: &Field<'_>, old: &Field<'_>, fields: &[&str], errors: &mut Errors) {
     if !old.get("immutable").is_true() {
         return;
@@ -119,7 +119,7 @@ pub(super) fn namespace(namespace: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// Where the two kinds of events name their fields.
+/// The field names of one of the two kinds of events.
 struct EventNames {
     involved: &'static str,
     controller: &'static str,
@@ -141,9 +141,7 @@ fn any_event(event: &Field<'_>, names: &EventNames, errors: &mut Errors) {
             mismatch(errors);
         }
         let controller = event.get(names.controller);
-        if controller.text().is_empty() {
-            controller.required(errors, "");
-        }
+        controller.required_text(errors);
         errors.extend(
             syntax::qualified_name(controller.text())
                 .into_iter()
@@ -151,9 +149,7 @@ fn any_event(event: &Field<'_>, names: &EventNames, errors: &mut Errors) {
         );
         for (name, limit) in [("reportingInstance", 128), ("action", 128), ("reason", 128)] {
             let field = event.get(name);
-            if field.text().is_empty() {
-                field.required(errors, "");
-            }
+            field.required_text(errors);
             if field.text().len() > limit {
                 errors.push(FieldError::invalid(field.path(), "", format!("can have at most {limit} characters")));
             }

@@ -10,7 +10,7 @@ use super::{not_more_than_all, port_number_or_name, positive_number_or_percent};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What is wrong with an object of one of these kinds.
+/// Validates an object of one of these kinds.
 pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     let spec = object.get("spec");
     match (kind.group(), &*kind.kind) {
@@ -27,9 +27,7 @@ pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(&spec, errors),
         ("scheduling.k8s.io", "PriorityClass") => priority_class(object, errors),
         ("storage.k8s.io", "StorageClass") => {
-            if object.get("provisioner").text().is_empty() {
-                object.get("provisioner").required(errors, "");
-            }
+            object.get("provisioner").required_text(errors);
             object.get("reclaimPolicy").one_of_if_set(errors, &["Delete", "Retain"]);
             object.get("volumeBindingMode").one_of_if_set(errors, &["Immediate", "WaitForFirstConsumer"]);
         }
@@ -38,7 +36,7 @@ pub(super) fn validate(kind: &Kind, object: &Field<'_>, errors: &mut Errors) {
     }
 }
 
-/// What is wrong with how an object changed.
+/// Validates the change of an object of one of these kinds.
 pub(super) fn validate_update(kind: &Kind, new: &Field<'_>, old: &Field<'_>, errors: &mut Errors) {
     match (kind.group(), &*kind.kind) {
         (RBAC, "RoleBinding" | "ClusterRoleBinding") if new.get("roleRef").value() != old.get("roleRef").value() => {
@@ -102,16 +100,12 @@ fn role_binding(binding: &Field<'_>, kind: &str, errors: &mut Errors) {
         role.get("kind").unsupported(errors, kinds);
     }
     let name = role.get("name");
-    if name.text().is_empty() {
-        name.required(errors, "");
-    } else {
+    if name.required_text(errors) {
         name.invalid_each(errors, syntax::path_segment(name.text(), Whole::Name));
     }
     for subject in binding.get("subjects").items() {
         let (name, group) = (subject.get("name"), subject.get("apiGroup"));
-        if name.text().is_empty() {
-            name.required(errors, "");
-        }
+        name.required_text(errors);
         match subject.get("kind").text() {
             "ServiceAccount" => {
                 if !name.text().is_empty() {
@@ -211,9 +205,7 @@ fn ingress_backend(backend: &Field<'_>, errors: &mut Errors) {
         (false, true) => {}
         (true, false) => {
             let name = service.get("name");
-            if name.text().is_empty() {
-                name.required(errors, "");
-            } else {
+            if name.required_text(errors) {
                 name.dns_label(errors);
             }
             let (number, port_name) = (service.path_to(&["port", "number"]), service.path_to(&["port", "name"]));
@@ -273,9 +265,7 @@ fn autoscaler(spec: &Field<'_>, errors: &mut Errors) {
     }
     for name in ["kind", "name"] {
         let field = spec.path_to(&["scaleTargetRef", name]);
-        if field.text().is_empty() {
-            field.required(errors, "");
-        } else {
+        if field.required_text(errors) {
             field.invalid_each(errors, syntax::path_segment(field.text(), Whole::Name));
         }
     }

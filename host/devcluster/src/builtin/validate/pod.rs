@@ -8,7 +8,7 @@ use crate::validation::{self, syntax};
 
 use super::{container, volume};
 
-/// What of a Pod may change.
+/// The fields of a Pod that may change.
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
                          additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously \
                          negative)";
@@ -106,9 +106,7 @@ pub(super) fn validate_update(pod: &Field<'_>, old: &Field<'_>, errors: &mut Err
             return;
         }
         for image in new.items().map(|container| container.get("image")) {
-            if image.text().is_empty() {
-                image.required(errors, "");
-            }
+            image.required_text(errors);
         }
     }
     let (deadline, old_deadline) = (spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"));

@@ -15,9 +15,7 @@ pub(super) fn volumes<'a>(volumes: &Field<'a>, errors: &mut Errors) -> BTreeSet<
         let mut found = Vec::new();
         source(&volume, &mut found);
         let name = volume.get("name");
-        if name.text().is_empty() {
-            name.required(&mut found, "");
-        } else {
+        if name.required_text(&mut found) {
             name.dns_label(&mut found);
         }
         if names.contains(name.text()) {
@@ -47,35 +45,19 @@ fn source(volume: &Field<'_>, errors: &mut Errors) {
         }
         "hostPath" => {
             let path = source.get("path");
-            if path.text().is_empty() {
-                path.required(errors, "");
-            } else {
+            if path.required_text(errors) {
                 no_backsteps(&path, errors);
             }
             let kinds = ["", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
             source.get("type").one_of_if_set(errors, &kinds);
         }
-        "secret" => {
-            let name = source.get("secretName");
-            if name.text().is_empty() {
-                name.required(errors, "");
-            }
-            mode(&source.get("defaultMode"), errors);
-            key_paths(&source.get("items"), errors);
-        }
-        "configMap" => {
-            let name = source.get("name");
-            if name.text().is_empty() {
-                name.required(errors, "");
-            }
+        kind @ ("secret" | "configMap") => {
+            source.get(if kind == "secret" { "secretName" } else { "name" }).required_text(errors);
             mode(&source.get("defaultMode"), errors);
             key_paths(&source.get("items"), errors);
         }
         "persistentVolumeClaim" => {
-            let name = source.get("claimName");
-            if name.text().is_empty() {
-                name.required(errors, "");
-            }
+            source.get("claimName").required_text(errors);
         }
         "projected" => {
             mode(&source.get("defaultMode"), errors);
@@ -87,17 +69,11 @@ fn source(volume: &Field<'_>, errors: &mut Errors) {
         }
         "downwardAPI" => mode(&source.get("defaultMode"), errors),
         "csi" => {
-            let driver = source.get("driver");
-            if driver.text().is_empty() {
-                driver.required(errors, "");
-            }
+            source.get("driver").required_text(errors);
         }
         "nfs" => {
             for name in ["server", "path"] {
-                let field = source.get(name);
-                if field.text().is_empty() {
-                    field.required(errors, "");
-                }
+                source.get(name).required_text(errors);
             }
         }
         _ => {}
@@ -113,12 +89,8 @@ fn mode(mode: &Field<'_>, errors: &mut Errors) {
 fn key_paths(items: &Field<'_>, errors: &mut Errors) {
     for item in items.items() {
         let (key, path) = (item.get("key"), item.get("path"));
-        if key.text().is_empty() {
-            key.required(errors, "");
-        }
-        if path.text().is_empty() {
-            path.required(errors, "");
-        } else {
+        key.required_text(errors);
+        if path.required_text(errors) {
             local_path(&path, errors);
             if path.text().starts_with("..") && !path.text().starts_with("../") && path.text() != ".." {
                 path.invalid(errors, "must not start with '..'");
@@ -150,9 +122,7 @@ pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &m
     let mut paths = BTreeSet::new();
     for mount in mounts.items() {
         let (name, path) = (mount.get("name"), mount.get("mountPath"));
-        if name.text().is_empty() {
-            name.required(errors, "");
-        }
+        name.required_text(errors);
         if !volumes.contains(name.text()) {
             let named = Field::at(name.value(), name.path());
             match named.value() {
@@ -160,9 +130,7 @@ pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &m
                 None => Field::at(Some(&Value::String(String::new())), name.path()).not_found(errors),
             }
         }
-        if path.text().is_empty() {
-            path.required(errors, "");
-        }
+        path.required_text(errors);
         if !paths.insert(path.text()) {
             path.invalid(errors, "must be unique");
         }
@@ -187,12 +155,8 @@ pub(super) fn mounts(container: &Field<'_>, volumes: &BTreeSet<&str>, errors: &m
 /// Keys of ConfigMaps and Secrets that variables take.
 pub(super) fn key_selector(selector: &Field<'_>, errors: &mut Errors) {
     let (name, key) = (selector.get("name"), selector.get("key"));
-    if name.text().is_empty() {
-        name.required(errors, "");
-    }
-    if key.text().is_empty() {
-        key.required(errors, "");
-    } else {
+    name.required_text(errors);
+    if key.required_text(errors) {
         key.invalid_each(errors, syntax::config_key(key.text()));
     }
 }

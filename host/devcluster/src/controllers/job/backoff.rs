@@ -1,4 +1,4 @@
-//! How long a Job waits after its Pods failed.
+//! The backoff of a Job after its Pods failed.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -27,7 +27,7 @@ impl Backoff {
         Self { failures: before.failures.saturating_add(failures.len()), last: before.last.max(failures.into_iter().max()) }
     }
 
-    /// When the next Pods may be created.
+    /// Returns the time at which the next Pods may be created.
     pub(super) fn until(&self) -> Option<Timestamp> {
         let doublings = u32::try_from(self.failures.checked_sub(1)?).unwrap_or(u32::MAX).min(16);
         let wait = FIRST.checked_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX)).unwrap_or(LAST).min(LAST);

@@ -1,4 +1,4 @@
-//! Which Pods a Job creates and deletes.
+//! Decides which Pods a Job creates and deletes.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::controllers::json::{has_condition, integer, text};
 use crate::controllers::{Intent, PODS, Then, Write, controller_reference, without_finalizer};
 use crate::object;
 
-/// How many Pods are created or deleted in one step.
+/// The maximum number of Pods that are created or deleted in one step.
 const PODS_AT_ONCE: usize = 500;
 
 /// The longest `generateName` whose suffix is not at its expense.
 const LONGEST_PREFIX: usize = 58;
 
-/// What there is to do.
+/// The next step.
 pub(super) enum Managed {
     Change(Vec<Intent>),
     /// The Pods are as they should be, until `again`.

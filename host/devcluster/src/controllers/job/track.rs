@@ -11,16 +11,16 @@ use crate::controllers::json::{integer, list, seconds, text, with};
 use crate::controllers::{Intent, JOBS, PODS, Then, without_finalizer};
 use crate::object;
 
-/// How many Pods are noted as ended and not counted: the status must not grow without bound.
+/// The maximum number of Pods that are noted as ended and not counted, because the status must not grow without bound.
 const MOST_UNCOUNTED: usize = 500;
 
-/// What is noted of Pods that ended.
+/// The notes about Pods that ended.
 struct Ledger {
     succeeded: Vec<String>,
     failed: Vec<String>,
 }
 
-/// What is to be noted of a Pod.
+/// A note about a Pod.
 enum Note {
     /// It does not count, or is noted already.
     Nothing,
@@ -149,7 +149,7 @@ impl Sync<'_> {
         if self.is_failed(pod) || is_failing { Note::Failed(uid.to_owned()) } else { Note::Nothing }
     }
 
-    /// What is said when it ends.
+    /// Returns the events at the end of the Job.
     fn end(&self, verdict: &Verdict, status: &Map<String, Value>) -> Vec<Then> {
         let mut events = Vec::new();
         match verdict.outcome {

@@ -7,7 +7,7 @@ use super::super::program::{Program, escape};
 use super::super::structural::Node;
 use super::value::Root;
 
-/// What an expression must give.
+/// The type that an expression must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// `true` or `false`.
@@ -20,7 +20,7 @@ pub(crate) enum Expected {
 ///
 /// # Errors
 ///
-/// What the server says, from `compilation failed: ` or `cel expression must` on.
+/// The message of the server, from `compilation failed: ` or `cel expression must` on.
 pub(crate) fn check(program: &Program, source: &str, schema: &Node, root: Root, expected: Expected) -> Result<(), String> {
     let this = Type::of(schema, root);
     let mut checker = Checker { source, scope: vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), Type::Any)] };
@@ -55,7 +55,7 @@ enum Type<'a> {
 
 impl<'a> Type<'a> {
     fn of(schema: &'a Node, root: Root) -> Self {
-        let below = |node: &'a Node| Self::of(node, if node.embedded_resource { Root::Resource } else { Root::Field });
+        let below = |node: &'a Node| Self::of(node, Root::below(node));
         let nullable = schema.nullable || schema.int_or_string;
         match schema.kind.as_str() {
             _ if nullable => Self::Any,
@@ -78,7 +78,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// What the server calls it; none for what has no fixed name.
+    /// Returns the server's name of the type; none if it has no fixed name.
     fn name(&self) -> Option<String> {
         Some(match self {
             Self::Any | Self::Object(..) => return None,
@@ -195,8 +195,7 @@ impl<'a> Checker<'a, '_> {
                     return Ok(Type::Any);
                 }
                 let property = schema.properties.iter().find(|(name, _)| escape(name).as_deref() == Some(field));
-                let root = |node: &Node| if node.embedded_resource { Root::Resource } else { Root::Field };
-                let found = property.map(|(_, property)| Type::of(property, root(property)));
+                let found = property.map(|(_, property)| Type::of(property, Root::below(property)));
                 found.ok_or_else(|| self.error(at, &format!("undefined field '{field}'")))
             }
             Type::Map(values) => Ok((**values).clone()),

@@ -1,4 +1,4 @@
-//! Which rules apply to which values, and what they say when they fail.
+//! Evaluates rules for the values that they apply to, and reports those that fail.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -38,16 +38,17 @@ pub(crate) fn validate(
     let mut checking = Checking { library: Library::new(size), left: BUDGET, bytes: 0, errors: Vec::new() };
     let current =
         old.filter(|_| ratchet == Ratchet::Unchanged).map(|old| Remembered::new(Correlated { new: value, old, schema }));
-    checking.node(value, schema, path, old, &Correlation { current, nearest: None }, root, 0);
+    let correlation = Correlation { current, nearest: None };
+    checking.node(&Subject { value, schema, path: path.clone(), old, correlation, root }, 0);
     checking.errors
 }
 
-/// Whether rules are forgiven what did not change.
+/// Decides if rules that fail for unchanged values are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ratchet {
-    /// They are.
+    /// A rule that fails for an unchanged value is ignored.
     Unchanged,
-    /// They are not.
+    /// Rules apply to unchanged values, too.
     Never,
 }
 
@@ -81,7 +82,7 @@ impl<'a> Remembered<'a> {
 #[derive(Clone)]
 struct Correlation<'a> {
     current: Option<Rc<Remembered<'a>>>,
-    /// What lies nearest above of what has a predecessor.
+    /// The nearest value above that has a predecessor.
     nearest: Option<Rc<Remembered<'a>>>,
 }
 
@@ -105,49 +106,45 @@ impl<'a> Correlation<'a> {
     }
 }
 
+/// A value that is checked.
+struct Subject<'a> {
+    value: &'a Json,
+    schema: &'a Node,
+    path: Path,
+    /// Its predecessor.
+    old: Option<&'a Json>,
+    correlation: Correlation<'a>,
+    root: Root,
+}
+
 struct Checking {
     library: Library,
     /// Below 0: nothing is checked any more.
     left: i64,
-    /// How many bytes the errors are.
+    /// The size of the errors in bytes.
     bytes: usize,
     errors: Vec<FieldError>,
 }
 
 impl Checking {
-    #[expect(clippy::too_many_arguments, reason = "one step of a walk over a value, its predecessor and its schema at once")]
-    fn node(
-        &mut self,
-        value: &Json,
-        schema: &Node,
-        path: &Path,
-        old: Option<&Json>,
-        correlation: &Correlation<'_>,
-        root: Root,
-        depth: usize,
-    ) {
+    fn node(&mut self, subject: &Subject<'_>, depth: usize) {
+        let Subject { value, schema, path, old, correlation, .. } = subject;
         if value.is_null() || self.left < 0 || self.bytes >= MAX_ERROR_BYTES || depth > MAX_VALUE_DEPTH {
             return;
         }
-        self.rules(value, schema, path, old.filter(|old| !old.is_null()), correlation, root);
-        let embedded = |schema: &Node| if schema.embedded_resource { Root::Resource } else { Root::Field };
+        self.rules(subject);
         match value {
             Json::Object(fields) => {
-                for (name, field) in fields {
-                    let old = old.and_then(|old| old.get(name));
+                for (name, value) in fields {
+                    let below = |schema, path| {
+                        let old = old.and_then(|old| old.get(name));
+                        Subject { value, schema, path, old, correlation: correlation.key(name), root: Root::below(schema) }
+                    };
                     if let Some(each) = schema.each().filter(|each| each.has_rules) {
-                        self.node(field, each, &path.key(name), old, &correlation.key(name), embedded(each), depth + 1);
+                        self.node(&below(each, path.key(name)), depth + 1);
                     }
                     if let Some(property) = schema.properties.get(name).filter(|property| property.has_rules) {
-                        self.node(
-                            field,
-                            property,
-                            &path.child(name),
-                            old,
-                            &correlation.key(name),
-                            embedded(property),
-                            depth + 1,
-                        );
+                        self.node(&below(property, path.child(name)), depth + 1);
                     }
                 }
             }
@@ -156,31 +153,25 @@ impl Checking {
                 let old = old.map(|old| OldItems::of(schema, old));
                 let before =
                     correlation.current.as_ref().map(|current| OldItems::of(current.values.schema, current.values.old));
-                for (index, item) in items.iter().enumerate() {
-                    let old = old.as_ref().and_then(|old| old.matching(item));
+                for (index, value) in items.iter().enumerate() {
+                    let old = old.as_ref().and_then(|old| old.matching(value));
                     let correlation =
                         correlation.step(|current| before.as_ref()?.correlated(current.new.as_array()?.get(index)?));
-                    self.node(item, each, &path.key(index), old, &correlation, embedded(each), depth + 1);
+                    let root = Root::below(each);
+                    self.node(&Subject { value, schema: each, path: path.key(index), old, correlation, root }, depth + 1);
                 }
             }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         }
     }
 
-    fn rules(
-        &mut self,
-        value: &Json,
-        schema: &Node,
-        path: &Path,
-        old: Option<&Json>,
-        correlation: &Correlation<'_>,
-        root: Root,
-    ) {
+    fn rules(&mut self, subject: &Subject<'_>) {
+        let Subject { value, schema, path, old, correlation, root } = subject;
         if schema.rules.is_empty() {
             return;
         }
-        let this = typed(value, schema, root);
-        let before = old.map(|old| typed(old, schema, root));
+        let this = typed(value, schema, *root);
+        let before = old.filter(|old| !old.is_null()).map(|old| typed(old, schema, *root));
         let known = self.errors.len();
         for rule in &schema.rules {
             if self.left <= 0 {

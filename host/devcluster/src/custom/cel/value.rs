@@ -13,13 +13,20 @@ use super::super::program::escape;
 use super::super::structural::{MAX_VALUE_DEPTH, Node};
 use super::super::validate::is_whole;
 
-/// What of an object expressions see beside the fields of its schema.
+/// The fields of an object that expressions see besides those of its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// `apiVersion`, `kind`, and of `metadata` the name.
     Resource,
     /// Nothing.
     Field,
+}
+
+impl Root {
+    /// Returns the root of a value below the root that has this schema.
+    pub(crate) fn below(schema: &Node) -> Self {
+        if schema.embedded_resource { Self::Resource } else { Self::Field }
+    }
 }
 
 /// `value` as expressions see it.
@@ -102,7 +109,7 @@ fn typed_text(text: &str, schema: Option<&Node>) -> Value {
     }
 }
 
-/// What the expression `function(text)` gives: the library's own types of time are no business of ours.
+/// Returns the value of the expression `function(text)`. This module does not depend on the library's own types of time.
 fn convert(function: &str, text: &str) -> Option<Value> {
     let literal = IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(text.into())) };
     let call = CallExpr { func_name: function.to_owned(), target: None, args: vec![literal] };

@@ -43,7 +43,7 @@ fn is_protected(definition: &Value) -> bool {
         .any(|owned| group.strip_suffix(owned).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
 }
 
-/// What is wrong with the approval; nothing if it was as wrong before.
+/// Validates the approval. An error that `old` also has is not reported.
 pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Option<FieldError> {
     if !is_protected(definition) {
         return None;

@@ -8,7 +8,7 @@ use super::super::structural::{MAX_DEPTH, Node};
 use super::super::validate as values;
 use crate::status::FieldError;
 
-/// What is wrong with the defaults in `schema`.
+/// Validates the defaults in `schema`.
 pub(super) fn validate(schema: &Node, path: &Path) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, path, Inside::Root, 0, &mut errors);

@@ -16,7 +16,7 @@ type Schema = Map<String, Value>;
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const UNSUPPORTED: [&str; 6] = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"];
 
-/// What is wrong with the keywords of a schema and, if `rules` is set, with its rules.
+/// Validates the keywords of a schema and, if `rules` is set, its rules.
 pub(super) fn validate(schema: &Value, path: &Path, rules: bool) -> Vec<FieldError> {
     let mut checking = Checking { schema_errors: Vec::new(), rule_errors: Vec::new() };
     if let Some(schema) = schema.as_object() {
@@ -33,14 +33,14 @@ enum Level {
     Below,
 }
 
-/// Where a schema lies.
+/// The place of a schema.
 #[derive(Clone)]
 struct Place {
     level: Level,
-    /// Why there may be no default.
+    /// The reason why there may be no default.
     no_default: Option<String>,
     inside_metadata: bool,
-    /// What above it has no old values to compare with.
+    /// The part above it that has no old values to compare with.
     uncorrelatable: Option<Path>,
     rules: bool,
 }

@@ -1,4 +1,4 @@
-//! What makes a schema structural: types are given, and value validations say nothing about shape.
+//! Checks that a schema is structural: types are given, and value validations do not change the shape.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ enum Level {
     Field,
 }
 
-/// What is not structural in a schema, in the order of the messages.
+/// Returns the violations of the rules for structural schemas, in the order of the server's messages.
 pub(super) fn validate(schema: &Value, path: &Path) -> Vec<FieldError> {
     let mut checking = Checking { errors: Vec::new() };
     if let Some(schema) = schema.as_object() {
@@ -171,7 +171,7 @@ impl Checking {
         }
     }
 
-    /// What lies below `anyOf` and the like: it may say nothing of shape.
+    /// Checks the schemas below `anyOf` and the like, which must not change the shape.
     fn nested(&mut self, schema: &Schema, skip_any_of: bool, path: &Path, depth: usize) {
         if depth > MAX_DEPTH {
             self.forbidden(path.clone(), "must not be nested so deep");

@@ -28,14 +28,14 @@ fn schema(version: &Value) -> Option<&Value> {
     version.get("schema")?.get("openAPIV3Schema").filter(|schema| !schema.is_null())
 }
 
-/// What all versions have in common in `field`.
+/// Returns the value that all versions share in `field`.
 fn shared<'a>(spec: &'a Map<String, Value>, field: &str) -> Option<&'a Value> {
     let mut values = list(spec, "versions").map(|version| version.get(field).filter(|value| !value.is_null()));
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-/// What is wrong with `spec`.
+/// Validates `spec`.
 pub(super) fn validate(spec: &Map<String, Value>) -> Vec<FieldError> {
     let path = Path::new("spec");
     let mut errors = validate_group(spec, &path);

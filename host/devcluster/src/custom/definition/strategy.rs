@@ -6,7 +6,7 @@ use crate::builtin::Builtin;
 use crate::kinds::{FieldValidation, Kind, Strategy, Subresource};
 use crate::status::{FieldError, Status};
 
-/// How CustomResourceDefinitions are treated.
+/// The strategy of CustomResourceDefinitions.
 #[derive(Debug)]
 pub(crate) struct Definitions;
 

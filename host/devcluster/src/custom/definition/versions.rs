@@ -1,4 +1,4 @@
-//! What a version of a definition says: its schema, subresources, columns and selectable fields.
+//! Validates a version of a definition: its schema, subresources, columns and selectable fields.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::structural::{Node, flag, list, text};
 use super::{defaults, open_api, regular};
 use crate::status::{Fault, FieldError};
 
-/// What is wrong with a schema.
+/// Validates a schema.
 pub(super) fn validate_schema(schema: &Value, path: &Path, has_status: bool) -> Vec<FieldError> {
     let at = path.child("openAPIV3Schema");
     let mut errors = Vec::new();

@@ -240,7 +240,7 @@ fn sets() -> impl Strategy<Value = FieldSet> {
     })
 }
 
-/// Whether all of `part` is in `whole`.
+/// Returns whether all of `part` is in `whole`.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {
@@ -251,7 +251,7 @@ fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// What is owned by an apply of the object: what is not owned by anybody aside.
+/// Returns the fields that an apply of the object owns, without those that nobody owns.
 fn owned(object: &Value, schemas: &Schemas, root: SchemaId) -> FieldSet {
     field_set(&present(vec![("spec", object.get("spec").cloned())]), Shape::root(schemas.at(root)))
 }

@@ -16,15 +16,7 @@ pub(crate) fn load(json: &Value) -> (Schemas, SchemaId) {
 fn node(schemas: &mut Schemas, json: &Value) -> SchemaId {
     let text = |field: &str| json.get(field).and_then(Value::as_str);
     let mut schema = Schema {
-        kind: match text("type") {
-            Some("object") => Type::Object,
-            Some("array") => Type::Array,
-            Some("string") => Type::String,
-            Some("integer") => Type::Integer,
-            Some("number") => Type::Number,
-            Some("boolean") => Type::Boolean,
-            _ => Type::Any,
-        },
+        kind: Type::named(text("type")),
         format: text("format").map(Arc::from),
         default: json.get("default").cloned(),
         list_type: match text("x-kubernetes-list-type") {

@@ -70,7 +70,7 @@ pub(super) fn merge_in_order(
     arrange(merged, order, &live, list.merge_key).map(Some)
 }
 
-/// What lists consist of.
+/// The elements of lists.
 enum Element {
     Object,
     Scalar,
@@ -141,7 +141,7 @@ fn merge_objects(mut live: Vec<Value>, patch: Vec<Value>, list: List<'_>) -> Res
     Ok(live)
 }
 
-/// Whether what is patched is a part of `order`, in that order.
+/// Returns whether what is patched is a part of `order`, in that order.
 fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -175,7 +175,7 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Status
     Ok(())
 }
 
-/// What tells an item apart from others: itself, or the value of its key.
+/// Returns the identity of an item: itself, or the value of its key.
 fn identity(item: &Value, key: &str) -> Result<String, Status> {
     if key.is_empty() {
         return Ok(item.to_string());

@@ -23,13 +23,7 @@ fn add(schemas: &mut Schemas, document: &Value) -> SchemaId {
     let properties = document["properties"].as_object().into_iter().flatten();
     let schema = Schema {
         definition: text("definition").map(Into::into),
-        kind: match text("type") {
-            Some("object") => Type::Object,
-            Some("array") => Type::Array,
-            Some("string") => Type::String,
-            Some("integer") => Type::Integer,
-            _ => Type::Any,
-        },
+        kind: Type::named(text("type")),
         properties: properties.map(|(name, document)| (name.clone(), add(schemas, document))).collect(),
         additional_properties: document.get("additional").map(|document| add(schemas, document)),
         items: document.get("items").map(|document| add(schemas, document)),

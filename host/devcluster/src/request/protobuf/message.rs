@@ -7,7 +7,7 @@ use super::scalar::{bytes, expect, text, varint};
 use super::special;
 use crate::builtin::wire::{self, Field, Many, Message, SCHEMA, ValueType};
 
-/// How deep messages are in messages: as deep as JSON may be nested. Only schemas of custom kinds hold themselves.
+/// The maximum depth of nested messages: that of JSON. Only schemas of custom kinds contain themselves.
 pub(super) const DEPTH: usize = 128;
 
 /// Reads a message of this name; fields that are written twice are merged, as everywhere in protobuf.
@@ -116,7 +116,7 @@ fn read_entry(value_type: &ValueType, entry: &[u8], field: &str, depth: usize) -
     Ok((key, value))
 }
 
-/// What Go has where a map's value is not written.
+/// Returns the value that Go uses if a map's value is not written.
 fn absent(value_type: &ValueType, field: &str, depth: usize) -> Result<Value, Error> {
     let wire_type = match value_type {
         ValueType::Bool | ValueType::Int32 | ValueType::Int64 => VARINT,

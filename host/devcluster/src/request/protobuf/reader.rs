@@ -1,6 +1,6 @@
 //! The wire format: tags, and the values that follow them.
 
-/// Why something is no message. The texts are those of the API server's generated code.
+/// The reason why bytes are no message. The texts are those of the API server's generated code.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Error {
     /// It ends too early.
@@ -18,7 +18,7 @@ pub(crate) enum Error {
     /// A known field that is written as another type.
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
     WrongWireType {
-        /// How it is written.
+        /// Its wire type.
         wire_type: u8,
         /// Its name in Go.
         field: String,
@@ -47,7 +47,7 @@ pub(crate) enum Error {
     NoJson {
         /// The name in Go of the field.
         field: String,
-        /// Where and why.
+        /// The path and the reason.
         error: String,
     },
     /// A time beyond those that can be written.
@@ -68,7 +68,7 @@ pub(crate) struct Tag {
     pub(crate) wire_type: u8,
 }
 
-/// How values are written.
+/// The wire types of values.
 pub(crate) const VARINT: u8 = 0;
 pub(crate) const FIXED64: u8 = 1;
 pub(crate) const BYTES: u8 = 2;

@@ -135,7 +135,7 @@ fn slice(text: &str) -> Option<Slice> {
     parts.next().is_none().then_some(Slice { start, end, step })
 }
 
-/// What follows `[?(`, up to `)]`: a path that must lead somewhere, or two to compare.
+/// Parses the text after `[?(`, up to `)]`: a path that must lead somewhere, or two to compare.
 fn filter(text: &str) -> Option<(Step, &str)> {
     let end = filter_end(text)?;
     let (inside, rest) = (text.get(..end)?, text.get(end..)?.strip_prefix(")]")?);
@@ -158,7 +158,7 @@ fn filter(text: &str) -> Option<(Step, &str)> {
     Some((Step::Filter { left: path(left)?, comparison: Some((comparison, path(right)?)) }, rest))
 }
 
-/// Where the parenthesis closes that is in no quotes.
+/// Returns the position of the closing parenthesis that is not in quotes.
 fn filter_end(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut previous = ' ';

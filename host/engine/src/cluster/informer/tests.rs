@@ -49,7 +49,7 @@ impl Service<Request<Body>> for Server {
         } else {
             Full::new(self.list.clone()).boxed_unsync()
         };
-        self.requests.lock().unwrap().push(uri);
+        self.requests.lock().push(uri);
         std::future::ready(Ok(Response::new(body)))
     }
 }
@@ -107,7 +107,7 @@ impl Followed {
 
     /// What is wrong with the watch; `left_out` is how many objects cannot be read.
     fn wrongs(&self, strategy: &InitialListStrategy, left_out: usize) -> Vec<String> {
-        let requests = self.requests.lock().unwrap().clone();
+        let requests = self.requests.lock().clone();
         let text = self.metrics.encode(Form::Text).unwrap();
         let count = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).unwrap();

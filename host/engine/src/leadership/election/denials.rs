@@ -1,9 +1,9 @@
 //! What a host that stands for election was not permitted to do: it can neither lead nor take over, and says so when it is asked.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::error::error_chain;
@@ -42,7 +42,7 @@ impl Denials {
     }
 
     fn denials(&self) -> MutexGuard<'_, BTreeMap<&'static str, Denial>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Who leads, as the Leases say it: for people who ask a replica that does not.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Leaders {
     }
 
     fn holders(&self) -> MutexGuard<'_, Holders> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holders.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A lease for each mount: the mounts that this replica leads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -10,6 +10,7 @@ use gyre_core::election::share::{Action, Input, Names, Share};
 use gyre_core::election::{Answer, Goal, NoIdentity};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
@@ -65,7 +66,7 @@ impl Claims {
     }
 
     fn standings(&self) -> MutexGuard<'_, BTreeMap<String, LeaseState>> {
-        self.0.standings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.standings.lock()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use kube::client::Body;
 use kube::{Api, Client, ResourceExt as _};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -248,7 +249,7 @@ impl Replica {
         let drains: Drains = {
             let drained = Arc::clone(&drained);
             Box::new(move |mount| {
-                drained.lock().unwrap().push(mount.to_owned());
+                drained.lock().push(mount.to_owned());
                 Box::pin(sleep(Duration::from_millis(300)))
             })
         };
@@ -294,7 +295,7 @@ async fn replicas_share_the_mounts_evenly_and_take_those_of_one_that_is_gone() {
     let back = Replica::start(&service, "d_4");
     sleep(Duration::from_secs(25)).await;
     expect_spread(&[second, third, &back], &[4, 4, 4]);
-    assert!(second.drained.lock().unwrap().len() >= 2, "who gives back is drained first");
+    assert!(second.drained.lock().len() >= 2, "who gives back is drained first");
 
     third.release.take().unwrap().release().await;
     sleep(Timing::default().retry_period()).await;

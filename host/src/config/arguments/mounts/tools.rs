@@ -80,9 +80,9 @@ impl PluginMounts {
             let faults = faults.map_or_else(|| NEVER.to_owned(), |faults| faults.to_string());
             format!("--quarantine-after={faults}")
         }));
-        words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));
-        words.extend(call_deadline.map(|milliseconds| format!("--call-deadline={milliseconds}")));
-        words.extend(call_memory.map(|mebibytes| format!("--call-memory={mebibytes}")));
+        words.extend(min_requeue_after.map(|delay| format!("--min-requeue-after={}", delay.as_millis())));
+        words.extend(call_deadline.map(|deadline| format!("--call-deadline={}", deadline.as_millis())));
+        words.extend(call_memory.map(|bytes| format!("--call-memory={}", bytes >> 20)));
         words
     }
 }

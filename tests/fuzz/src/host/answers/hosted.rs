@@ -148,7 +148,7 @@ async fn host(scene: &Scene, programs: &[Program; 1]) -> Result<(End, Vec<Action
     Ok((end, actions))
 }
 
-/// What the host did is granted, and within the API server's bounds.
+/// Checks that the host's action is granted, and within the API server's bounds.
 fn check(program: &Program, is_namespaced: bool, action: &Action) -> Result<(), Failure> {
     let subject = &action.subject;
     let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);

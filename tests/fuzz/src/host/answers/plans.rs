@@ -1,4 +1,4 @@
-//! What holds of every plan, whatever the plugin answers and the caches hold.
+//! Laws of every plan, whatever the plugin answers and the caches contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ use crate::outcome::{Failure, Tally, count, law};
 
 const PLUGIN: &str = "thing";
 const PARENT_UID: &str = "11111111-1111-4111-8111-111111111111";
-/// What the API server takes as the note of an event.
+/// The maximum length of the note of an event.
 const MESSAGE: usize = 1_024;
-/// What only the API server sets.
+/// The fields that only the API server sets.
 const SERVER_FIELDS: &[&str] =
     &["creationTimestamp", "deletionTimestamp", "generateName", "generation", "managedFields", "resourceVersion", "selfLink"];
 
@@ -121,7 +121,7 @@ fn draw(random: &mut Random) -> Result<World, Failure> {
     Ok(World { parent, grants, scopes, observed: Vec::new() })
 }
 
-/// What the parent lists, as its annotation has it.
+/// Returns a list of children, as the parent's annotation has it.
 fn list(random: &mut Random) -> ChildList {
     let has_finalizer = random.chance(0.8);
     match random.below(3) {
@@ -238,8 +238,8 @@ fn check_grants(world: &World, step: &Step) -> Result<(), Failure> {
     law(is_granted, || format!("{step:?} is not granted by {grants:?}"))
 }
 
-/// Whether the object names the parent as its owner, by a reference or by both labels. `adopts` is whether an object that nobody owns
-/// counts as well. An object that another controller has is never the parent's.
+/// Returns whether the object names the parent as its owner, by a reference or by both labels. `adopts` is whether an object that nobody
+/// owns counts as well. An object that another controller has is never the parent's.
 fn is_linked(object: &Value, adopts: bool) -> bool {
     let metadata = &object["metadata"];
     let references: Vec<&Value> = metadata["ownerReferences"].as_array().into_iter().flatten().collect();
@@ -252,7 +252,7 @@ fn is_linked(object: &Value, adopts: bool) -> bool {
     is_referenced || (plugin == PLUGIN && owner == PARENT_UID) || (adopts && plugin.is_null() && owner.is_null())
 }
 
-/// What is written says whose it is, and nothing that only the API server sets.
+/// Checks that a written object names its owner, and has nothing that only the API server sets.
 fn is_marked(world: &World, desired: &Desired, uid: Option<&str>) -> Result<(), Failure> {
     let Desired { child, object, digest } = desired;
     let metadata = &object["metadata"];
@@ -308,7 +308,7 @@ fn is_deterministic(world: &mut World, children: Option<&[Child]>, decided: &Pla
     law(first == second, || format!("two plans\n  {first}\n  {second}"))
 }
 
-/// What has been created as planned is not written again.
+/// Checks that an object that was created as planned is not written again.
 fn is_done_once(world: &mut World, children: Option<&[Child]>, decided: &Plan) -> Result<(), Failure> {
     world.parent.children = world.parent.children.union(&world.with_input(children, |input| child_list(input, decided)));
     for (index, step) in decided.steps.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What holds of every status, whatever the plugin answers and the parent has.
+//! Laws of every status, whatever the plugin answers and the parent contains.
 
 use std::collections::BTreeSet;
 
@@ -108,7 +108,7 @@ fn check(
     Ok(true)
 }
 
-/// Whether the API server takes it.
+/// Returns whether the API server takes it.
 fn is_valid(condition: &Value) -> bool {
     let text = |field: &str| condition[field].as_str().unwrap_or_default();
     let (kind, reason, message) = (text("type"), text("reason"), text("message"));

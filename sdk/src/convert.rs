@@ -1,0 +1,103 @@
+//! The conversions from the SDK's types to the contract's.
+//!
+//! There are two sets of Rust types of the contract: those that a component uses, and those of the sandbox, for plugins that run natively in
+//! tests. Both have the same fields, so that one macro defines the conversions for both.
+
+/// Defines functions that convert to the contract's types in the module `$types`, in which the kinds of a manifest are called `$kind`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conversions {
+    ($types:ident, $kind:ident) => {
+        fn kind(kind: $crate::Kind) -> $types::$kind {
+            $types::$kind { group: kind.group().into(), version: kind.version().into(), kind: kind.kind.into() }
+        }
+
+        pub(super) fn manifest(manifest: $crate::Manifest) -> $types::Manifest {
+            let child = |child: $crate::ChildKind| $types::ChildKind {
+                kind: kind(child.kind),
+                strategy: match child.strategy {
+                    $crate::Strategy::Apply => $types::Strategy::Apply,
+                    $crate::Strategy::Recreate => $types::Strategy::Recreate,
+                    $crate::Strategy::CreateOnly => $types::Strategy::CreateOnly,
+                },
+                propagation: match child.propagation {
+                    $crate::Propagation::Background => $types::Propagation::Background,
+                    $crate::Propagation::Foreground => $types::Propagation::Foreground,
+                    $crate::Propagation::Orphan => $types::Propagation::Orphan,
+                },
+            };
+            let read = |read: $crate::ReadKind| $types::ReadKind {
+                kind: kind(read.kind),
+                namespace: read.namespace,
+                label_selector: read.label_selector,
+                metadata_only: read.metadata_only,
+            };
+            $types::Manifest {
+                name: manifest.name,
+                version: manifest.version,
+                description: manifest.description,
+                parent: kind(manifest.parent),
+                children: manifest.children.into_iter().map(child).collect(),
+                reads: manifest.reads.into_iter().map(read).collect(),
+                finalizes: manifest.finalizes,
+                settings_schema: manifest.settings_schema,
+                crds: manifest.crds,
+            }
+        }
+
+        /// Once in a component, not in each of its exports.
+        #[inline(never)]
+        pub(super) fn response(response: $crate::Response) -> $types::Response {
+            let child = |child: $crate::Child| match child {
+                $crate::Child::Apply(object) => $types::Child::Apply(object),
+                $crate::Child::Keep($crate::ObjectRef { kind: kept, namespace, name }) => {
+                    $types::Child::Keep($types::ObjectRef { kind: kind(kept), namespace, name })
+                }
+            };
+            let condition = |condition: $crate::Condition| $types::Condition {
+                type_: condition.kind,
+                status: match condition.status {
+                    $crate::ConditionStatus::True => $types::Truth::Yes,
+                    $crate::ConditionStatus::False => $types::Truth::No,
+                    $crate::ConditionStatus::Unknown => $types::Truth::Unknown,
+                },
+                reason: condition.reason,
+                message: condition.message,
+            };
+            let event = |event: $crate::Event| $types::Event {
+                severity: match event.severity {
+                    $crate::Severity::Normal => $types::Severity::Normal,
+                    $crate::Severity::Warning => $types::Severity::Warning,
+                },
+                reason: event.reason,
+                message: event.message,
+            };
+            $types::Response {
+                children: response.children.map(|children| children.into_iter().map(child).collect()),
+                status: response.status,
+                conditions: response.conditions.into_iter().map(condition).collect(),
+                events: response.events.into_iter().map(event).collect(),
+                requeue_after_ms: response.requeue_after.map(milliseconds),
+            }
+        }
+
+        pub(super) fn teardown(teardown: $crate::Teardown) -> $types::Teardown {
+            $types::Teardown { response: response(teardown.response), done: teardown.done }
+        }
+
+        pub(super) fn failure(failure: $crate::Failure) -> $types::Failure {
+            match failure {
+                $crate::Failure::Transient(message) => $types::Failure::Transient(message),
+                $crate::Failure::RetryAfter(delay, message) => {
+                    $types::Failure::RetryAfter($types::RetryAfter { delay_ms: milliseconds(delay), message })
+                }
+                $crate::Failure::Terminal(message) => $types::Failure::Terminal(message),
+            }
+        }
+
+        /// A duration that the contract cannot represent is half a billion years.
+        fn milliseconds(duration: ::std::time::Duration) -> u64 {
+            u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+        }
+    };
+}
