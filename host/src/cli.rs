@@ -29,7 +29,6 @@ use tracing::{error, info};
 
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
-use crate::commands::manifests;
 use crate::commands::process::{threads, told_to_stop};
 use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
@@ -39,6 +38,7 @@ use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
+use crate::manifests;
 use crate::plugins::{open, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.

@@ -6,7 +6,6 @@ pub(crate) mod connect;
 #[cfg(feature = "tools")]
 pub(crate) mod dev;
 pub(crate) mod inspect;
-pub(crate) mod manifests;
 #[cfg(feature = "tools")]
 pub(crate) mod manual;
 #[cfg(feature = "tools")]

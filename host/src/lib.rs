@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`cli`] | the command line: arguments in, modules together, errors out |
 //! | `commands`, [`scene`] | the commands beside the host itself, and what tests of plugins have of them |
+//! | [`manifests`] | objects in files and folders |
 //! | [`config`], `plugins` | the operator's configuration and the arguments, the files of plugins, and the programs that they come down to |
 //! | [`replay`] | recorded calls made again |
 //!
@@ -22,6 +23,7 @@
 pub mod cli;
 mod commands;
 pub mod config;
+pub mod manifests;
 mod plugins;
 #[cfg(feature = "tools")]
 pub mod replay;

@@ -6,11 +6,11 @@
 //!                                         └──▶ Action: what the host wrote, in order
 //! ```
 
-pub use crate::commands::manifests::read;
 pub use crate::commands::offline::cases::{Case, EXPECTED, Given, cases_in};
 pub use crate::commands::offline::check::compare::flapping;
 pub use crate::commands::offline::plan::Action;
 pub use crate::commands::offline::rendered::Rendered;
 pub use crate::commands::offline::scene::{Again, Done, End, Part, Scene, simulated};
+pub use crate::manifests::read;
 pub use gyre_engine::difference::unified::unified;
 pub use gyre_engine::difference::{Subject, Verb, to_yaml};

@@ -23,7 +23,6 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::commands::manifests;
 use crate::commands::process::{threads, told_to_stop};
 use crate::config::arguments::admin::Listen;
 use crate::config::arguments::mounts::MountArguments;
@@ -32,6 +31,7 @@ use crate::config::arguments::telemetry::LogArguments;
 use crate::config::problem::list;
 use crate::config::values::{MissingArgument, WrongArguments, whole};
 use crate::config::{Reload, Source};
+use crate::manifests;
 use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
 use show::Show;

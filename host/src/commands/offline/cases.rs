@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use super::parallel;
 use super::render::rendered;
-use crate::commands::manifests;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::{Error, Source, yaml_problem};
+use crate::manifests;
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:

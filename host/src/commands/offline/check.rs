@@ -51,9 +51,9 @@ use self::reproduction::{Reproduction, make_folder, reproduction};
 use super::parallel;
 use super::plan::Subject;
 use super::render::check_parents;
-use crate::commands::manifests;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
+use crate::manifests;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -19,12 +19,12 @@ use super::scene::{Scene, simulate};
 use super::selection::{unselected, why};
 use super::shown::Shown;
 use super::time;
-use crate::commands::manifests;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::ForetoldMounts;
 use crate::config::problem::list;
 use crate::config::values::MissingArgument;
+use crate::manifests;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
