@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use gyre::config::accept_settings;
-use gyre::program::Program;
 use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
+use gyre_engine::program::Program;
 use gyre_sandbox::{Digest, Sandbox};
 use gyre_sdk::Reconciler;
 use serde_json::Value;
