@@ -3,7 +3,8 @@
 #[cfg(any(test, not(feature = "tools")))]
 mod absent;
 mod arguments;
-#[cfg(all(test, feature = "tools"))]
+#[cfg(test)]
+#[cfg(feature = "tools")]
 mod tests;
 #[cfg(feature = "tools")]
 mod tools;
@@ -59,7 +60,7 @@ enum Command {
     Compile(PluginArguments),
     /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
-    Rbac(RbacArguments),
+    Rbac(Box<RbacArguments>),
     /// Print the CustomResourceDefinitions that plugins contain.
     #[command(after_help = CRDS_EXAMPLES)]
     Crds(PluginArguments),

@@ -128,7 +128,7 @@ pub use schema::Schema;
 /// | `no_status` | the kind has no status: one that is only read |
 /// | `cluster_scoped` | its objects have no namespace |
 /// | `spec_optional` | an object may lack a spec |
-/// | `column("Name", ".spec.path")` | a column of `kubectl get`; `type = "date"` and `priority = 1` may follow |
+/// | `column("Name", ".spec.path")` | a column of `kubectl get`; a type such as `"date"` and a priority such as `1` may follow |
 /// | `condition("Ready")` | a column with the status of a condition |
 /// | `age` | a column with the age |
 ///
@@ -141,7 +141,7 @@ pub use schema::Schema;
 /// /// A copy of a database.
 /// #[derive(serde::Deserialize, CustomResource)]
 /// #[resource(group = "example.com", version = "v1", kind = "Backup", short_name = "bk", status = BackupStatus)]
-/// #[resource(column("Schedule", ".spec.schedule"), column("Last", ".status.last", type = "date"), condition("Ready"), age)]
+/// #[resource(column("Schedule", ".spec.schedule"), column("Last", ".status.last", "date"), condition("Ready"), age)]
 /// #[schema(rule("self.keepDays > 0 || self.forever", "set keepDays or forever"))]
 /// #[serde(rename_all = "camelCase")]
 /// struct BackupSpec {

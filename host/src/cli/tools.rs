@@ -36,7 +36,7 @@ pub(super) enum Tool {
     Man(ManArguments),
     /// Run an in-memory cluster with plugins mounted, and show what happens, for development and tests.
     #[command(after_help = dev::EXAMPLES)]
-    Dev(DevArguments),
+    Dev(Box<DevArguments>),
     /// Repeat recorded calls with a plugin, and show which answers differ.
     #[command(after_help = replay::EXAMPLES)]
     Replay(ReplayArguments),

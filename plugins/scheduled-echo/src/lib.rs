@@ -16,7 +16,7 @@ const CRON_JOB_NAME_LIMIT: usize = 52;
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "mmontes.io", version = "v1alpha1", kind = "ScheduledEcho", short_name = "sec", status = ScheduledEchoStatus)]
 #[resource(column("Schedule", ".spec.schedule"), column("Message", ".spec.message"))]
-#[resource(column("Last Run", ".status.lastRun", type = "date"), condition("Ready"), age)]
+#[resource(column("Last Run", ".status.lastRun", "date"), condition("Ready"), age)]
 pub struct ScheduledEchoSpec {
     /// What to write.
     pub message: String,

@@ -28,7 +28,7 @@ const INSTANCE: &str = "app.kubernetes.io/instance";
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "Website", status = WebsiteStatus)]
 #[resource(column("Template", ".spec.template"), column("Defaults", ".status.defaults"), condition("Ready"))]
-#[resource(column("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, priority = 1), age)]
+#[resource(column("Reason", r#".status.conditions[?(@.type=="Ready")].reason"#, 1), age)]
 pub struct WebsiteSpec {
     /// The ConfigMap of this namespace whose data are the files, with {{title}}, {{host}}, {{name}} and {{namespace}} to be filled in.
     #[schema(min_length = 1, max_length = 253)]
@@ -57,8 +57,8 @@ struct WebsiteStatus {
 #[derive(Clone, Debug, Default, Deserialize, CustomResource)]
 #[serde(default)]
 #[resource(group = "web.gyre.dev", version = "v1alpha1", kind = "WebsiteDefaults", plural = "websitedefaults")]
-#[resource(cluster_scoped, no_status, column("Priority", ".spec.priority", type = "integer"), column("Image", ".spec.image"))]
-#[resource(column("Replicas", ".spec.replicas", type = "integer"), age)]
+#[resource(cluster_scoped, no_status, column("Priority", ".spec.priority", "integer"), column("Image", ".spec.image"))]
+#[resource(column("Replicas", ".spec.replicas", "integer"), age)]
 struct DefaultsSpec {
     /// The highest one holds.
     #[schema(default = 0)]

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// Becomes active once, and says when.
 #[derive(Debug, Deserialize, CustomResource)]
 #[resource(group = "apps.xca.k8s.kb.cx", version = "v1beta1", kind = "Xca", status = XcaStatus, spec_optional)]
-#[resource(column("Foo", ".spec.foo"), column("Active", ".status.active", type = "boolean"))]
-#[resource(column("Last Update", ".status.last_update_time", type = "date"), condition("Ready"), age)]
+#[resource(column("Foo", ".spec.foo"), column("Active", ".status.active", "boolean"))]
+#[resource(column("Last Update", ".status.last_update_time", "date"), condition("Ready"), age)]
 pub struct XcaSpec {
     /// Whatever you like: nothing depends on it.
     pub foo: Option<String>,

@@ -2,7 +2,6 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::ext::IdentExt as _;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Ident, LitInt, LitStr, Token, Type};
 
@@ -166,7 +165,8 @@ impl Resource {
     }
 }
 
-/// `column("Name", ".path", type = "date", priority = 1)`.
+/// `column("Name", ".path", "date", 1)`: type and priority may be left out. They have no keys, because clippy takes equal keys in the
+/// attributes of one item for duplicates.
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
@@ -175,12 +175,12 @@ fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let path = content.parse::<LitStr>()?.value();
     let (mut of, mut priority) = ("string".to_owned(), None);
     while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
-        let key = content.call(Ident::parse_any)?;
-        content.parse::<Token![=]>()?;
-        match key.to_string().as_str() {
-            "type" => of = content.parse::<LitStr>()?.value(),
-            "priority" => priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?),
-            _ => return Err(syn::Error::new(key.span(), "expected type or priority")),
+        if content.peek(LitStr) {
+            of = content.parse::<LitStr>()?.value();
+        } else if content.peek(LitInt) {
+            priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?);
+        } else {
+            return Err(content.error("expected a type such as \"date\", or a priority such as 1"));
         }
     }
     Ok(column(&name, &of, &path, priority))

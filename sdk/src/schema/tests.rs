@@ -136,7 +136,7 @@ struct Known {
 #[derive(Deserialize, CustomResource)]
 #[resource(group = "example.com", version = "v1", kind = "Policy", short_name = "pol", short_name = "py", category = "all")]
 #[resource(status = Known, conditions = "Ready: it holds.", cluster_scoped, spec_optional)]
-#[resource(column("Name", ".spec.name", priority = 1), column("At", ".status.at", type = "date"), condition("Ready"), age)]
+#[resource(column("Name", ".spec.name", 1), column("At", ".status.at", "date"), condition("Ready"), age)]
 #[expect(dead_code, reason = "only its schema matters")]
 struct PolicySpec {
     name: Option<Name>,

@@ -95,7 +95,7 @@ fn plainly() -> anyhow::Result<()> {
         });
         let response = reconcile::<EchoReconciler>(parent, json!({}), &Cluster::new());
         let response = response.map_err(|failure| anyhow::anyhow!("{failure:?}"))?;
-        let job = response.applied(echo::JOB, &name).context("there is no Job")?;
+        let job = response.applied(gyre_sdk::k8s::Job::KIND, &name).context("there is no Job")?;
         let written = job.pointer("/spec/template/spec/containers/0/command/1").and_then(Value::as_str);
         ensure!(written == Some(&*message), "{job}");
     }
