@@ -195,7 +195,7 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
         Command::Compile(arguments) => compile(&arguments),
         Command::Rbac(arguments) => rbac(&arguments),
         Command::Crds(arguments) => crds(&arguments),
-        Command::ConfigSchema => print(config::SCHEMA),
+        Command::ConfigSchema => print(format_args!("{:#}\n", config::schema())),
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         #[cfg(feature = "tools")]
         Command::Tool(tool) => return tool.run(),
@@ -280,7 +280,7 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                     Reload::Refused(_) => metrics.configuration_refused(),
                 }
                 for problem in reload.problems() {
-                    error!("the changed configuration is invalid, so the previous one stays in effect: {problem}");
+                    error!("the changed configuration is refused, so the previous one stays in effect: {problem}");
                 }
             }));
         }

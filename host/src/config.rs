@@ -1,10 +1,14 @@
 //! The operator's configuration: a file or flags, and the programs that they come down to.
 //!
 //! ```text
-//! gyre.yaml ─ node ─▶ tree with lines ─ read, file ─▶ Configuration ─ load ─▶ programs
-//! flags ────────────── plugins ──────────────────────▶     ▲            ▲
-//!                                                  plugin directory   plugins, settings
+//! gyre.yaml ─ node ─▶ tree with lines ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
+//!                                          ▲ schema                  ▲    ▲            ▲
+//! flags ───────────────────── arguments ─────────────────────────────┘    │            │
+//!                                                                plugin directory   plugins, settings
 //! ```
+//!
+//! The types in `keys` are what is said once of the file: the schema is derived from them (`gyre config-schema`), what is wrong with a
+//! file is found by the schema, and what is right is read into them.
 //!
 //! Everything that is wrong is found in one pass and said with its place: see [`Problems`]. [`Source::follow`] reads it all again when
 //! a file has changed; what is wrong then is refused as a whole, and what ran before goes on.
@@ -15,18 +19,21 @@
 pub(crate) mod arguments;
 mod bounded;
 mod directory;
-mod file;
+mod keys;
 mod load;
 mod node;
 pub(crate) mod problem;
 mod process;
 mod quantity;
 mod read;
+mod schema;
 mod settings;
 mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
+mod types;
+mod validate;
 pub(crate) mod values;
 
 use std::collections::BTreeSet;
@@ -43,13 +50,14 @@ use tracing::{debug, error, info, warn};
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
 use self::load::{Loader, Programs};
-use self::node::Source as DocumentSource;
 pub(crate) use self::node::yaml_problem;
+use self::node::{Part, Source as DocumentSource, read_document};
 use self::problem::Place;
 pub use self::problem::{Problem, Problems};
 pub(crate) use self::process::{HostArguments, with_defaults};
+pub(crate) use self::schema::schema;
 pub use self::settings::accept as accept_settings;
-use self::spec::{Configuration, MountSpec, NAME, Origin, Said, Setting};
+use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
 use gyre_engine::error::error_chain;
 use gyre_engine::mounts::inventory;
@@ -71,9 +79,6 @@ const MOST_READS: u32 = 25;
 const MOST_CALLS: u32 = 256;
 /// Room for workers that a changed configuration adds. What is reserved is addresses, and some 30 KiB of memory for each.
 const FEWEST_CALLS: u32 = 16;
-
-/// The JSON Schema of the configuration file, for editors. What it cannot say, and what is wrong in plain words, says [`Source`].
-pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
 /// Why there is nothing to run.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +142,7 @@ struct Process {
     /// Whether plugins are mounted from a directory.
     has_directory: bool,
     /// What the file said of it when it began.
-    host: Vec<Said<Setting>>,
+    host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
@@ -158,7 +163,7 @@ impl Process {
 
     /// What of a configuration needs another process.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
-        let Said { value: name, place } = &configuration.name;
+        let Located { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
             (Some(before), Some(name)) if before != name => {
                 Some(format!("the deployment cannot be renamed from {before} to {name} while it runs"))
@@ -174,11 +179,10 @@ impl Process {
             if mount.policy.limits.memory_bytes > self.max_memory_bytes {
                 let most = quantity::Bytes(self.max_memory_bytes as u64);
                 let what = format!("the memory limit exceeds {most}, for which this process was started");
-                problems.add(mount.place.clone(), what, "restart gyre to raise it");
+                problems.add(mount.source.part.place(), what, "restart gyre to raise it");
             }
         }
-        let settings = |host: &[Said<Setting>]| host.iter().map(|setting| setting.value.clone()).collect::<Vec<_>>();
-        if settings(&configuration.host) != settings(&self.host) {
+        if configuration.host != self.host {
             warn!("the settings under `host` have changed; they take effect when gyre is restarted");
         }
         if calls(configuration) > self.concurrent_calls {
@@ -223,7 +227,7 @@ impl Source {
         let mut directory = Directory::default();
         let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
         if let Some(wrong) = election.and_then(ElectionArguments::wrong_times) {
-            process::check_times(&wrong, &configuration.host, &mut problems);
+            process::check_times(&wrong, &configuration, &mut problems);
         }
         let process = Process::of(&configuration);
         let options = gyre_sandbox::Options {
@@ -440,7 +444,7 @@ fn read(
         None => arguments.configuration(problems),
     };
     if let Some(name) = arguments.name() {
-        configuration.name = Said { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
+        configuration.name = Located { value: Some(name.to_owned()), place: Place::whole(&"--name".into()) };
     }
     if let Some(directory) = configuration.directory.clone() {
         match files.list(&directory.value) {
@@ -471,11 +475,11 @@ fn read(
 fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problems: &mut Problems) -> Configuration {
     let name: Arc<str> = path.display().to_string().into();
     let source = DocumentSource::File(Arc::clone(&name));
-    let document = load::read_document(files, path, source, &Place::whole(&"--config".into()), problems);
+    let document = read_document(files, path, source, &Place::whole(&"--config".into()), problems);
     let directory = path.parent().unwrap_or(Path::new(""));
     match document {
-        Some(document) => file::read(&document, directory, |policy| arguments.override_policy(policy), problems),
-        None => Configuration::empty(Place::whole(&name)),
+        Some(document) => read::read(document, directory, |policy| arguments.override_policy(policy), problems),
+        None => Configuration::empty(Part::flag(&name)),
     }
 }
 
@@ -483,12 +487,12 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
     // Links are followed, as there are many ways to write a path.
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.plugin.value)).collect();
+    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
     let kept = looked.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
-        let place = Place::whole(&plugin.display().to_string().into());
-        let spec = MountSpec::of(plugin, place, configuration.defaults.clone());
+        let part = Part::flag(&plugin.display().to_string());
+        let spec = MountSpec::of(plugin, part, configuration.defaults.clone());
         configuration.mounts.push(MountSpec { origin, ..spec });
     }
 }

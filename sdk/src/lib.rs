@@ -128,7 +128,7 @@ pub use schema::Schema;
 /// | `no_status` | the kind has no status: one that is only read |
 /// | `cluster_scoped` | its objects have no namespace |
 /// | `spec_optional` | an object may lack a spec |
-/// | `column("Name", ".spec.path")` | a column of `kubectl get`; a type such as `"date"` and a priority such as `1` may follow |
+/// | `column("Name", ".spec.path")` | a column of `kubectl get`; its type, such as `"date"`, and its priority, `1`, may follow |
 /// | `condition("Ready")` | a column with the status of a condition |
 /// | `age` | a column with the age |
 ///

@@ -77,7 +77,7 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
     if let Ok(shown) = Command::new("script").args(["-qec", &line, "/dev/null"]).output() {
         let shown = String::from_utf8_lossy(&shown.stdout);
         assert!(
-            shown.contains(&format!("\r{PARENTS} versioneds read")) && shown.contains("objects read; the host"),
+            shown.contains(&format!("\r{PARENTS} versioneds read")) && shown.contains("objects read; running the host"),
             "{shown:?}"
         );
     }

@@ -238,7 +238,7 @@ fn a_definition_without_a_status_is_given_time_to_be_replaced() {
     cluster.install_crds(&[&plugin]);
     cluster.apply(&guest("Statusless", "statusless", "it", json!({})).to_string());
     cluster.ready("statusless", "statusless", "it");
-    assert!(!host.log().contains("going on without"), "{}", host.log());
+    assert!(!host.log().contains("continuing without"), "{}", host.log());
     cluster.delete("statusless", "statusless", "it");
     cluster.gone("statusless", "statusless", &["it"]);
 }

@@ -65,7 +65,7 @@ fn a_running_host_records_its_calls_and_they_replay() {
     for (arguments, code, expected) in [
         (vec!["record", "indiscreet", "--from", &from, "-o", &file], 1, "name a file that does not exist yet"),
         (vec!["record", "--from", &from], 1, "name the mount to record; the mounts are: echo, indiscreet"),
-        (vec!["record", "ecko", "--from", &from], 1, "there is no mount ecko; there are: echo, indiscreet"),
+        (vec!["record", "ecko", "--from", &from], 1, "there is no mount ecko; the mounts are: echo, indiscreet"),
         (vec!["record", "echo", "--from", &from, "--secrets"], 1, "start it with --record-secrets to allow that"),
         (vec!["record", "echo", "--from", "http://127.0.0.1:1"], 1, "no host answers at http://127.0.0.1:1"),
         (
@@ -130,7 +130,7 @@ fn a_replica_that_does_not_lead_names_the_one_that_does() {
             let ask = |host: &Host| text(&gyre(&[command, "echo", "--from", &host.url()]).stderr);
             let leader = leads.1;
             let expected = format!(
-                "this replica does not lead echo, {leader} does; in a cluster: kubectl exec -n {namespace} {leader} -- /gyre {command} echo\n"
+                "this replica does not lead echo; the leader is {leader}. In a cluster, run: kubectl exec -n {namespace} {leader} -- /gyre {command} echo\n"
             );
             cluster.eventually("the replica that follows to name the leader", || {
                 let said = ask(&follows.0);

@@ -4,24 +4,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants};
+use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
-use gyre_sandbox::{Digest, Plugin, Sandbox};
+use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
-use super::node::{Document, Source, Value};
-use super::problem::{Place, Problems, list};
+use super::keys::{self, Reach};
+use super::node::{Part, Source, Value, read_document};
+use super::problem::{Problems, list};
 use super::settings;
-use super::spec::{
-    Configuration, GrantSpec, MountSpec, Origin, Policy, Said, Settings, SettingsFrom, ShadowSpec, WriteNamespacesSpec,
-};
+use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
+use super::types::{Kind, Label, List, Text};
 use crate::plugins;
 use crate::plugins::files::Files;
-
-/// A ConfigMap holds 1 MiB.
-pub(crate) const LARGEST_DOCUMENT: u64 = 4 << 20;
 
 /// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
@@ -93,7 +90,7 @@ impl<'a> Loader<'a> {
         for spec in configuration.mounts {
             let plugin = match &spec.origin {
                 Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
-                Origin::File | Origin::Directory => self.plugin(&spec.plugin),
+                Origin::File | Origin::Directory => self.plugin(&spec.source),
             };
             if let Some(plugin) = plugin {
                 let program = self.program(&spec, plugin, &configuration.settings);
@@ -102,7 +99,7 @@ impl<'a> Loader<'a> {
         }
         let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
         let of_directory =
-            of_directory.map(|loaded| (loaded.spec.plugin.value.clone(), *loaded.program.plugin.digest())).collect();
+            of_directory.map(|loaded| (loaded.spec.source.plugin.clone(), *loaded.program.plugin.digest())).collect();
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
@@ -113,7 +110,7 @@ impl<'a> Loader<'a> {
     /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
     /// for other namespaces meanwhile.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
-        self.files.note(&spec.plugin.value);
+        self.files.note(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
@@ -128,13 +125,13 @@ impl<'a> Loader<'a> {
         (!is_elsewhere).then_some(plugin)
     }
 
-    fn plugin(&mut self, said: &Said<PathBuf>) -> Option<Plugin> {
-        let path = &said.value;
+    fn plugin(&mut self, spec: &PluginSpec) -> Option<Plugin> {
+        let (path, place) = (&spec.plugin, || spec.part.at("/plugin").place());
         let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
             Ok(bytes) => bytes,
             Err(error) => {
                 let what = format!("cannot read the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(said.place.clone(), what, plugins::GIVE_A_COMPONENT);
+                self.problems.add(place(), what, plugins::GIVE_A_COMPONENT);
                 return None;
             }
         };
@@ -149,37 +146,38 @@ impl<'a> Loader<'a> {
             }
             Err(error) => {
                 let what = format!("cannot load the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(said.place.clone(), what, error.remedy());
+                self.problems.add(place(), what, error.remedy());
                 None
             }
         }
     }
 
-    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Settings)]) -> Program {
+    fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(String, Part)]) -> Program {
         let manifest = plugin.manifest();
-        let Policy { namespaces, adoption, limits, workers, max_retries, quarantine_after, requeue_floor } = &spec.policy;
+        let Policy { namespaces, limits, workers, max_retries, quarantine_after, requeue_floor, adoption: _ } = &spec.policy;
         let namespaces = namespaces.clone().unwrap_or(Namespaces::All);
-        let settings = self.settings(spec, &spec.settings, &spec.place, by_flag, &plugin);
-        let GrantSpec { children, reads, read_namespaces, write_namespaces } = &spec.grants;
-        self.check_write_namespaces(write_namespaces, &namespaces);
-        let children = self.grant(children.as_deref(), "children", manifest, manifest.children.iter().map(|child| &child.kind));
-        let reads = self.grant(reads.as_deref(), "reads", manifest, manifest.reads.iter().map(|read| &read.kind));
+        let settings = self.settings(&spec.source, &spec.source.part, &spec.policy.limits, by_flag, &plugin);
+        let keys::Grants { children, reads, read_namespaces, write_namespaces } = spec.keys.grants.clone().unwrap_or_default();
+        self.check_write_namespaces(spec, write_namespaces.as_ref(), &namespaces);
+        self.check_grant(spec, "children", children.as_ref(), manifest, manifest.children.iter().map(|child| &child.kind));
+        self.check_grant(spec, "reads", reads.as_ref(), manifest, manifest.reads.iter().map(|read| &read.kind));
+        let read_namespaces = match read_namespaces {
+            None | Some(Reach::Parent) => ReadNamespaces::OfParent,
+            Some(Reach::All) => ReadNamespaces::All,
+        };
         let mut program = Program {
-            name: spec.name.as_ref().map_or(manifest.name.as_str(), |name| name.value.as_str()).into(),
+            name: spec.keys.name.as_ref().map_or(manifest.name.as_str(), |Label(name)| name).into(),
             settings: settings.to_string().into_bytes().into(),
             limits: limits.clone(),
             workers: *workers,
-            selector: spec.selector.clone(),
-            grants: Grants::new(manifest, namespaces.clone())
-                .with_write_namespaces(write_namespaces.granted())
-                .with_kinds(children)
-                .with_adoption(*adoption),
+            selector: spec.keys.selector.as_ref().map(|Text(selector)| selector.clone()).unwrap_or_default(),
+            grants: grants_of(spec, manifest, &namespaces),
             namespaces,
-            reads: ReadGrants { kinds: reads, namespaces: read_namespaces.clone() },
+            reads: ReadGrants { kinds: granted(reads.as_ref()), namespaces: read_namespaces },
             max_retries: *max_retries,
             quarantine_after: *quarantine_after,
             requeue_floor: *requeue_floor,
-            impersonate: spec.impersonate.clone(),
+            impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
             plugin,
         };
@@ -190,12 +188,12 @@ impl<'a> Loader<'a> {
     /// What the mount's program would be with the shadow's plugin and settings: all else that is said of the mount holds for both.
     fn shadow(
         &mut self,
-        shadow: &ShadowSpec,
+        shadow: &PluginSpec,
         mount: &MountSpec,
         program: &Program,
-        by_flag: &[(String, Settings)],
+        by_flag: &[(String, Part)],
     ) -> Option<Program> {
-        let plugin = self.plugin(&shadow.plugin)?;
+        let plugin = self.plugin(shadow)?;
         let (manifest, mounted) = (plugin.manifest(), program.manifest());
         // Children, finalizers and fields belong to the plugin's name.
         if manifest.name != mounted.name {
@@ -203,30 +201,19 @@ impl<'a> Loader<'a> {
                 "the plugin is called {}, and the mount's {}: of another name, it would not take over what that one has made",
                 manifest.name, mounted.name
             );
-            self.problems.add(shadow.plugin.place.clone(), what, "give another version of the same plugin");
+            self.problems.add(shadow.part.at("/plugin").place(), what, "give another version of the same plugin");
             return None;
         }
         if !is_same_kind(&manifest.parent, &mounted.parent) {
             let what = format!("the plugin reconciles {}, and the mount's {}", manifest.parent, mounted.parent);
-            self.problems.add(shadow.plugin.place.clone(), what, "give a plugin of the same parents");
+            self.problems.add(shadow.part.at("/plugin").place(), what, "give a plugin of the same parents");
             return None;
         }
-        let said = match &shadow.settings {
-            SettingsFrom::Default => &mount.settings,
-            settings => settings,
-        };
-        let settings = self.settings(mount, said, &shadow.place, by_flag, &plugin);
-        let adoption = mount.policy.adoption;
-        let children = match &mount.grants.children {
-            Some(granted) => Kinds::Only(granted.iter().map(|said| said.value.clone()).collect()),
-            None => Kinds::Declared,
-        };
+        let spec = if matches!(shadow.settings, SettingsFrom::Default) { &mount.source } else { shadow };
+        let settings = self.settings(spec, &shadow.part, &program.limits, by_flag, &plugin);
         Some(Program {
             settings: settings.to_string().into_bytes().into(),
-            grants: Grants::new(manifest, program.namespaces.clone())
-                .with_write_namespaces(mount.grants.write_namespaces.granted())
-                .with_kinds(children)
-                .with_adoption(adoption),
+            grants: grants_of(mount, manifest, &program.namespaces),
             shadow: None,
             plugin: plugin.clone(),
             ..program.clone()
@@ -236,68 +223,70 @@ impl<'a> Loader<'a> {
     /// The settings that are said, or for want of them those of a flag, checked, as JSON.
     fn settings(
         &mut self,
-        spec: &MountSpec,
-        said: &SettingsFrom,
-        place: &Place,
-        by_flag: &[(String, Settings)],
+        spec: &PluginSpec,
+        part: &Part,
+        limits: &Limits,
+        by_flag: &[(String, Part)],
         plugin: &Plugin,
     ) -> serde_json::Value {
         let name = &plugin.manifest().name;
-        let settings = match said {
+        let settings = match &spec.settings {
             SettingsFrom::Inline(settings) => Some(settings.clone()),
             SettingsFrom::Default => {
                 by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
             }
             // What is missing for want of them is not worth saying.
             SettingsFrom::Unknown => return serde_json::Value::Null,
-            SettingsFrom::File(said) => match self.settings_file(said) {
+            SettingsFrom::File(path, said) => match self.settings_file(path, said) {
                 Some(settings) => Some(settings),
                 None => return serde_json::Value::Null,
             },
         };
-        settings::check(plugin, settings.as_ref(), place, &spec.policy.limits, self.problems)
+        settings::check(plugin, settings.as_ref(), &part.place(), limits, self.problems)
     }
 
-    fn settings_file(&mut self, said: &Said<PathBuf>) -> Option<Settings> {
-        let source = Source::File(said.value.display().to_string().into());
-        let document = read_document(self.files, &said.value, source, &said.place, self.problems)?;
-        if !matches!(document.root.value, Value::Map(_)) {
-            let what = format!("{} is not valid here", document.root.describe());
-            self.problems.add(document.source.place(document.root.position), what, "write a map of settings");
+    fn settings_file(&mut self, path: &Path, said: &Part) -> Option<Part> {
+        let source = Source::File(path.display().to_string().into());
+        let document = read_document(self.files, path, source, &said.place(), self.problems)?;
+        let node = document.node()?;
+        if !matches!(node.value, Value::Map(_)) {
+            let what = format!("{} is not valid here", node.describe());
+            self.problems.add(document.place(), what, "write a map of settings");
             return None;
         }
-        Some(Settings { source: document.source, node: document.root, path: String::new() })
+        Some(document)
     }
 
-    /// What is granted of what the manifest declares.
-    fn grant<'k>(
+    /// More than the manifest declares cannot be granted.
+    fn check_grant<'k>(
         &mut self,
-        granted: Option<&[Said<GroupVersionKind>]>,
+        spec: &MountSpec,
         what: &str,
+        granted: Option<&List<Kind>>,
         manifest: &Manifest,
         declared: impl Iterator<Item = &'k GroupVersionKind>,
-    ) -> Kinds {
-        let Some(granted) = granted else { return Kinds::Declared };
+    ) {
         let declared: Vec<&GroupVersionKind> = declared.collect();
-        for Said { value: kind, place } in granted {
+        for (index, Kind(kind)) in granted.into_iter().flat_map(List::iter) {
             if !declared.iter().any(|known| is_same_kind(known, kind)) {
-                let what = format!(
+                let said = format!(
                     "{kind} is more than the plugin {} asks for: of {what} its manifest declares {}",
                     manifest.name,
                     list(&declared)
                 );
-                self.problems.add(place.clone(), what, "remove it, or mount a version of the plugin that declares it");
+                let place = spec.source.part.at(&format!("/grants/{what}/{index}")).place();
+                self.problems.add(place, said, "remove it, or mount a version of the plugin that declares it");
             }
         }
-        Kinds::Only(granted.iter().map(|said| said.value.clone()).collect())
     }
 
     /// A grant of a namespace that the mount is confined from would never take effect.
-    fn check_write_namespaces(&mut self, granted: &WriteNamespacesSpec, mount: &Namespaces) {
-        let (WriteNamespacesSpec::Named(granted), Namespaces::Only(names)) = (granted, mount) else { return };
-        for Said { value: name, place } in granted.iter().filter(|granted| !names.contains(&granted.value)) {
+    fn check_write_namespaces(&mut self, spec: &MountSpec, granted: Option<&keys::WriteNamespaces>, mount: &Namespaces) {
+        let (Some(keys::WriteNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
+        for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
             let what = format!("{name} is none of the mount's namespaces, and nothing is written elsewhere");
-            self.problems.add(place.clone(), what, format!("add {name} to the mount's key namespaces, or remove it here"));
+            let place = spec.source.part.at(&format!("/grants/writeNamespaces/{index}")).place();
+            self.problems.add(place, what, format!("add {name} to the mount's key namespaces, or remove it here"));
         }
     }
 
@@ -305,9 +294,9 @@ impl<'a> Loader<'a> {
         for (index, mount) in loaded.iter().enumerate() {
             let same = loaded.iter().take(index).find(|other| other.program.name == mount.program.name);
             if let Some(other) = same {
-                let place = mount.spec.name.as_ref().map_or(&mount.spec.place, |name| &name.place);
-                let what = format!("a mount is called {} already, at {}", mount.program.name, other.spec.place.location());
-                self.problems.add(place.clone(), what, "give this one another name");
+                let at = other.spec.source.part.place();
+                let what = format!("a mount is called {} already, at {}", mount.program.name, at.location());
+                self.problems.add(mount.spec.source.part.at("/name").place(), what, "give this one another name");
             }
         }
     }
@@ -318,31 +307,53 @@ impl<'a> Loader<'a> {
             let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
             let found = loaded.iter().take(index).find_map(|other| Some((other, clash(other)?)));
             let Some((other, undone)) = found else { continue };
-            let (kind, at) = (&mount.program.manifest().parent, other.spec.place.location());
+            let (kind, at) = (&mount.program.manifest().parent, other.spec.source.part.place());
             let what = format!(
-                "the mount {} at {at} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
-                other.program.name
+                "the mount {} at {} reconciles {kind} in the same namespaces: they would undo each other's {undone}",
+                other.program.name,
+                at.location()
             );
             self.problems.add(
-                mount.spec.place.clone(),
+                mount.spec.source.part.place(),
                 what,
                 "give them namespaces that do not overlap, or remove one of them",
             );
         }
     }
 
-    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Settings)]) {
+    fn check_flags(&mut self, loaded: &[Loaded], settings: &[(String, Part)]) {
         for (plugin, settings) in settings {
             if !loaded.iter().any(|mount| mount.program.manifest().name == *plugin) {
                 let names = list(loaded.iter().map(|mount| &mount.program.manifest().name));
                 self.problems.add(
-                    settings.source.whole(),
+                    settings.document(),
                     format!("the plugin {plugin} is not mounted"),
                     format!("mounted are {names}"),
                 );
             }
         }
     }
+}
+
+/// None: all that are declared.
+fn granted(kinds: Option<&List<Kind>>) -> Kinds {
+    kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Kind(kind))| kind.clone()).collect()))
+}
+
+/// What a mount grants to a plugin with that manifest.
+fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
+    let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
+    let written = match write_namespaces {
+        None | Some(keys::WriteNamespaces::Reach(Reach::Parent)) => WriteNamespaces::OfParent,
+        Some(keys::WriteNamespaces::Reach(Reach::All)) => WriteNamespaces::All,
+        Some(keys::WriteNamespaces::Named(names)) => {
+            WriteNamespaces::Named(names.iter().map(|(_, Label(name))| name.clone()).collect())
+        }
+    };
+    Grants::new(manifest, namespaces.clone())
+        .with_write_namespaces(written)
+        .with_kinds(granted(children.as_ref()))
+        .with_adoption(spec.policy.adoption)
 }
 
 /// What a mount wants for itself.
@@ -384,41 +395,6 @@ fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
 
 fn is_same_kind(one: &GroupVersionKind, other: &GroupVersionKind) -> bool {
     (&one.group, &one.kind) == (&other.group, &other.kind)
-}
-
-/// Reads a document from a file.
-pub(crate) fn read_document(
-    files: &mut Files,
-    path: &Path,
-    source: Source,
-    said: &Place,
-    problems: &mut Problems,
-) -> Option<Document> {
-    let bytes = match files.read(path, LARGEST_DOCUMENT) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            problems.add(
-                said.clone(),
-                format!("cannot read {}: {}", path.display(), error_chain(&error)),
-                "name a file that can be read",
-            );
-            return None;
-        }
-    };
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => {
-            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
-            return None;
-        }
-    };
-    match Document::parse(source, &text) {
-        Ok(document) => Some(document),
-        Err(problem) => {
-            problems.0.push(problem);
-            None
-        }
-    }
 }
 
 #[cfg(test)]

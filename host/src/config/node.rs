@@ -1,17 +1,23 @@
 //! A YAML document as a tree that knows where each of its values stands. JSON is YAML.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFloatPolicy, Spanned, UserMessageFormatter};
 
-use super::problem::{Place, Position, Problem};
+use super::problem::{Place, Position, Problem, Problems};
+use crate::error::error_chain;
+use crate::plugins::files::Files;
 
 /// How deep a document may nest. Each level takes from the stack of a thread, up to 40 KiB in a build that is not optimised, and a thread has
 /// 2 MiB.
 const DEEPEST: usize = 32;
+
+/// A ConfigMap holds 1 MiB.
+const LARGEST_DOCUMENT: u64 = 4 << 20;
 
 /// A value, and where it stands.
 #[derive(Clone, Debug)]
@@ -43,6 +49,13 @@ pub(crate) struct Key {
 pub(crate) struct Document {
     pub(crate) source: Source,
     pub(crate) root: Node,
+}
+
+/// A value of a document, by its JSON pointer, whether it is there or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    document: Arc<Document>,
+    pointer: String,
 }
 
 /// Where a document came from.
@@ -94,7 +107,111 @@ impl Document {
     }
 }
 
+/// Reads a document from a file.
+pub(crate) fn read_document(
+    files: &mut Files,
+    path: &Path,
+    source: Source,
+    said: &Place,
+    problems: &mut Problems,
+) -> Option<Part> {
+    let bytes = match files.read(path, LARGEST_DOCUMENT) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            problems.add(
+                said.clone(),
+                format!("cannot read {}: {}", path.display(), error_chain(&error)),
+                "name a file that can be read",
+            );
+            return None;
+        }
+    };
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => {
+            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
+            return None;
+        }
+    };
+    match Document::parse(source, &text) {
+        Ok(document) => Some(Part::whole(document)),
+        Err(problem) => {
+            problems.0.push(problem);
+            None
+        }
+    }
+}
+
+impl Part {
+    /// A document as a whole.
+    pub(crate) fn whole(document: Document) -> Self {
+        Self { document: Arc::new(document), pointer: String::new() }
+    }
+
+    /// What is said by something that is no document, such as a flag.
+    pub(crate) fn flag(name: &str) -> Self {
+        let root = Node { position: Position { line: 1, column: 1 }, value: Value::Null };
+        Self::whole(Document { source: Source::Flag(name.into()), root })
+    }
+
+    /// A part of this one.
+    pub(crate) fn at(&self, pointer: &str) -> Self {
+        Self { document: Arc::clone(&self.document), pointer: format!("{}{pointer}", self.pointer) }
+    }
+
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// The value, if it is there.
+    pub(crate) fn node(&self) -> Option<&Node> {
+        self.steps().try_fold(&self.document.root, |node, step| node.step(&step))
+    }
+
+    /// Where it is, or else what contains it.
+    pub(crate) fn place(&self) -> Place {
+        let (node, path) = self.nearest();
+        self.document.source.place(node.position).with_path(path)
+    }
+
+    /// The document as a whole.
+    pub(crate) fn document(&self) -> Place {
+        self.document.source.whole()
+    }
+
+    /// The places of keys of this map, each with its key.
+    pub(crate) fn keys<'a>(&'a self, which: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = (&'a str, Place)> {
+        let (node, path) = self.nearest();
+        let entries = if let Value::Map(entries) = &node.value { &entries[..] } else { &[] };
+        let place = move |key: &Key| self.document.source.place(key.position).with_path(path.as_str());
+        entries.iter().filter(move |(key, _)| which(&key.text)).map(move |(key, _)| (key.text.as_str(), place(key)))
+    }
+
+    fn steps(&self) -> impl Iterator<Item = String> {
+        self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// How far the pointer leads, and the path there as people write it, e.g. `mounts[0].workers`.
+    fn nearest(&self) -> (&Node, String) {
+        let (mut node, mut path) = (&self.document.root, String::new());
+        for step in self.steps() {
+            let Some(next) = node.step(&step) else { break };
+            path.push_str(&match node.value {
+                Value::List(_) => format!("[{step}]"),
+                _ if path.is_empty() => step,
+                _ => format!(".{step}"),
+            });
+            node = next;
+        }
+        (node, path)
+    }
+}
+
 impl Node {
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
     /// What kind of value it is, for people.
     pub(crate) fn describe(&self) -> String {
         match &self.value {
@@ -102,33 +219,19 @@ impl Node {
             Value::Bool(value) => value.to_string(),
             Value::Number(number) => number.to_string(),
             Value::String(text) => format!("{text:?}"),
+            Value::List(items) if items.is_empty() => "an empty list".to_owned(),
             Value::List(_) => "a list".to_owned(),
             Value::Map(_) => "a map".to_owned(),
         }
     }
 
-    /// The value of a key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    /// The value of a key or at an index.
+    fn step(&self, step: &str) -> Option<&Self> {
         match &self.value {
-            Value::Map(entries) => entries.iter().find(|(known, _)| known.text == key).map(|(_, node)| node),
-            _ => None,
-        }
-    }
-
-    /// Where a key stands.
-    pub(crate) fn key(&self, key: &str) -> Option<Position> {
-        match &self.value {
-            Value::Map(entries) => entries.iter().find(|(known, _)| known.text == key).map(|(key, _)| key.position),
-            _ => None,
-        }
-    }
-
-    /// The value that a path of keys and indexes leads to.
-    pub(crate) fn find<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Option<&Node> {
-        path.into_iter().try_fold(self, |node, step| match &node.value {
             Value::List(items) => items.get(step.parse::<usize>().ok()?),
-            _ => node.get(step),
-        })
+            Value::Map(entries) => entries.iter().find(|(key, _)| key.text == step).map(|(_, node)| node),
+            _ => None,
+        }
     }
 
     /// As JSON.

@@ -3,18 +3,18 @@
 //! A key is the name of its flag in camel case: `--ha-lease-duration` is `haLeaseDuration`. The file sets the defaults of flags, so a flag
 //! or its environment variable overrides it. It is read once: these settings do not change while the process runs.
 
-use std::cell::RefCell;
 use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
+use serde_json::{Map, Value, json};
 
-use super::node::{Source, Value};
+use super::node::{Node, Source, read_document};
 use super::problem::{Place, Problems};
-use super::read::Field;
-use super::spec::{Said, Setting};
+use super::spec::{Configuration, Setting};
 use crate::config::arguments::admin::AdminArguments;
 use crate::config::arguments::election::{ElectionArguments, TimeFlag, WrongTimes};
 use crate::config::arguments::mounts::CodeArguments;
@@ -59,12 +59,21 @@ fn grace(text: &str) -> Result<Duration, String> {
 
 /// Of a path: none.
 const OFF: &str = "off";
+/// The keyword of the schema whose value names a flag, which then decides on values.
+pub(super) const FLAG: &str = "x-gyre-flag";
 
-/// The arguments that have a key, each with it.
-fn arguments() -> Vec<(String, Arg)> {
+/// A flag that has a key.
+#[derive(Clone)]
+pub(super) struct Flag {
+    pub(super) key: String,
+    argument: Arg,
+}
+
+/// The flags that have a key.
+pub(super) fn flags() -> Vec<Flag> {
     let command = CodeArguments::augment_args(HostArguments::augment_args(Command::new("host")));
     let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
-    visible.filter_map(|argument| Some((camel_case(argument.get_long()?), argument.clone()))).collect()
+    visible.filter_map(|argument| Some(Flag { key: camel_case(argument.get_long()?), argument: argument.clone() })).collect()
 }
 
 fn camel_case(flag: &str) -> String {
@@ -78,51 +87,75 @@ fn camel_case(flag: &str) -> String {
     key
 }
 
-/// Reads what stands under `host`. What is wrong is a problem, and taken as if it were not there.
-pub(super) fn read(field: Field<'_>) -> Vec<Said<Setting>> {
-    let arguments = arguments();
-    let keys: Vec<&str> = arguments.iter().map(|(key, _)| key.as_str()).collect();
-    let Some(map) = field.map("what the host does", &keys) else { return Vec::new() };
-    let setting = |(key, argument): &(String, Arg)| {
-        let field = map.get(key)?;
-        let text = match &field.node.value {
-            Value::String(text) => text.clone(),
-            Value::Bool(value) => value.to_string(),
-            Value::Number(number) => number.to_string(),
-            _ => {
-                field.unexpected("a text, a number, true or false");
-                return None;
-            }
-        };
-        match refusal(argument, &text) {
-            Some(remedy) => {
-                field.wrong(format!("{text:?} is not valid here"), remedy);
-                None
-            }
-            None => Some(Said { value: Setting { key: key.clone(), text }, place: field.place() }),
-        }
-    };
-    arguments.iter().filter_map(setting).collect()
+/// The schema of each key.
+pub(super) fn schema() -> Value {
+    flags().into_iter().map(|flag| (flag.key.clone(), flag.schema())).collect()
 }
 
-/// Why an argument would refuse that value.
-fn refusal(argument: &Arg, text: &str) -> Option<String> {
-    let flag = format!("--{}={text}", argument.get_long()?);
-    let error = Command::new("host").no_binary_name(true).arg(argument.clone()).try_get_matches_from([flag]).err()?;
-    let choices = match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(choices)) if !choices.is_empty() => Some(format!("write one of {}", choices.join(", "))),
+/// What a file says of the process, without what is wrong.
+pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
+    let setting = |flag: Flag| {
+        let text = host.get(&flag.key).and_then(text)?;
+        flag.refusal_of(&text).is_none().then_some(Setting { key: flag.key, text })
+    };
+    flags().into_iter().filter_map(setting).collect()
+}
+
+/// A value as it would be written on the command line.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
         _ => None,
-    };
-    Some(choices.or_else(|| error.source().map(ToString::to_string)).unwrap_or_else(|| error.kind().to_string()))
+    }
 }
 
-/// Tells of times of an election where the file says them. Those of flags, whoever takes the arguments tells.
-pub(super) fn check_times(wrong: &WrongTimes, host: &[Said<Setting>], problems: &mut Problems) {
+impl Flag {
+    fn schema(&self) -> Value {
+        let possible = self.argument.get_possible_values();
+        let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
+        let mut schema = match &words[..] {
+            [] => json!({"type": ["string", "number", "boolean"]}),
+            ["true", "false"] => json!({"enum": [true, "true", false, "false"]}),
+            words => json!({"enum": words}),
+        };
+        schema[FLAG] = json!(self.key);
+        if let Some(help) = self.argument.get_help() {
+            schema["description"] = json!(format!("{help}."));
+        }
+        if let [default] = self.argument.get_default_values() {
+            let text = default.to_string_lossy();
+            schema["default"] = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+        }
+        schema
+    }
+
+    /// What to do about a value that the flag refuses.
+    pub(super) fn refusal(&self, value: &Value) -> Option<String> {
+        self.refusal_of(&text(value)?)
+    }
+
+    fn refusal_of(&self, text: &str) -> Option<String> {
+        let flag = format!("--{}={text}", self.argument.get_long()?);
+        let command = Command::new("host").no_binary_name(true).arg(self.argument.clone());
+        let error = command.try_get_matches_from([flag]).err()?;
+        let choices = match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(choices)) if !choices.is_empty() => Some(format!("write one of {}", choices.join(", "))),
+            _ => None,
+        };
+        Some(choices.or_else(|| error.source().map(ToString::to_string)).unwrap_or_else(|| error.kind().to_string()))
+    }
+}
+
+/// Reports times of an election that do not go together, where the file says them. Those of flags, whoever takes the arguments reports.
+pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, problems: &mut Problems) {
     // A flag that says what the file says may as well not be there.
     let said = |(time, value): &(TimeFlag, Duration)| {
-        host.iter().find(|said| said.value.key == camel_case(time.flag) && period(&said.value.text).as_ref() == Ok(value))
+        let key = camel_case(time.flag);
+        let mut host = configuration.host.iter();
+        host.any(|setting| setting.key == key && period(&setting.text).as_ref() == Ok(value)).then_some(key)
     };
-    let Some(place) = wrong.times.iter().find_map(said).map(|said| said.place.clone()) else { return };
+    let Some(key) = wrong.times.iter().find_map(said) else { return };
     let name = |wrong: &(TimeFlag, Duration)| match wrong {
         (time, value) if said(wrong).is_some() || period(time.default).as_ref() == Ok(value) => {
             format!("{KEY}.{}", camel_case(time.flag))
@@ -130,24 +163,21 @@ pub(super) fn check_times(wrong: &WrongTimes, host: &[Said<Setting>], problems: 
         (time, _) => time.to_string(),
     };
     let names: Vec<String> = wrong.times.iter().map(name).collect();
+    let place = configuration.part.at(&format!("/{KEY}/{key}")).place();
     problems.add(place, wrong.error.to_string(), format!("change {}", names.join(" or ")));
 }
 
 /// The command with what that file says as the defaults of its arguments. What is wrong with the file, [`super::Source::open`] says.
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
-    let mut problems = Problems::default();
     let source = Source::File(file.display().to_string().into());
     let whole = Place::whole(&file.display().to_string().into());
-    let Some(document) = super::load::read_document(&mut Files::default(), file, source, &whole, &mut problems) else {
-        return command;
-    };
-    let problems = RefCell::new(problems);
-    let root = Field::root(&document.source, &document.root, &problems);
-    let Some(settings) = root.get(KEY).map(read) else { return command };
-    let arguments = arguments();
+    let document = read_document(&mut Files::default(), file, source, &whole, &mut Problems::default());
+    let host = document.and_then(|document| document.at(&format!("/{KEY}")).node().map(Node::to_json));
+    let Some(Value::Object(host)) = host else { return command };
+    let flags = flags();
     let directory = file.parent().unwrap_or(Path::new(""));
-    settings.into_iter().fold(command, |command, Said { value: Setting { key, text }, .. }| {
-        let argument = arguments.iter().find(|(known, _)| *known == key).map(|(_, argument)| argument);
+    settings(&host).into_iter().fold(command, |command, Setting { key, text }| {
+        let argument = flags.iter().find(|flag| flag.key == key).map(|flag| &flag.argument);
         let is_taken = |argument: &&Arg| command.get_arguments().any(|taken| taken.get_id() == argument.get_id());
         let Some(argument) = argument.filter(is_taken) else { return command };
         let is_path = argument.get_value_hint() == ValueHint::AnyPath && text != OFF;
@@ -155,12 +185,6 @@ pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
         // A command line is parsed once, and its defaults have to live as long as it.
         command.mut_arg(argument.get_id(), |argument| argument.default_value(&*value.leak()))
     })
-}
-
-/// The keys, for the schema.
-#[cfg(test)]
-pub(super) fn keys() -> Vec<String> {
-    arguments().into_iter().map(|(key, _)| key).collect()
 }
 
 #[cfg(test)]

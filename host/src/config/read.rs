@@ -1,157 +1,158 @@
-//! Reading the nodes of a document as what they should be. What is wrong is collected, and reading goes on.
+//! From the document of a configuration file to what it says.
 
-use std::cell::RefCell;
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::path::Path;
 
-use super::node::{Node, Source, Value};
-use super::problem::{Place, Position, Problems, list, nearest};
-use super::quantity::{Bytes, parse_bytes, parse_duration};
+use gyre_core::grants::{Adoption, Namespaces};
+use gyre_sandbox::{Limits, Reuse};
 
-/// A value of a document that is about to be read.
-#[derive(Clone)]
-pub(crate) struct Field<'a> {
-    source: &'a Source,
-    pub(crate) node: &'a Node,
-    pub(crate) path: String,
-    problems: &'a RefCell<Problems>,
+use super::keys::{self, File, Mount, Shadow};
+use super::node::{Node, Part};
+use super::problem::Problems;
+use super::process;
+use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
+use super::types::{Count, FilePath, Label, List, Size, Time};
+use super::validate::check;
+
+const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
+
+/// Reads a configuration file. Paths in it are relative to `directory`.
+///
+/// What is wrong is a problem, and taken as if it were not there. `overrides` go before the file's `defaults`.
+pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
+    let mut configuration = Configuration::empty(root.clone());
+    if root.node().is_none_or(Node::is_null) {
+        problems.add(root.place(), "the file is empty", MOUNT_SOMETHING);
+        overrides(&mut configuration.defaults);
+        return configuration;
+    }
+    let (file, wrong) = check(&root, problems);
+    let mut reader = Reader { directory, wrong, problems };
+    let is_map = file.is_some();
+    let File { name, host, defaults, mounts, plugin_directory } = file.unwrap_or_default();
+    if let Some(Label(name)) = name {
+        configuration.name = Located { value: Some(name), place: root.at("/name").place() };
+    }
+    configuration.host = process::settings(&host.unwrap_or_default());
+    let base = Policy::default();
+    configuration.defaults = reader.policy(&defaults.unwrap_or_default(), &root.at("/defaults"), &base);
+    overrides(&mut configuration.defaults);
+    let is_absent = |key| root.at(key).node().is_none_or(Node::is_null);
+    if is_map && is_absent("/mounts") && is_absent("/pluginDirectory") {
+        let what = "nothing is mounted: there are neither mounts nor a pluginDirectory";
+        reader.problems.add(root.place(), what, format!("{MOUNT_SOMETHING}; mounts: [] unmounts all"));
+    }
+    let located = |FilePath(path)| Located { value: directory.join(path), place: root.at("/pluginDirectory").place() };
+    configuration.directory = plugin_directory.map(located);
+    for (index, mount) in mounts.iter().flat_map(List::iter) {
+        let part = root.at(&format!("/mounts/{index}"));
+        configuration.mounts.extend(reader.mount(mount.clone(), &part, &configuration.defaults));
+    }
+    configuration
 }
 
-/// A map whose keys are all known.
-pub(crate) struct Map<'a>(Field<'a>);
+struct Reader<'a> {
+    directory: &'a Path,
+    /// Pointers to what is wrong.
+    wrong: BTreeSet<String>,
+    problems: &'a mut Problems,
+}
 
-impl<'a> Field<'a> {
-    pub(crate) fn root(source: &'a Source, node: &'a Node, problems: &'a RefCell<Problems>) -> Self {
-        Self { source, node, path: String::new(), problems }
+impl Reader<'_> {
+    /// Whether a value or a part of it is wrong.
+    fn is_wrong(&self, part: &Part) -> bool {
+        let at = part.pointer();
+        let mut below = self.wrong.range(at.to_owned()..).map_while(|wrong| wrong.strip_prefix(at));
+        below.any(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    pub(crate) fn source(&self) -> &'a Source {
-        self.source
+    fn mount(&mut self, keys: Mount, part: &Part, defaults: &Policy) -> Option<MountSpec> {
+        let Mount { plugin, settings, settings_from, shadow, policy, .. } = &keys;
+        let policy = self.policy(policy, part, defaults);
+        let shadow = shadow.as_ref().and_then(|Shadow { plugin, settings, settings_from }| {
+            self.plugin(part.at("/shadow"), plugin.as_ref(), settings.is_some(), settings_from.as_ref())
+        });
+        let source = self.plugin(part.clone(), plugin.as_ref(), settings.is_some(), settings_from.as_ref())?;
+        Some(MountSpec { origin: Origin::File, source, policy, shadow, keys })
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.place_of(self.node.position)
-    }
-
-    fn place_of(&self, position: Position) -> Place {
-        self.source.place(position).with_path(self.path.as_str())
-    }
-
-    pub(crate) fn wrong(&self, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.borrow_mut().add(self.place(), what, remedy);
-    }
-
-    /// It should be something else.
-    pub(crate) fn unexpected(&self, expected: &str) {
-        self.wrong(format!("{} is not valid here", self.node.describe()), format!("write {expected}"));
-    }
-
-    /// A map with none but these keys. `what` it is, for people.
-    pub(crate) fn map(self, what: &str, known: &[&str]) -> Option<Map<'a>> {
-        let Value::Map(entries) = &self.node.value else {
-            self.unexpected(&format!("{what} as a map of {}", list(known)));
-            return None;
-        };
-        for (key, _) in entries {
-            if !known.contains(&key.text.as_str()) {
-                let remedy = match nearest(&key.text, known.iter().copied()) {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => format!("known here are {}", list(known)),
-                };
-                self.problems.borrow_mut().add(self.place_of(key.position), format!("unknown key {:?}", key.text), remedy);
+    fn plugin(
+        &mut self,
+        part: Part,
+        plugin: Option<&FilePath>,
+        has_settings: bool,
+        settings_from: Option<&FilePath>,
+    ) -> Option<PluginSpec> {
+        let (inline, file) = (part.at("/settings"), part.at("/settingsFrom"));
+        let settings = match settings_from {
+            Some(_) if has_settings => {
+                self.problems.add(file.place(), "there are settings and settingsFrom", "keep one of the two");
+                SettingsFrom::Unknown
             }
-        }
-        Some(Map(self))
-    }
-
-    /// The value of a key, if this is a map; none if it is absent or null.
-    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
-        let node = self.node.get(key).filter(|node| !matches!(node.value, Value::Null))?;
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        Some(Field { node, path, ..self.clone() })
-    }
-
-    pub(crate) fn list(&self, what: &str) -> Option<Vec<Field<'a>>> {
-        let Value::List(items) = &self.node.value else {
-            self.unexpected(&format!("a list of {what}"));
-            return None;
+            _ if self.is_wrong(&inline) || self.is_wrong(&file) => SettingsFrom::Unknown,
+            Some(FilePath(path)) => SettingsFrom::File(self.directory.join(path), file),
+            None if has_settings => SettingsFrom::Inline(inline),
+            None => SettingsFrom::Default,
         };
-        let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path), ..self.clone() };
-        Some(items.iter().enumerate().map(item).collect())
-    }
-
-    pub(crate) fn string(&self, what: &str) -> Option<&'a str> {
-        match &self.node.value {
-            Value::String(text) => Some(text),
-            _ => {
-                self.unexpected(what);
-                None
-            }
+        if plugin.is_none() && !self.is_wrong(&part.at("/plugin")) {
+            self.problems.add(part.place(), "the plugin is missing", "say plugin: and the file of a WebAssembly component");
         }
+        let FilePath(plugin) = plugin?;
+        Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
     }
 
-    pub(crate) fn boolean(&self) -> Option<bool> {
-        match &self.node.value {
-            Value::Bool(value) => Some(*value),
-            _ => {
-                self.unexpected("true or false");
-                None
-            }
+    /// What the keys say, and the base where they say nothing.
+    fn policy(&self, keys: &keys::Policy, part: &Part, base: &Policy) -> Policy {
+        let mut policy = base.clone();
+        if self.is_wrong(&part.at("/namespaces")) {
+            policy.namespaces = None;
+        } else if let Some(names) = &keys.namespaces {
+            policy.namespaces = Some(Namespaces::Only(names.iter().map(|(_, Label(name))| name.clone()).collect()));
         }
-    }
-
-    pub(crate) fn number(&self, range: RangeInclusive<u32>) -> Option<u32> {
-        self.number_or_word(range, None)?
-    }
-
-    /// A number, or the word that stands for none.
-    pub(crate) fn number_or_word(&self, range: RangeInclusive<u32>, word: Option<&str>) -> Option<Option<u32>> {
-        let found = match &self.node.value {
-            Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()).map(Some),
-            Value::String(text) if Some(text.as_str()) == word => Some(None),
-            _ => None,
-        };
-        let found = found.filter(|number| number.is_none_or(|number| range.contains(&number)));
-        if found.is_none() {
-            let word = word.map(|word| format!(", or {word}")).unwrap_or_default();
-            self.unexpected(&format!("a number from {} to {}{word}", range.start(), range.end()));
+        if let Some(adopts) = keys.adoption {
+            policy.adoption = if adopts { Adoption::Allowed } else { Adoption::Refused };
         }
-        found
-    }
-
-    pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Option<usize> {
-        let found = self.text().and_then(|text| parse_bytes(&text)).filter(|bytes| range.contains(bytes));
-        if found.is_none() {
-            let (least, most) = (Bytes(*range.start()), Bytes(*range.end()));
-            self.unexpected(&format!("a quantity of bytes from {least} to {most}, such as 64Mi"));
+        if let Some(limits) = &keys.limits {
+            set_limits(&mut policy.limits, limits);
         }
-        usize::try_from(found?).ok()
-    }
-
-    pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
-        let found = self.text().and_then(|text| parse_duration(&text)).filter(|duration| range.contains(duration));
-        if found.is_none() {
-            self.unexpected(&format!("a duration from {:?} to {:?}, such as 500ms, 2s or 1m", range.start(), range.end()));
+        if let Some(Count(Some(workers))) = keys.workers {
+            policy.workers = workers as usize;
         }
-        found
-    }
-
-    fn text(&self) -> Option<String> {
-        match &self.node.value {
-            Value::Number(number) => Some(number.to_string()),
-            Value::String(text) => Some(text.clone()),
-            _ => None,
+        if let Some(Count(retries)) = keys.max_retries {
+            policy.max_retries = retries;
         }
+        if let Some(Count(faults)) = keys.quarantine_after {
+            policy.quarantine_after = faults;
+        }
+        if let Some(Time(floor)) = keys.min_requeue_after {
+            policy.requeue_floor = floor;
+        }
+        policy
     }
 }
 
-impl<'a> Map<'a> {
-    /// The value of a key; none if it is absent or null.
-    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
-        self.0.get(key)
+fn set_limits(limits: &mut Limits, keys: &keys::Limits) {
+    let size = |target: &mut usize, size: Option<Size>| *target = size.map_or(*target, |Size(bytes)| bytes);
+    let count = |target: &mut usize, count: Option<Count>| {
+        if let Some(Count(Some(count))) = count {
+            *target = count as usize;
+        }
+    };
+    if let Some(Time(deadline)) = keys.deadline {
+        limits.deadline = deadline;
     }
-
-    pub(crate) fn field(&self) -> &Field<'a> {
-        &self.0
+    size(&mut limits.memory_bytes, keys.memory);
+    size(&mut limits.output_bytes, keys.output);
+    count(&mut limits.output_depth, keys.output_depth);
+    count(&mut limits.children, keys.children);
+    count(&mut limits.conditions, keys.conditions);
+    count(&mut limits.events, keys.events);
+    count(&mut limits.reads, keys.reads);
+    size(&mut limits.read_bytes, keys.read_bytes);
+    size(&mut limits.text_bytes, keys.text_bytes);
+    size(&mut limits.log_bytes, keys.log);
+    count(&mut limits.log_lines, keys.log_lines);
+    if let Some(Count(calls)) = keys.reuse {
+        limits.reuse = calls.map_or(Reuse::Never, Reuse::UpTo);
     }
 }

@@ -8,9 +8,9 @@ use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
 use super::bounded;
-use super::node::{Document, Source};
-use super::problem::{Place, Problems, list, nearest};
-use super::spec::Settings;
+use super::node::{Document, Node, Part, Source};
+use super::problem::{Place, Problems, list};
+use super::validate::{report_unknown, schema_of};
 
 /// Who reads more errors of one schema than these?
 const MOST_ERRORS: usize = 20;
@@ -26,7 +26,7 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
     let mut problems = Problems::default();
     let source = Source::Flag("the settings".into());
     let settings = match Document::parse(source, &settings.to_string()) {
-        Ok(Document { source, root }) => Some(Settings { source, node: root, path: String::new() }),
+        Ok(document) => Some(Part::whole(document)),
         Err(problem) => {
             problems.0.push(problem);
             None
@@ -39,12 +39,12 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
 /// Checks a mount's settings; without any they are `{}`, and the `mount` is to blame.
 pub(crate) fn check(
     plugin: &Plugin,
-    settings: Option<&Settings>,
+    settings: Option<&Part>,
     mount: &Place,
     limits: &Limits,
     problems: &mut Problems,
 ) -> Value {
-    let json = settings.map_or_else(|| Value::Object(serde_json::Map::new()), |settings| settings.node.to_json());
+    let json = settings.and_then(Part::node).map_or_else(|| Value::Object(serde_json::Map::new()), Node::to_json);
     let check = Check { manifest: plugin.manifest(), settings, mount };
     let before = problems.0.len();
     match &check.manifest.settings_schema {
@@ -70,7 +70,7 @@ pub(crate) fn check(
 
 struct Check<'a> {
     manifest: &'a Manifest,
-    settings: Option<&'a Settings>,
+    settings: Option<&'a Part>,
     mount: &'a Place,
 }
 
@@ -100,70 +100,30 @@ impl Check<'_> {
     }
 
     fn report(&self, schema: &Value, error: &ValidationError<'_>, problems: &mut Problems) {
-        let at = error.instance_path().as_str();
-        let (parent, _) = error.schema_path().as_str().rsplit_once('/').unwrap_or_default();
-        let parent = schema.pointer(parent);
-        if let ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
-        {
-            let known: Vec<&str> = parent
-                .and_then(|parent| parent.get("properties")?.as_object())
-                .into_iter()
-                .flat_map(|properties| properties.keys().map(String::as_str))
-                .collect();
-            for key in unexpected {
-                let remedy = match nearest(key, known.iter().copied()) {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => format!("the plugin {} knows {}", self.manifest.name, list(&known)),
-                };
-                problems.add(self.place_of_key(at, key), shorten(&format!("unknown setting {key:?}")), remedy);
+        let (at, schema, plugin) = (error.instance_path().as_str(), schema_of(error, schema), &self.manifest.name);
+        match (error.kind(), self.settings) {
+            (
+                ValidationErrorKind::AdditionalProperties { unexpected }
+                | ValidationErrorKind::UnevaluatedProperties { unexpected },
+                Some(settings),
+            ) => {
+                let known = |known: &[&str]| format!("the plugin {plugin} knows {}", list(known));
+                report_unknown(&settings.at(at), "setting", unexpected, schema, known, problems);
             }
-            return;
+            _ => {
+                let remedy = match schema.get("description").and_then(Value::as_str) {
+                    Some(description) => format!("the plugin {plugin} says of it: {}", shorten(description)),
+                    None => format!("change it to what the schema of the plugin {plugin} allows"),
+                };
+                problems.add(self.place_of(at), shorten(&error.to_string()), remedy);
+            }
         }
-        let description = parent.and_then(|parent| parent.get("description")?.as_str());
-        let remedy = match description {
-            Some(description) => format!("the plugin {} says of it: {}", self.manifest.name, shorten(description)),
-            None => format!("change it to what the schema of the plugin {} allows", self.manifest.name),
-        };
-        problems.add(self.place_of(at), shorten(&error.to_string()), remedy);
     }
 
     /// Where the value stands that a JSON pointer leads to.
     fn place_of(&self, pointer: &str) -> Place {
-        let Some(settings) = self.settings else { return self.mount.clone() };
-        let steps = steps(pointer);
-        let node = settings.node.find(steps.iter().map(String::as_str)).unwrap_or(&settings.node);
-        settings.source.place(node.position).with_path(path(&settings.path, &steps))
+        self.settings.map_or_else(|| self.mount.clone(), |settings| settings.at(pointer).place())
     }
-
-    fn place_of_key(&self, pointer: &str, key: &str) -> Place {
-        let Some(settings) = self.settings else { return self.mount.clone() };
-        let steps = steps(pointer);
-        let key = settings.node.find(steps.iter().map(String::as_str)).and_then(|node| node.key(key));
-        match key {
-            Some(position) => settings.source.place(position).with_path(path(&settings.path, &steps)),
-            None => self.place_of(pointer),
-        }
-    }
-}
-
-fn steps(pointer: &str) -> Vec<String> {
-    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
-}
-
-fn path(prefix: &str, steps: &[String]) -> String {
-    let mut path = prefix.to_owned();
-    for step in steps {
-        if step.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{step}]"));
-        } else {
-            if !path.is_empty() {
-                path.push('.');
-            }
-            path.push_str(step);
-        }
-    }
-    path
 }
 
 fn shorten(text: &str) -> String {

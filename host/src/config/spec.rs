@@ -3,22 +3,21 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gyre_core::grants::{Adoption, Namespaces, ReadNamespaces, WriteNamespaces};
-use gyre_core::object::GroupVersionKind;
+use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
-use gyre_core::selector::Selector;
-use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS};
-use gyre_sandbox::{Digest, Limits, Reuse};
+use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
+use gyre_sandbox::{Digest, Limits};
 
-use super::node::{Node, Source};
+use super::keys::Mount;
+use super::node::Part;
 use super::problem::Place;
 
 /// What a deployment is called that nobody names.
 pub(crate) const NAME: &str = "gyre";
 
-/// A value, and where it was said.
+/// A value, and where it is set.
 #[derive(Clone, Debug)]
-pub(crate) struct Said<T> {
+pub(crate) struct Located<T> {
     pub(crate) value: T,
     pub(crate) place: Place,
 }
@@ -34,51 +33,49 @@ pub(crate) struct Setting {
 /// All that a configuration says.
 #[derive(Debug)]
 pub(crate) struct Configuration {
+    /// The document, or what stands for it.
+    pub(crate) part: Part,
     /// What the deployment is called; none: nobody says.
-    pub(crate) name: Said<Option<String>>,
+    pub(crate) name: Located<Option<String>>,
     /// What the file says of the process itself.
-    pub(crate) host: Vec<Said<Setting>>,
+    pub(crate) host: Vec<Setting>,
     /// What holds for each mount that does not say otherwise.
     pub(crate) defaults: Policy,
     /// The mounts that are listed.
     pub(crate) mounts: Vec<MountSpec>,
     /// A directory whose plugins are mounted too.
-    pub(crate) directory: Option<Said<PathBuf>>,
+    pub(crate) directory: Option<Located<PathBuf>>,
     /// Settings of plugins that do not have them in their mount, by the plugin's name; later ones win.
-    pub(crate) settings: Vec<(String, Settings)>,
+    pub(crate) settings: Vec<(String, Part)>,
 }
 
 /// What a configuration says of one mount.
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
-    pub(crate) place: Place,
-    /// None: the plugin's own name.
-    pub(crate) name: Option<Said<String>>,
-    pub(crate) plugin: Said<PathBuf>,
-    pub(crate) selector: Selector,
-    pub(crate) settings: SettingsFrom,
-    pub(crate) grants: GrantSpec,
+    pub(crate) source: PluginSpec,
     pub(crate) policy: Policy,
-    /// Whom it writes as; none: the host.
-    pub(crate) impersonate: Option<ServiceAccount>,
-    pub(crate) shadow: Option<ShadowSpec>,
+    /// [`SettingsFrom::Default`]: the mount's settings.
+    pub(crate) shadow: Option<PluginSpec>,
+    /// What else it says.
+    pub(crate) keys: Mount,
 }
 
-/// What a configuration says of the shadow of a mount.
+/// A plugin and its settings.
 #[derive(Clone, Debug)]
-pub(crate) struct ShadowSpec {
-    pub(crate) place: Place,
-    pub(crate) plugin: Said<PathBuf>,
-    /// [`SettingsFrom::Default`]: the mount's.
+pub(crate) struct PluginSpec {
+    /// What names them.
+    pub(crate) part: Part,
+    pub(crate) plugin: PathBuf,
     pub(crate) settings: SettingsFrom,
 }
 
 impl Configuration {
-    /// Nothing is said, at a place.
-    pub(crate) fn empty(place: Place) -> Self {
+    /// Nothing is said.
+    pub(crate) fn empty(part: Part) -> Self {
         Self {
-            name: Said { value: None, place },
+            name: Located { value: None, place: part.document() },
+            part,
             host: Vec::new(),
             defaults: Policy::default(),
             mounts: Vec::new(),
@@ -101,19 +98,9 @@ pub(crate) enum Origin {
 
 impl MountSpec {
     /// Of a plugin there is nothing to say but where it is.
-    pub(crate) fn of(plugin: PathBuf, place: Place, policy: Policy) -> Self {
-        Self {
-            origin: Origin::File,
-            name: None,
-            plugin: Said { value: plugin, place: place.clone() },
-            place,
-            selector: Selector::default(),
-            settings: SettingsFrom::Default,
-            grants: GrantSpec::default(),
-            impersonate: None,
-            shadow: None,
-            policy,
-        }
+    pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
+        let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
+        Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 
@@ -144,63 +131,14 @@ impl Default for Policy {
     }
 }
 
-/// What of the manifest is granted.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct GrantSpec {
-    /// None: all.
-    pub(crate) children: Option<Vec<Said<GroupVersionKind>>>,
-    /// None: all.
-    pub(crate) reads: Option<Vec<Said<GroupVersionKind>>>,
-    pub(crate) read_namespaces: ReadNamespaces,
-    pub(crate) write_namespaces: WriteNamespacesSpec,
-}
-
-/// Where children may be, besides the namespace of their parent.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum WriteNamespacesSpec {
-    #[default]
-    OfParent,
-    Named(Vec<Said<String>>),
-    All,
-}
-
-impl WriteNamespacesSpec {
-    /// As the plan knows it.
-    pub(crate) fn granted(&self) -> WriteNamespaces {
-        match self {
-            Self::OfParent => WriteNamespaces::OfParent,
-            Self::Named(names) => WriteNamespaces::Named(names.iter().map(|name| name.value.clone()).collect()),
-            Self::All => WriteNamespaces::All,
-        }
-    }
-}
-
 /// Where a mount's settings are.
 #[derive(Clone, Debug)]
 pub(crate) enum SettingsFrom {
     /// Nowhere: none are set, or a flag sets them by the plugin's name.
     Default,
-    Inline(Settings),
-    File(Said<PathBuf>),
+    Inline(Part),
+    /// In that file, which is named there.
+    File(PathBuf, Part),
     /// What is said is wrong.
     Unknown,
-}
-
-/// Settings, as a tree that knows where its values stand.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) source: Source,
-    pub(crate) node: Node,
-    /// The path to them in their document.
-    pub(crate) path: String,
-}
-
-/// What the configuration calls [`Reuse::Never`], and a quarantine that never comes.
-pub(crate) const NEVER: &str = "never";
-/// What it calls retries without end.
-pub(crate) const FOREVER: &str = "forever";
-
-/// How the configuration writes it.
-pub(crate) fn reuse(calls: Option<u32>) -> Reuse {
-    calls.map_or(Reuse::Never, Reuse::UpTo)
 }

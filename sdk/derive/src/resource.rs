@@ -165,8 +165,8 @@ impl Resource {
     }
 }
 
-/// `column("Name", ".path", "date", 1)`: type and priority may be left out. They have no keys, because clippy takes equal keys in the
-/// attributes of one item for duplicates.
+/// `column("Name", ".path", "date", 1)`: the type and the priority may be left out. They have no names, because clippy takes two columns of
+/// one type for a mistake if they have.
 fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let content;
     syn::parenthesized!(content in meta.input);
@@ -175,12 +175,10 @@ fn read_column(meta: &ParseNestedMeta<'_>) -> syn::Result<String> {
     let path = content.parse::<LitStr>()?.value();
     let (mut of, mut priority) = ("string".to_owned(), None);
     while content.parse::<Option<Token![,]>>()?.is_some() && !content.is_empty() {
-        if content.peek(LitStr) {
-            of = content.parse::<LitStr>()?.value();
-        } else if content.peek(LitInt) {
+        if content.peek(LitInt) {
             priority = Some(content.parse::<LitInt>()?.base10_parse::<u32>()?);
         } else {
-            return Err(content.error("expected a type such as \"date\", or a priority such as 1"));
+            of = content.parse::<LitStr>()?.value();
         }
     }
     Ok(column(&name, &of, &path, priority))

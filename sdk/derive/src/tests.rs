@@ -46,5 +46,5 @@ fn a_definition_needs_a_group_a_version_and_a_kind() {
     check_resource("group = \"a.b\", kind = \"A\"", "add #[resource(version = \"…\")]");
     check_resource("group = \"a.b\", version = \"v1\"", "add #[resource(kind = \"…\")]");
     check_resource("groop = \"a.b\"", "expected one of group, version, kind, plural");
-    check_resource("column(\"A\", \".a\", width = 1)", "expected type or priority");
+    check_resource("column(\"A\", \".a\", width = 1)", "expected string literal");
 }

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 10_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     echos: usize,
     /// Number of Echos created per second. The default is less than half of what the API server and the host can process on two
-    /// processors; at higher rates, the queue of a slow moment is not worked off.
+    /// processors; at higher rates, a backlog never shrinks.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     echos_per_second: u32,
 }

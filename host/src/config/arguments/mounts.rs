@@ -23,9 +23,10 @@ use gyre_core::grants::{Adoption, Namespaces};
 use gyre_engine::program::bounds;
 use gyre_sandbox::Sandbox;
 
-use crate::config::node::{Document, Source as DocumentSource};
-use crate::config::problem::{Place, Problems};
-use crate::config::spec::{self, Configuration, MountSpec, Policy, Said};
+use crate::config::keys::NEVER;
+use crate::config::node::{Document, Part, Source as DocumentSource};
+use crate::config::problem::Problems;
+use crate::config::spec::{Configuration, Located, MountSpec, Policy};
 use crate::config::values::{label, whole};
 
 /// All flags that define mounts. Those that a command does not have are not set.
@@ -192,7 +193,7 @@ impl FromStr for Faults {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == spec::NEVER {
+        if text == NEVER {
             return Ok(Self(None));
         }
         let faults = text.parse().ok().filter(|faults| bounds::FAULTS.contains(faults));
@@ -247,21 +248,18 @@ impl MountArguments {
 
     /// The configuration that the flags define, without a file.
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
-        let flag = |flag: &str, path: &Path| Place::whole(&format!("{flag} {}", path.display()).into());
-        let mut configuration = Configuration::empty(Place::whole(&"--name".into()));
+        let flag = |flag: &str, path: &Path| Part::flag(&format!("{flag} {}", path.display()));
+        let mut configuration = Configuration::empty(Part::flag("--name"));
         self.override_policy(&mut configuration.defaults);
         for path in &self.named.plugins {
             let policy = configuration.defaults.clone();
             configuration.mounts.push(MountSpec::of(path.clone(), flag("--plugin", path), policy));
         }
         let directory = self.named.plugin_dir.clone();
-        configuration.directory = directory.map(|value| Said { place: flag("--plugin-dir", &value), value });
+        configuration.directory = directory.map(|value| Located { place: flag("--plugin-dir", &value).place(), value });
         for Settings { plugin, json, place } in &self.named.settings {
-            let source = DocumentSource::Flag(Arc::from(place.as_str()));
-            match Document::parse(source, json) {
-                Ok(Document { source, root }) => {
-                    configuration.settings.push((plugin.clone(), spec::Settings { source, node: root, path: String::new() }));
-                }
+            match Document::parse(DocumentSource::Flag(Arc::from(place.as_str())), json) {
+                Ok(document) => configuration.settings.push((plugin.clone(), Part::whole(document))),
                 Err(problem) => problems.0.push(problem),
             }
         }

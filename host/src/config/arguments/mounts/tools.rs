@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     CodeArguments, Faults, MountArguments, NamedArguments, PolicyArguments, Settings, SourceArguments, WorkersArgument,
 };
-use crate::config::spec;
+use crate::config::keys::NEVER;
 
 /// Of `gyre dev`, where nothing is kept from one start to the next.
 #[derive(Clone, Debug, Args)]
@@ -77,7 +77,7 @@ impl PluginMounts {
         words.extend(adopt.then(|| "--adopt".to_owned()));
         words.extend(max_retries.map(|retries| format!("--max-retries={retries}")));
         words.extend(quarantine_after.map(|Faults(faults)| {
-            let faults = faults.map_or_else(|| spec::NEVER.to_owned(), |faults| faults.to_string());
+            let faults = faults.map_or_else(|| NEVER.to_owned(), |faults| faults.to_string());
             format!("--quarantine-after={faults}")
         }));
         words.extend(min_requeue_after.map(|milliseconds| format!("--min-requeue-after={milliseconds}")));

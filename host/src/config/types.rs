@@ -1,0 +1,241 @@
+//! The types of the values in a configuration file: how each is written, for the schema, and how it is read.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use gyre_core::names;
+use gyre_core::object::GroupVersionKind;
+use gyre_core::selector::Selector;
+use schemars::{JsonSchema, Schema};
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::quantity::{Bytes, parse_bytes, parse_duration};
+use gyre_engine::program::ServiceAccount;
+
+/// The keyword of the schema whose value is a [`Check`].
+pub(super) const CHECK: &str = "x-gyre";
+/// The keyword of the schema that says what to do about a value that is refused. Editors show it, too.
+pub(super) const REMEDY: &str = "errorMessage";
+
+/// What JSON Schema has no keyword for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Check {
+    /// A quantity of bytes, from and to.
+    Bytes(u64, u64),
+    /// A duration, from and to.
+    Milliseconds(u64, u64),
+    Kind,
+    Selector,
+    ServiceAccount,
+}
+
+impl Check {
+    /// Checks a value.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, where there is more to say than that the value is not valid.
+    pub(super) fn check(&self, value: &Value) -> Result<(), Option<String>> {
+        let text = value.as_str().unwrap_or_default();
+        let is_valid = match self {
+            Self::Bytes(least, most) => bytes(value).is_some_and(|bytes| (*least..=*most).contains(&bytes)),
+            Self::Milliseconds(least, most) => {
+                let range = Duration::from_millis(*least)..=Duration::from_millis(*most);
+                parse_duration(text).is_some_and(|duration| range.contains(&duration))
+            }
+            Self::Kind => Kind::try_from(text.to_owned()).is_ok(),
+            Self::Selector => {
+                let reason = |error| value.is_string().then(|| format!("it is no label selector: {error}"));
+                return Selector::from_str(text).map(drop).map_err(reason);
+            }
+            Self::ServiceAccount => ServiceAccount::from_str(text).is_ok(),
+        };
+        if is_valid { Ok(()) } else { Err(None) }
+    }
+}
+
+fn bytes(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => parse_bytes(&number.to_string()),
+        Value::String(text) => parse_bytes(text),
+        _ => None,
+    }
+}
+
+/// A name such as a namespace has.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "label", description = "", extend(
+    "maxLength" = 63,
+    "pattern" = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    "errorMessage" = "write lower-case letters, digits and hyphens, at most 63",
+))]
+pub(crate) struct Label(pub(crate) String);
+
+/// A path, relative to the folder of the file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline, description = "", extend(
+    "minLength" = 1,
+    "errorMessage" = "write a path, relative to the folder of this file",
+))]
+pub(crate) struct FilePath(pub(crate) PathBuf);
+
+/// A kind, as `Kind.version.group`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(rename = "kind", with = "String", description = "", extend(
+    "pattern" = "^[A-Z][A-Za-z0-9]*\\.[a-z]([-a-z0-9]*[a-z0-9])?(\\.[-a-z0-9.]+)?$",
+    "x-gyre" = Check::Kind,
+    "errorMessage" = "write a kind as Kind.version.group, such as Job.v1.batch or ConfigMap.v1",
+))]
+pub(crate) struct Kind(pub(crate) GroupVersionKind);
+
+impl TryFrom<String> for Kind {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let mut parts = text.splitn(3, '.');
+        let (kind, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let group = parts.next();
+        let is_valid =
+            names::is_kind(kind) && names::is_dns_label_with_letter(version) && group.is_none_or(names::is_dns_subdomain);
+        is_valid.then(|| Self(GroupVersionKind::new(group.unwrap_or_default(), version, kind))).ok_or("expected a kind")
+    }
+}
+
+/// What is written as a text.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(inline, with = "String", bound = "", description = "")]
+pub(crate) struct Text<T>(pub(crate) T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// A whole number; none: the word that stands for none is written.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(from = "Value")]
+#[schemars(inline, description = "")]
+pub(crate) struct Count(pub(crate) Option<u32>);
+
+impl From<Value> for Count {
+    /// JSON has one type of numbers: 4.0 is whole, too.
+    fn from(value: Value) -> Self {
+        Self(value.as_f64().map(|number| number as u32))
+    }
+}
+
+/// A quantity of bytes.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "Value")]
+#[schemars(inline, description = "")]
+pub(crate) struct Size(pub(crate) usize);
+
+impl TryFrom<Value> for Size {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        bytes(&value).and_then(|bytes| usize::try_from(bytes).ok()).map(Self).ok_or("expected a quantity of bytes")
+    }
+}
+
+/// A duration in Go's notation.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(inline, description = "")]
+pub(crate) struct Time(pub(crate) Duration);
+
+impl TryFrom<String> for Time {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        parse_duration(&text).map(Self).ok_or("expected a duration")
+    }
+}
+
+/// A list in which a value that is wrong has left its place empty: the others keep their indexes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline, with = "Vec<T>", description = "")]
+pub(crate) struct List<T>(Vec<Option<T>>);
+
+impl<T> List<T> {
+    /// The values, each with its index.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.0.iter().enumerate().filter_map(|(index, value)| Some((index, value.as_ref()?)))
+    }
+}
+
+/// Adds keywords to a schema.
+pub(super) fn with(keywords: Value) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        for (keyword, value) in keywords.as_object().into_iter().flatten() {
+            schema.insert(keyword.clone(), value.clone());
+        }
+    }
+}
+
+/// The schema of a quantity of bytes.
+pub(super) fn size(range: RangeInclusive<u64>, default: usize) -> impl FnMut(&mut Schema) {
+    let (least, most) = (*range.start(), *range.end());
+    with(json!({
+        "type": ["integer", "string"],
+        "pattern": "^\\s*[-+]?[0-9.]*([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?\\s*$",
+        CHECK: Check::Bytes(least, most),
+        REMEDY: format!("write a quantity of bytes from {} to {}, such as 64Mi", Bytes(least), Bytes(most)),
+        "default": Bytes(default as u64).to_string(),
+    }))
+}
+
+/// The schema of a duration.
+pub(super) fn time(range: RangeInclusive<Duration>, default: Duration) -> impl FnMut(&mut Schema) {
+    let (least, most) = (range.start(), range.end());
+    let milliseconds = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    with(json!({
+        "type": "string",
+        "pattern": "^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$",
+        CHECK: Check::Milliseconds(milliseconds(least), milliseconds(most)),
+        REMEDY: format!("write a duration from {least:?} to {most:?}, such as 500ms, 2s or 1m"),
+        "default": format!("{default:?}"),
+    }))
+}
+
+/// The schema of a whole number.
+pub(super) fn whole(range: RangeInclusive<u32>, default: usize) -> impl FnMut(&mut Schema) {
+    with(json!({"type": "integer", "minimum": range.start(), "maximum": range.end(), "default": default}))
+}
+
+/// The schema of a whole number, or a word that stands for none.
+pub(super) fn whole_or(word: &str, range: RangeInclusive<u32>, default: impl Into<Value>) -> impl FnMut(&mut Schema) {
+    let whole = json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
+    with(json!({"anyOf": [whole, {"const": word}], "default": default.into()}))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Whether a schema accepts a text, for who does not know its own keywords.
+    fn accepts(mut keywords: impl FnMut(&mut Schema), text: &str) -> bool {
+        let mut schema = Schema::default();
+        keywords(&mut schema);
+        jsonschema::draft202012::is_valid(schema.as_value(), &json!(text))
+    }
+
+    proptest! {
+        #[test]
+        fn the_schema_accepts_all_that_is_read(quantity in "[-+ .0-9numkKMGTPEie]{0,6}", duration in "[.0-9nuµmsh]{0,6}") {
+            prop_assert!(parse_bytes(&quantity).is_none() || accepts(size(0..=u64::MAX, 0), &quantity), "{quantity:?}");
+            let range = Duration::ZERO..=Duration::MAX;
+            prop_assert!(parse_duration(&duration).is_none() || accepts(time(range, Duration::ZERO), &duration), "{duration:?}");
+        }
+    }
+}
