@@ -51,7 +51,11 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// The manifests in a folder, by name.
-pub(crate) fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+///
+/// # Errors
+///
+/// When it cannot be listed.
+pub fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let cannot = || format!("cannot list {}", folder.display());
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(cannot)? {
@@ -65,7 +69,7 @@ pub(crate) fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// By the end of its name.
-pub(crate) fn is_manifest(path: &Path) -> bool {
+pub fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gyre::scene::{Case, EXPECTED, cases_in};
+use gyre::cases::{Case, EXPECTED, cases_in};
 
 use crate::error::Result;
 use crate::plugin::Plugin;

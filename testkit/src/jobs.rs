@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gyre::scene::{Part, Subject};
+use gyre_offline::plan::Subject;
+use gyre_offline::scene::Part;
 use serde_json::Value;
 
 use crate::error::{Error, Result};

@@ -22,9 +22,9 @@ mod setup;
 mod world;
 pub mod yaml;
 
-pub use gyre::scene::{Action, Subject, Verb};
 pub use gyre_engine::program::Program;
 pub use gyre_engine::record::CallRecord;
+pub use gyre_offline::plan::{Action, Subject, Verb};
 
 pub use crate::cases::assert_cases;
 pub use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! How a test names an object.
 
-use gyre::scene::Subject;
+use gyre_offline::plan::Subject;
 use serde_json::Value;
 
 use crate::error::{Error, Result};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use gyre::scene::{Action, Rendered, Subject, Verb};
 use gyre_engine::record::CallRecord;
+use gyre_offline::plan::{Action, Subject, Verb};
+use gyre_offline::rendered::Rendered;
 use gyre_sandbox::LogLine;
 use serde_json::Value;
 

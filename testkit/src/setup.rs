@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gyre::scene::{Given, read};
+use gyre::cases::Given;
+use gyre::manifests::read;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use jiff::Timestamp;

@@ -4,11 +4,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gyre::scene::{Again, Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::{Program, Programs};
 use gyre_engine::record::{CallRecord, Listening, Recordings};
+use gyre_offline::check::compare::flapping;
+use gyre_offline::plan::Subject;
+use gyre_offline::rendered::Rendered;
+use gyre_offline::scene::{Again, Done, End, Part, Scene, simulated};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
 use serde::Serialize;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gyre::scene::{to_yaml, unified};
+use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::unified::unified;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

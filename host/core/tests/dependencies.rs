@@ -54,8 +54,13 @@ mod dependencies {
     }
 
     #[test]
+    fn simulations_know_no_command_line() {
+        check("gyre-offline", "gyre-devcluster", &["clap"]);
+    }
+
+    #[test]
     fn the_program_that_runs_in_a_cluster_has_no_tools() {
-        let tools = ["gyre-devcluster", "kube-cel", "clap_complete", "clap_mangen"];
+        let tools = ["gyre-devcluster", "gyre-offline", "kube-cel", "clap_complete", "clap_mangen"];
         let in_cluster = closure("gyre", &["--no-default-features"]);
         check_closure("gyre", &in_cluster, "gyre-engine", &tools);
         let complete = closure("gyre", &[]);

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::whole;
 use crate::plugins::open;
-use crate::replay::{Replayed, Verdict, replay, show};
+use gyre_offline::replay::{Replayed, Verdict, replay, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

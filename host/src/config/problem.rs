@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use gyre_core::text::cut;
+pub(crate) use gyre_core::text::list;
 use gyre_engine::telemetry::log::without_control;
 
 /// How much is said of one thing that is wrong, in bytes: messages quote what a file holds, of whatever length.
@@ -128,16 +129,6 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         (is_short || distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
     };
     known.into_iter().filter_map(|known| Some((distance(known)?, known))).min_by_key(|near| near.0).map(|(_, known)| known)
-}
-
-/// `a, b and c`.
-pub(crate) fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
-    let mut words: Vec<String> = words.into_iter().map(|word| format!("{word}")).collect();
-    match (words.pop(), words.is_empty()) {
-        (None, _) => "none".to_owned(),
-        (Some(last), true) => last,
-        (Some(last), false) => format!("{} and {last}", words.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,4 @@
-//! `gyre test`: golden cases in directories.
-//!
-//! A directory with objects is a case; its `expected.yaml` contains the expected result. Its other YAML and JSON files contain objects,
-//! `settings.yaml` the settings of the plugin, and `time.txt` the simulated time.
+//! `gyre test`: golden cases.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -9,22 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_engine::difference::to_yaml;
 use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
-use jiff::Timestamp;
+use gyre_offline::parallel;
+use gyre_offline::rendered::rendered;
 use serde_json::Value;
 
-use super::parallel;
-use super::render::rendered;
+use crate::cases::{Case, EXPECTED, Given, SETTINGS, cases_in, text};
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
-use crate::config::{Error, Source, yaml_problem};
-use crate::manifests;
+use crate::config::{Error, Source};
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
@@ -37,13 +33,6 @@ Each directory with objects in it is a case. Its expected.yaml contains the expe
 the simulated time (2026-01-01T00:00:00Z if there is no such file).
 The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
 Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
-
-/// The simulated time of a case without its own.
-const START: &str = "2026-01-01T00:00:00Z";
-/// The file with the expected result of a case.
-pub const EXPECTED: &str = "expected.yaml";
-const SETTINGS: &str = "settings.yaml";
-const TIME: &str = "time.txt";
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArguments {
@@ -64,14 +53,6 @@ pub(crate) struct TestArguments {
     junit: Option<PathBuf>,
     #[command(flatten)]
     mount: PluginMounts,
-}
-
-/// A case of `gyre test`.
-pub struct Case {
-    /// The folder's, within that of all cases.
-    pub name: String,
-    /// Where it is.
-    pub folder: PathBuf,
 }
 
 struct Outcome {
@@ -122,46 +103,6 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The cases in a directory and in its subdirectories, by name: directories with objects, with or without an expected result.
-///
-/// # Errors
-///
-/// When a directory cannot be listed.
-pub fn cases_in(root: &Path) -> anyhow::Result<Vec<Case>> {
-    let mut cases = Vec::new();
-    find(root, root, &mut cases)?;
-    cases.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(cases)
-}
-
-fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    let entries = std::fs::read_dir(folder).map_err(|error| {
-        anyhow!(
-            "cannot list {}: {}; name a directory that contains a directory for each case",
-            folder.display(),
-            error_chain(&error)
-        )
-    })?;
-    let mut has_objects = false;
-    for entry in entries {
-        let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
-        if path.is_dir() {
-            find(root, &path, cases)?;
-        } else {
-            has_objects |= is_of_objects(&path);
-        }
-    }
-    if folder.join(EXPECTED).exists() || (has_objects && folder != root) {
-        let name = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
-        cases.push(Case { name, folder: folder.to_owned() });
-    }
-    Ok(())
-}
-
-fn is_of_objects(path: &Path) -> bool {
-    manifests::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
-}
-
 fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {
     let began = Instant::now();
     let verdict = one(programs, mount, case, update).unwrap_or_else(|error| Verdict::Failed(error_chain(error.as_ref())));
@@ -187,44 +128,6 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
         }
         Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
         None => bail!("there is no {EXPECTED}: use --update to write it, and review it"),
-    }
-}
-
-/// What a case begins with.
-pub struct Given {
-    /// Each with the name of its file.
-    pub objects: Vec<(String, Value)>,
-    /// None: those of the mount.
-    pub settings: Option<Value>,
-    /// The time of day.
-    pub time: Timestamp,
-}
-
-impl Given {
-    /// Of the case in a folder.
-    ///
-    /// # Errors
-    ///
-    /// When one of its files cannot be read, or is invalid.
-    pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
-        let time = time
-            .trim()
-            .parse()
-            .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
-        let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
-        let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
-        let mut files = manifests::manifests_in(folder)?;
-        files.retain(|path| path.is_file() && is_of_objects(path));
-        Ok(Self { objects: manifests::read(&files)?, settings, time })
-    }
-}
-
-fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
-    match std::fs::read_to_string(folder.join(name)) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", folder.join(name).display())),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `gyre render`.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,21 +7,20 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use gyre_engine::program::Program;
+use gyre_offline::foretold::{Foretold, foretold, texts_of_secrets};
+use gyre_offline::plan::Subject;
+use gyre_offline::rendered::{Rendered, rendered};
+use gyre_offline::selection::{unselected, why};
+use gyre_offline::shown::Shown;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
-use super::plan::Subject;
-use super::rendered::Rendered;
-use super::scene::{Scene, simulate};
-use super::selection::{unselected, why};
-use super::shown::Shown;
 use super::time;
+use crate::commands::process::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::ForetoldMounts;
-use crate::config::problem::list;
 use crate::config::values::MissingArgument;
 use crate::manifests;
 
@@ -99,7 +97,9 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let time = time.unwrap_or_else(Timestamp::now);
     let of_files = objects.iter().map(|(_, object)| object);
     let (shown, verdict) = if from_cluster {
-        let foretold = foretold(&cluster, &programs, &[], &objects, time)?;
+        let threads = threads()?;
+        let connected = threads.block_on(cluster.connect())?;
+        let foretold = foretold(&threads, connected, &programs, &[], &objects, time)?;
         let Foretold { copied, done, parents, namespace, mut remarks, is_blind, .. } = foretold;
         let selection = Selection::of(&programs, &parents, &objects, &namespace);
         let is_given = selection.is_given;
@@ -171,41 +171,4 @@ impl Selection {
         };
         Self { why: why(programs, &unselected), is_given }
     }
-}
-
-/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
-///
-/// # Errors
-///
-/// An error about an object, after the name of its file.
-pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
-    check_parents(programs, &objects)?;
-    simulate(async {
-        let scene = Scene::new(programs, time)?;
-        scene.put_all(objects)?;
-        let done = scene.run(programs).await?;
-        let parents = scene.parents(programs).await?;
-        Ok(Rendered { done, parents })
-    })?
-}
-
-/// Checks that the objects contain a parent.
-///
-/// # Errors
-///
-/// When they contain none.
-pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
-    let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
-    if objects.iter().any(|(_, object)| is_parent(object)) {
-        return Ok(());
-    }
-    let wanted = list(programs.iter().map(|program| &program.manifest().parent));
-    let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
-    if kinds.is_empty() {
-        bail!("the files contain no {wanted} for the plugin to reconcile: add one");
-    }
-    bail!(
-        "the files contain no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
-        list(kinds)
-    )
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use gyre_engine::difference::to_yaml;
+use gyre_offline::check::{Finding, Flaw};
 use serde_json::Value;
 
 use super::arguments::{CheckArguments, START};
-use super::finding::{Finding, Flaw};
 
 /// How a finding is seen again.
 pub(super) struct Reproduction {

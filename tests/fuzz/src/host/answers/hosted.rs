@@ -1,6 +1,5 @@
 //! Answers of a plugin that a whole host calls, on an embedded API server.
 
-use gyre::scene::{Action, End, Scene, Verb, simulated};
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
@@ -8,6 +7,8 @@ use gyre_devcluster::random::Random;
 use gyre_devcluster::{Controllers, Options};
 use gyre_engine::program::{Program, fixed};
 use gyre_engine::record::Recordings;
+use gyre_offline::plan::{Action, Verb};
+use gyre_offline::scene::{End, Scene, simulated};
 use serde_json::{Value, json};
 
 use super::describe;

@@ -8,7 +8,7 @@
 //! The plugin runs in the same sandbox and through the same function as in a host (`call::make`). With the plugin that was recorded each
 //! answer is the same, byte for byte, or the plugin is not a pure function. With another version it shows what that would do otherwise.
 
-pub(crate) mod show;
+pub mod show;
 
 use std::collections::BTreeSet;
 

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use gyre_core::grants::Namespaces;
+use gyre_core::text::list;
 use gyre_engine::program::Program;
 use serde_json::Value;
 
-use super::plan::Subject;
-use crate::config::problem::list;
+use crate::plan::Subject;
 
 /// How many objects are named one by one.
 const MOST_TOLD: usize = 10;
 
 /// Whether a program reconciles an object.
-pub(super) fn selects(program: &Program, object: &Value) -> bool {
+pub(crate) fn selects(program: &Program, object: &Value) -> bool {
     program.reconciles(object) && is_within(program, object) && is_selected(program, object)
 }
 
@@ -31,7 +31,7 @@ fn is_selected(program: &Program, object: &Value) -> bool {
 }
 
 /// The objects that no program reconciles, although one reconciles their kind.
-pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
+pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
     let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     let mut unselected: Vec<&Value> = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<
 }
 
 /// A sentence about each of the first objects, and one about the rest.
-pub(super) fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
+pub fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
     let told = unselected.iter().take(MOST_TOLD);
     let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
     if unselected.len() > MOST_TOLD {

@@ -1,9 +1,15 @@
 //! What a host did with objects, and the resulting objects.
 
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use gyre_core::text::list;
+use gyre_engine::program::Program;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::plan::{Action, Subject, Verb};
-use super::scene::{Done, End};
+use crate::plan::{Action, Subject, Verb};
+use crate::scene::{Done, End, Scene, simulate};
 
 /// What a host did with objects, and the resulting objects.
 pub struct Rendered {
@@ -32,7 +38,7 @@ impl Rendered {
     }
 
     /// The name and status of each parent, and when the plugin has requested a requeue.
-    pub(super) fn statuses(&self) -> Vec<Value> {
+    pub(crate) fn statuses(&self) -> Vec<Value> {
         let of = |parent: &Value| {
             let subject = Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
@@ -45,7 +51,7 @@ impl Rendered {
         self.parents.iter().map(of).collect()
     }
 
-    pub(super) fn is_fine(&self) -> bool {
+    pub(crate) fn is_fine(&self) -> bool {
         let is_bad = |action: &Action| {
             let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
             is_warning || action.refusal.is_some()
@@ -64,4 +70,41 @@ impl Rendered {
         }
         summary
     }
+}
+
+/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
+///
+/// # Errors
+///
+/// An error about an object, after the name of its file.
+pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
+    check_parents(programs, &objects)?;
+    simulate(async {
+        let scene = Scene::new(programs, time)?;
+        scene.put_all(objects)?;
+        let done = scene.run(programs).await?;
+        let parents = scene.parents(programs).await?;
+        Ok(Rendered { done, parents })
+    })?
+}
+
+/// Checks that the objects contain a parent.
+///
+/// # Errors
+///
+/// When they contain none.
+pub fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
+    let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
+    if objects.iter().any(|(_, object)| is_parent(object)) {
+        return Ok(());
+    }
+    let wanted = list(programs.iter().map(|program| &program.manifest().parent));
+    let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
+    if kinds.is_empty() {
+        bail!("the files contain no {wanted} for the plugin to reconcile: add one");
+    }
+    bail!(
+        "the files contain no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
+        list(kinds)
+    )
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-pub(super) use gyre_engine::difference::{Subject, Verb};
+pub use gyre_engine::difference::{Subject, Verb};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::journal::Sent;
+use crate::journal::Sent;
 
 /// An action that a host performed or tried.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ fn reason(answer: &Value) -> &str {
 
 impl Action {
     /// None of what only tries, or is the host's own business.
-    pub(super) fn of(sent: &Sent) -> Option<Self> {
+    pub(crate) fn of(sent: &Sent) -> Option<Self> {
         let is_done = sent.code.is_success();
         // How the host learns that somebody has the name; what it makes of that is said in the status.
         let is_taken = sent.method == Method::POST && !is_done && reason(&sent.answer) == "AlreadyExists";

@@ -7,8 +7,8 @@ use super::disturb::Disturbed;
 use super::ground::{Found, Ground};
 use super::narrow::Focus;
 use super::stored::Stored;
-use crate::commands::offline::plan::Subject;
-use crate::commands::offline::scene::simulate;
+use crate::plan::Subject;
+use crate::scene::simulate;
 
 pub(super) enum Experiment {
     /// A child is deleted or changed after the host has converged.

@@ -13,8 +13,8 @@ use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
 use super::ground::{Found, Ground, Listener, Made, OWNER_UID, Rested, find, is_named, is_of_child, last};
-use crate::commands::offline::plan::{Action, Subject};
-use crate::commands::offline::scene::{End, Scene};
+use crate::plan::{Action, Subject};
+use crate::scene::{End, Scene};
 
 /// Of each child: they are much alike.
 const MOST_CHANGES: usize = 3;

@@ -18,8 +18,8 @@ use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
 use super::ground::{Found, Ground, Listener, MOST_PARENTS, Rested, is_named, last};
-use crate::commands::offline::plan::Subject;
-use crate::commands::offline::scene::{End, Scene};
+use crate::plan::Subject;
+use crate::scene::{End, Scene};
 
 /// So many specs are drawn from the schema of each other version.
 const MOST_DRAWN: usize = 10;

@@ -9,10 +9,10 @@ use gyre_engine::program::Program;
 use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
-use super::foretold::texts_of_secrets;
-use super::plan::{Action, Subject, Verb};
-use super::rendered::Rendered;
-use super::scene::{Done, End};
+use crate::foretold::texts_of_secrets;
+use crate::plan::{Action, Subject, Verb};
+use crate::rendered::Rendered;
+use crate::scene::{Done, End};
 
 /// Why a child is a comment.
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
@@ -24,7 +24,7 @@ const UNOWNED: &str = "\
 ";
 
 /// What is shown of a rendering.
-pub(super) struct Shown {
+pub struct Shown {
     rendered: Rendered,
     /// Generated UIDs.
     invented: BTreeSet<String>,
@@ -36,7 +36,7 @@ pub(super) struct Shown {
 
 impl Shown {
     /// The complete result for these objects.
-    pub(super) fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
+    pub fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
         let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
         let invented = there.filter_map(uid).filter(|uid| !given.contains(uid)).map(str::to_owned).collect();
@@ -48,7 +48,7 @@ impl Shown {
     /// # Errors
     ///
     /// When there are too many values to search for.
-    pub(super) fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
+    pub fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { rendered, invented, remarks, .. } = self;
         let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
         let wanted = texts_of_secrets(written.chain(&rendered.parents));
@@ -75,12 +75,12 @@ impl Shown {
     }
 
     /// Whether there are no warnings and refusals.
-    pub(super) fn is_fine(&self) -> bool {
+    pub fn is_fine(&self) -> bool {
         self.rendered.is_fine()
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let Rendered { done, parents } = &self.rendered;
         let plan: Vec<Value> = done.actions.iter().map(step).collect();
         let rests = done.end == End::Rests;
@@ -94,7 +94,7 @@ impl Shown {
     /// # Errors
     ///
     /// When an object cannot be written as YAML.
-    pub(super) fn yaml(&self) -> anyhow::Result<String> {
+    pub fn yaml(&self) -> anyhow::Result<String> {
         let done = &self.rendered.done;
         let mut text = String::from("# plan:\n");
         for action in &done.actions {

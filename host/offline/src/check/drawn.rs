@@ -13,8 +13,8 @@ use super::dice::Dice;
 use super::finding::{Flaw, Tried};
 use super::ground::{Found, Ground, Listener, is_about_form, is_of_child};
 use super::{calls, draw};
-use crate::commands::offline::plan::Subject;
-use crate::commands::offline::scene::{End, simulate};
+use crate::plan::Subject;
+use crate::scene::{End, simulate};
 
 /// How many generated parents share a cluster.
 const BATCH: usize = 10;

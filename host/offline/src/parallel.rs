@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use gyre_engine::telemetry::progress::Progress;
 
 /// The results, in the order of the inputs. Several run in parallel; on a terminal, the progress is shown.
-pub(super) fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn each<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
     let progress = Progress::default();

@@ -24,9 +24,9 @@ use kube::{Client, Discovery};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::journal::Journal;
-use super::live::{self, Former};
-use super::plan::{Action, Subject, Verb};
+use crate::journal::Journal;
+use crate::live::{self, Former};
+use crate::plan::{Action, Subject, Verb};
 
 /// After this time without a write request, the host rests. Failing objects are retried several times within it.
 const QUIET: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ pub enum Part {
 /// # Errors
 ///
 /// When the runtime cannot be created.
-pub(super) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
+pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(simulated()?.block_on(simulation))
 }
 
@@ -123,12 +123,12 @@ pub fn simulated() -> anyhow::Result<Runtime> {
 
 impl Scene {
     /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
-    pub(super) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
+    pub(crate) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
         Self::with_controllers(programs, start, Controllers::Absent)
     }
 
     /// As [`Self::new`]; what controllers there are act while [`Self::controllers`] is polled. Pods never run.
-    pub(super) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
+    pub(crate) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
@@ -150,7 +150,7 @@ impl Scene {
     /// # Errors
     ///
     /// When the ConfigMap cannot be put there.
-    pub(super) fn remember(&mut self, programs: &[Program], former: &Former) -> anyhow::Result<()> {
+    pub(crate) fn remember(&mut self, programs: &[Program], former: &Former) -> anyhow::Result<()> {
         let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
         self.put(inventory::written(&place, programs, former))?;
         self.inventory = Some(place);
@@ -210,7 +210,7 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put_all`].
-    pub(super) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+    pub(crate) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         self.restore_all(Origin::Stored, objects)
     }
 
@@ -220,7 +220,7 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(super) async fn put_over(
+    pub(crate) async fn put_over(
         &self,
         objects: Vec<(String, Value)>,
         namespace: &str,
@@ -310,7 +310,7 @@ impl Scene {
     /// # Errors
     ///
     /// When the API server rejects it.
-    pub(super) async fn write(&self, object: Value) -> anyhow::Result<()> {
+    pub(crate) async fn write(&self, object: Value) -> anyhow::Result<()> {
         let client = self.client();
         let subject = Subject::of(&object);
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -403,7 +403,7 @@ impl Scene {
     }
 
     /// Runs a host with these programs until it rests.
-    pub(super) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
+    pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
         let (recordings, again) = (Recordings::default(), Arc::<Mutex<Again>>::default());
         let noted = Arc::clone(&again);
         let _listening = recordings.listen(None, move |call| noted.lock().unwrap_or_else(PoisonError::into_inner).note(call));
@@ -435,7 +435,7 @@ impl Scene {
     }
 
     /// Runs a host with these programs while something else happens, and then stops it.
-    pub(super) async fn hosted<T>(
+    pub(crate) async fn hosted<T>(
         &self,
         programs: &[Program],
         recordings: Recordings,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::disturb::MOST_CHILDREN;
 use super::drawn;
 use super::ground::{Ground, MOST_PARENTS, Rested};
-use crate::commands::offline::plan::Subject;
+use crate::plan::Subject;
 
 /// So many parents are named; the others are counted.
 const MOST_NAMED: usize = 5;

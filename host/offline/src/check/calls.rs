@@ -14,7 +14,7 @@ use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::{Flaw, Tally, Tried};
-use crate::commands::offline::plan::Subject;
+use crate::plan::Subject;
 use crate::replay::show;
 
 /// More of one case are alike.

@@ -16,23 +16,23 @@ use tokio::time::Instant;
 
 /// A request to change something.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: String,
+pub(crate) struct Sent {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: String,
     /// Of the body.
-    pub(super) content_type: String,
+    pub(crate) content_type: String,
     /// Null if there was none.
-    pub(super) body: Value,
+    pub(crate) body: Value,
     /// The object that was there before; null if there was none.
-    pub(super) before: Value,
-    pub(super) code: StatusCode,
-    pub(super) answer: Value,
+    pub(crate) before: Value,
+    pub(crate) code: StatusCode,
+    pub(crate) answer: Value,
 }
 
 /// Forwards requests to the embedded API server, and records write requests. Clones share the record.
 #[derive(Clone)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     service: Service,
     kept: Arc<Mutex<Kept>>,
 }
@@ -46,24 +46,24 @@ struct Kept {
 }
 
 impl Journal {
-    pub(super) fn new(service: Service) -> Self {
+    pub(crate) fn new(service: Service) -> Self {
         Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
     }
 
     /// Takes what there is.
-    pub(super) fn take(&self) -> Vec<Sent> {
+    pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut self.kept().sent)
     }
 
     /// Whether there is an Event with this reason that has not been taken.
-    pub(super) fn has_event(&self, reason: &str) -> bool {
+    pub(crate) fn has_event(&self, reason: &str) -> bool {
         let is_meant =
             |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);
         self.kept().sent.iter().any(is_meant)
     }
 
     /// When something was last sent.
-    pub(super) fn last(&self) -> Instant {
+    pub(crate) fn last(&self) -> Instant {
         self.kept().last
     }
 

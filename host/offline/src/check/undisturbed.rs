@@ -8,8 +8,8 @@ use gyre_engine::writes::apply::schema_violations;
 use super::finding::{Flaw, Tally, Tried};
 use super::ground::{Found, Ground, Listener, Rested, is_about_form, is_of_child};
 use super::{calls, compare};
-use crate::commands::offline::plan::{Action, Verb};
-use crate::commands::offline::scene::{End, Scene, simulate};
+use crate::plan::{Action, Verb};
+use crate::scene::{End, Scene, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;

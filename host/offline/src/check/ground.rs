@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::calls::{self, kind_of, wanted};
 use super::finding::{Finding, Flaw, Tally};
-use crate::commands::offline::plan::{Action, Subject, Verb};
-use crate::commands::offline::scene::Scene;
+use crate::plan::{Action, Subject, Verb};
+use crate::scene::Scene;
 
 /// More parents are disturbed no differently.
 pub(super) const MOST_PARENTS: usize = 10;
@@ -26,10 +26,13 @@ pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
 /// Of one simulation: what goes on for ever is cut short.
 const MOST_CALLS: usize = 500;
 /// What all experiments share: the plugins and the initial objects.
-pub(super) struct Ground {
-    pub(super) programs: Vec<Program>,
-    pub(super) start: Timestamp,
-    pub(super) objects: Vec<(String, Value)>,
+pub struct Ground {
+    /// The plugins.
+    pub programs: Vec<Program>,
+    /// The time at which each simulation begins.
+    pub start: Timestamp,
+    /// The initial objects, each with the name of its file.
+    pub objects: Vec<(String, Value)>,
 }
 
 /// The result of an experiment.

@@ -9,11 +9,11 @@ use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
-use super::live::{self, Connected, Copies, Former, LiveArguments};
-use super::plan::{Subject, Verb};
-use super::scene::{Done, Scene, simulate};
-use crate::commands::process::threads;
+use crate::live::{self, Connected, Copies, Former};
+use crate::plan::{Subject, Verb};
+use crate::scene::{Done, Scene, simulate};
 
 /// The most copies that are made. Before it creates an object, a host checks whether one of that name exists. Here, that is known only once
 /// the object has been created in the copy; the copy is then made again with the existing object, and the plugin may choose another name. A
@@ -21,24 +21,25 @@ use crate::commands::process::threads;
 const MOST_COPIES: usize = 10;
 
 /// A copy, and what the host did in it.
-pub(super) struct Foretold {
+pub struct Foretold {
     /// The objects of the live cluster that the programs read.
-    pub(super) copied: Vec<(String, Value)>,
-    pub(super) done: Done,
+    pub copied: Vec<(String, Value)>,
+    /// What the host did.
+    pub done: Done,
     /// The parents, as they are afterwards.
-    pub(super) parents: Vec<Value>,
+    pub parents: Vec<Value>,
     /// The namespace of objects in files that do not name theirs.
-    pub(super) namespace: String,
+    pub namespace: String,
     /// The URL of the live cluster.
-    pub(super) url: String,
+    pub url: String,
     /// What the programs need and the cluster lacks, each as a part of a sentence.
-    pub(super) remarks: Vec<String>,
+    pub remarks: Vec<String>,
     /// Whether the parents of a program could not be read.
-    pub(super) is_blind: bool,
+    pub is_blind: bool,
 }
 
 /// The Secrets among some objects, as JSON.
-pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
+pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
     let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
     objects.filter(is_secret).map(Value::to_string).collect()
 }
@@ -53,15 +54,15 @@ pub(super) fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> 
 /// # Errors
 ///
 /// When the cluster cannot be read; or an error about an object, after the name of its file.
-pub(super) fn foretold(
-    cluster: &LiveArguments,
+pub fn foretold(
+    threads: &Runtime,
+    cluster: Connected,
     programs: &[Program],
     was: &[Plugin],
     files: &[(String, Value)],
     time: Timestamp,
 ) -> anyhow::Result<Foretold> {
-    let threads = threads()?;
-    let Connected { client, mut namespace, url } = threads.block_on(cluster.connect())?;
+    let Connected { client, mut namespace, url } = cluster;
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }

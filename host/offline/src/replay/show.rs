@@ -8,7 +8,7 @@ use gyre_engine::record::format::{AnswerLine, AskLine, CallLine, ChildLine, Resu
 use serde::Deserialize;
 
 /// `reconcile Echo default/hello`.
-pub(crate) fn title(call: &CallLine) -> String {
+pub fn title(call: &CallLine) -> String {
     let ask = match call.ask {
         AskLine::Reconcile => "reconcile",
         AskLine::Finalize => "finalize",
@@ -17,7 +17,7 @@ pub(crate) fn title(call: &CallLine) -> String {
 }
 
 /// Which parts of two answers differ.
-pub(crate) fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
+pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = |name: &str, differs: bool| {
         if differs {
@@ -110,7 +110,7 @@ fn name_of(object: &Text) -> Option<String> {
 }
 
 /// What differs between two answers of these names, line by line, as YAML; or as it was written, if it is the same in YAML.
-pub(crate) fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
+pub fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
     let hunks = unified(&yaml(one), &yaml(other));
     if !hunks.is_empty() {
         return format!("--- {one_name}\n+++ {other_name}\n{hunks}");
@@ -120,7 +120,7 @@ pub(crate) fn difference((one_name, one): (&str, &AnswerLine), (other_name, othe
 }
 
 /// An answer as YAML.
-pub(crate) fn yaml(answer: &AnswerLine) -> String {
+pub fn yaml(answer: &AnswerLine) -> String {
     serde_json::to_value(answer).ok().and_then(|value| serde_saphyr::to_string(&value).ok()).unwrap_or_default()
 }
 

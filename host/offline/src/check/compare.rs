@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::commands::offline::plan::{Action, Subject, Verb};
+use crate::plan::{Action, Subject, Verb};
 
 /// More are not read by anybody.
 const MOST_TOLD: usize = 10;

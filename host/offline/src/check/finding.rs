@@ -10,16 +10,16 @@ macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
         /// What is wrong, in a word. See [`Flaw::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(super) enum Flaw {
-            $($(#[$documentation])* $flaw,)*
+        pub enum Flaw {
+            $(#[doc = concat!("`", $name, "`.")] $(#[$documentation])* $flaw,)*
         }
 
         impl Flaw {
             /// All that there are.
-            pub(super) const ALL: &[Self] = &[$(Self::$flaw),*];
+            pub const ALL: &[Self] = &[$(Self::$flaw),*];
 
             /// Short, for people and programs.
-            pub(super) const fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$flaw => $name,)*
                 }
@@ -81,7 +81,7 @@ impl Flaw {
     }
 
     /// Whether a call ended in it.
-    pub(super) const fn is_fault(self) -> bool {
+    pub const fn is_fault(self) -> bool {
         match self {
             Self::Trap
             | Self::Deadline
@@ -107,14 +107,15 @@ impl Flaw {
 
 /// Something that is wrong.
 #[derive(Clone, Debug)]
-pub(super) struct Finding {
-    pub(super) flaw: Flaw,
+pub struct Finding {
+    /// What is wrong.
+    pub flaw: Flaw,
     /// What had been done when it occurred.
-    pub(super) case: String,
+    pub case: String,
     /// In sentences; lines of details.
-    pub(super) what: String,
+    pub what: String,
     /// The initial objects, to reproduce it.
-    pub(super) objects: Vec<Value>,
+    pub objects: Vec<Value>,
 }
 
 impl Finding {

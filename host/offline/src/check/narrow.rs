@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::ground::{Ground, OWNER_UID, is_named};
-use crate::commands::offline::plan::Subject;
+use crate::plan::Subject;
 
 /// Whose world it is.
 #[derive(Clone, Copy)]

@@ -1,0 +1,193 @@
+//! Tries to break a plugin in simulated clusters: `gyre check`.
+//!
+//! ```text
+//!   files ──▶ ground ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
+//!                                                                          │
+//!        ┌──────────────────┬───────────────────┬──────────────────────────┤
+//!        ▼                  ▼                   ▼                          ▼
+//!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
+//!   changed, finished                      stored as other versions        │
+//!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
+//!                                     ▼
+//!                      findings; every call repeated
+//! ```
+//!
+//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
+//! an experiment is not about are left out, unless somebody reads their kind.
+//! What is absent: an opinion on the purpose of a plugin. Whatever it does, it has to converge, to restore its children, and to finish its
+//! teardown.
+
+mod calls;
+pub mod compare;
+mod dice;
+mod disturb;
+mod draw;
+mod drawn;
+mod experiment;
+mod finding;
+mod ground;
+mod narrow;
+mod stored;
+mod texts;
+mod undisturbed;
+mod untried;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use self::dice::Dice;
+use self::experiment::Experiment;
+pub use self::finding::{Finding, Flaw};
+pub use self::ground::Ground;
+use self::ground::{Found, MOST_PARENTS, Rested};
+use crate::parallel;
+use crate::plan::Subject;
+
+/// How many other specs each parent is changed to, and back.
+const MOST_SPECS: usize = 3;
+/// How many findings of one flaw are printed; the others are counted.
+const MOST_TOLD: usize = 3;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The seed of generated specs.
+    pub seed: u64,
+    /// How many specs are generated from the schema.
+    pub cases: usize,
+}
+
+/// The result of a check.
+pub struct Checked {
+    found: Found,
+    /// How many similar findings there are besides.
+    alike: usize,
+    /// Whether all experiments were run: not if the host never stops writing.
+    is_complete: bool,
+}
+
+impl Ground {
+    /// Tries to break the plugins.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to check, or an experiment cannot be run.
+    pub fn check(&self, extent: Extent) -> anyhow::Result<Checked> {
+        let (mut found, rested) = self.undisturbed()?;
+        if rested.parents.is_empty() {
+            bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
+        }
+        // The other experiments start once the host has converged.
+        let is_complete = !found
+            .findings
+            .iter()
+            .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::Restless | Flaw::HotLoop));
+        if is_complete {
+            let experiments = experiments(self, &rested, extent, &mut found)?;
+            let made = parallel::each(&experiments, |experiment| {
+                self.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
+            });
+            for one in made {
+                found.merge(one?);
+            }
+        }
+        let alike = thin_out(&mut found.findings);
+        Ok(Checked { found, alike, is_complete })
+    }
+}
+
+impl Checked {
+    /// What is wrong.
+    pub fn findings(&self) -> &[Finding] {
+        &self.found.findings
+    }
+
+    /// As JSON, with a command line for each finding that reproduces it.
+    pub fn json(&self, reproductions: &[Value], seed: u64) -> Value {
+        let findings = self.found.findings.iter().zip(reproductions);
+        let findings: Vec<Value> = findings.map(|(finding, reproduction)| finding.json(reproduction)).collect();
+        json!({
+            "tried": self.found.tally.json(), "notes": self.found.notes, "complete": self.is_complete, "findings": findings,
+            "alike": self.alike, "seed": seed,
+        })
+    }
+
+    /// As text, with a sentence for each finding about how to reproduce it.
+    pub fn text(&self, reproductions: &[String]) -> String {
+        let mut text = self.found.tally.to_string();
+        self.found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
+        for (finding, reproduction) in self.found.findings.iter().zip(reproductions) {
+            text.push_str(&format!("\n{}", finding.text(reproduction)));
+        }
+        match self.found.findings.len() {
+            0 => text.push_str("No findings.\n"),
+            count => {
+                let findings = if count == 1 { "finding" } else { "findings" };
+                let alike = if self.alike > 0 { format!(", and {} similar ones", self.alike) } else { String::new() };
+                text.push_str(&format!("\n{count} {findings}{alike}.\n"));
+            }
+        }
+        if !self.is_complete {
+            text.push_str("The other experiments were skipped: they start only after the host has stopped writing.\n");
+        }
+        text
+    }
+}
+
+fn experiments(ground: &Ground, rested: &Rested, extent: Extent, found: &mut Found) -> anyhow::Result<Vec<Experiment>> {
+    let mut experiments: Vec<Experiment> = disturb::disturbances(rested).into_iter().map(Experiment::Disturbed).collect();
+    found.notes.extend(untried::notes(ground, rested));
+    let mut alone = 0;
+    let mut dice = Dice::new(extent.seed);
+    for parent in rested.parents.iter().take(MOST_PARENTS) {
+        let subject = Subject::of(parent);
+        let is_alike =
+            |other: &Subject| *other != subject && (&other.api_version, &other.kind) == (&subject.api_version, &subject.kind);
+        let others = rested.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
+        let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
+        if let Some(schema) = drawn::schema(ground, parent) {
+            while specs.len() < MOST_SPECS
+                && let Some(drawn) = drawn::other_spec(schema, parent, &mut dice)
+            {
+                specs.push(drawn);
+            }
+        }
+        alone += usize::from(specs.is_empty());
+        experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
+        experiments.push(Experiment::TornDown(subject));
+    }
+    if alone > 0 {
+        let all = rested.parents.len().min(MOST_PARENTS);
+        found
+            .notes
+            .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
+    }
+    let stored = stored::all(ground, rested, extent.seed, extent.cases);
+    experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
+    let drawn = drawn::worlds(ground, &rested.parents, extent.seed, extent.cases, found)?;
+    experiments.extend(drawn.into_iter().map(Experiment::Drawn));
+    Ok(experiments)
+}
+
+/// Keeps some findings of each flaw, and returns the number of the others.
+fn thin_out(findings: &mut Vec<Finding>) -> usize {
+    let mut kept: Vec<Finding> = Vec::new();
+    let mut others = BTreeSet::new();
+    for finding in findings.drain(..) {
+        // Retried calls cause the same finding again.
+        if kept.iter().any(|other| other.gist() == finding.gist()) {
+            continue;
+        }
+        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_TOLD {
+            kept.push(finding);
+        } else {
+            let (flaw, what) = finding.gist();
+            others.insert((flaw, what.to_owned()));
+        }
+    }
+    kept.sort_by_key(|finding| finding.flaw);
+    *findings = kept;
+    others.len()
+}
