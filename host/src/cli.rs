@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use gyre_input::manifests;
 use gyre_engine::client::transport;
 use gyre_engine::error::error_chain;
 use gyre_engine::host::{self, Options};
@@ -39,7 +40,6 @@ use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
-use crate::manifests;
 use crate::plugins::{open, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.

@@ -17,17 +17,14 @@
 //! the file, which go before what is built in. What a mount says of itself goes before all of these.
 
 pub(crate) mod arguments;
-mod bounded;
 mod directory;
+mod document;
 mod keys;
 mod load;
-mod node;
-pub(crate) mod problem;
 mod process;
 mod quantity;
 mod read;
 mod schema;
-mod settings;
 mod spec;
 mod table;
 #[cfg(test)]
@@ -50,18 +47,16 @@ use tracing::{debug, error, info, warn};
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
 use self::load::{Loader, Programs};
-pub(crate) use self::node::yaml_problem;
-use self::node::{Part, Source as DocumentSource, read_document};
-use self::problem::Place;
-pub use self::problem::{Problem, Problems};
+use self::document::read_document;
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
-pub use self::settings::accept as accept_settings;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
 use gyre_engine::error::error_chain;
 use gyre_engine::mounts::inventory;
 use gyre_engine::program::Program;
+use gyre_input::document::{Part, Source as DocumentSource};
+use gyre_input::problem::{Place, Problem, Problems};
 
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;

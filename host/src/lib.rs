@@ -14,17 +14,14 @@
 //! |---|---|
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
 //! | `commands` | the commands other than `run` |
-//! | [`cases`] | golden cases in directories |
-//! | [`manifests`] | reads objects from files and directories |
 //! | [`config`], `plugins` | the operator's configuration and arguments; the files of plugins; the programs that result from both |
 //!
 //! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
 //!
-//! What is absent: the host itself, which is `gyre_engine`, and simulations of it, which are `gyre_offline`.
+//! What is absent: the host itself, which is `gyre_engine`; simulations of it, which are `gyre_offline`; and the reading of YAML, manifests
+//! and settings, which is `gyre_input`.
 
-pub mod cases;
 pub mod cli;
 mod commands;
 pub mod config;
-pub mod manifests;
 mod plugins;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gyre::cases::{Case, EXPECTED, cases_in};
+use gyre_offline::cases::{Case, EXPECTED, cases_in};
 
 use crate::error::Result;
 use crate::plugin::Plugin;

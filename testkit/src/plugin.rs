@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use gyre::config::accept_settings;
 use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
 use gyre_engine::program::Program;
+use gyre_input::settings;
 use gyre_sandbox::{Digest, Sandbox};
 use gyre_sdk::Reconciler;
 use serde_json::Value;
@@ -63,7 +63,7 @@ impl Plugin {
     pub(crate) fn program(self, settings: &Value) -> Result<Program> {
         let mut program = Program::new(self.0, Namespaces::All);
         let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
-        let accepted = accept_settings(&program.plugin, settings, &program.limits);
+        let accepted = settings::accept(&program.plugin, settings, &program.limits);
         let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
         program.settings = settings.to_string().into_bytes().into();
         Ok(program)

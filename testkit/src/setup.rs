@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gyre::cases::Given;
-use gyre::manifests::read;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
+use gyre_input::manifests;
+use gyre_offline::cases::Given;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -126,7 +126,7 @@ impl Setup {
         for configure in &configure {
             programs.iter_mut().for_each(configure);
         }
-        let mut all = read(&files)?;
+        let mut all = manifests::read(&files)?;
         for (place, object) in objects {
             all.push((place, object?));
         }

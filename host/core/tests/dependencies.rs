@@ -45,6 +45,7 @@ mod dependencies {
     fn the_sandbox_runs_plugins_and_knows_no_cluster() {
         check("gyre-sandbox", "wasmtime", &["kube", "k8s-openapi", "hyper"]);
     }
+
     #[test]
     fn the_engine_knows_no_command_line_and_no_cluster_in_memory() {
         let closure = closure("gyre-engine", &[]);
@@ -56,6 +57,13 @@ mod dependencies {
     #[test]
     fn simulations_know_no_command_line() {
         check("gyre-offline", "gyre-devcluster", &["clap"]);
+    }
+
+    #[test]
+    fn the_test_kit_needs_no_command_line() {
+        let closure = closure("gyre-test", &[]);
+        check_closure("gyre-test", &closure, "gyre-offline", &["clap"]);
+        assert!(!closure.contains("gyre"), "gyre-test depends on the command line: {closure:?}");
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //!
 //! What is absent: the command line, files and configurations, which are in `gyre`.
 
+pub mod cases;
 pub mod check;
 pub mod diff;
 pub mod foretold;

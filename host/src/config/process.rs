@@ -7,13 +7,14 @@ use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
+use gyre_input::document::{Node, Source};
+use gyre_input::problem::{Place, Problems};
 use clap::builder::PossibleValue;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
 use serde_json::{Map, Value, json};
 
-use super::node::{Node, Source, read_document};
-use super::problem::{Place, Problems};
+use super::document::read_document;
 use super::spec::{Configuration, Setting};
 use crate::config::arguments::admin::AdminArguments;
 use crate::config::arguments::election::{ElectionArguments, TimeFlag, WrongTimes};

@@ -6,9 +6,9 @@ use std::path::Path;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::{Limits, Reuse};
 
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
 use super::keys::{self, File, Mount, Shadow};
-use super::node::{Node, Part};
-use super::problem::Problems;
 use super::process;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Count, FilePath, Label, List, Size, Time};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
+use gyre_input::document::Part;
+use gyre_input::problem::Place;
 use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
 use gyre_sandbox::{Digest, Limits};
 
 use super::keys::Mount;
-use super::node::Part;
-use super::problem::Place;
 
 /// What a deployment is called that nobody names.
 pub(crate) const NAME: &str = "gyre";

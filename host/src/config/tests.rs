@@ -14,7 +14,7 @@ use gyre_engine::program::bounds;
 
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
-use crate::config::node::Document;
+use gyre_input::document::Document;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]

@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use gyre_core::text::list;
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
+use gyre_input::schema::{keys, report_unknown, schema_of};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::LocationSegment;
@@ -10,8 +14,6 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::keys::File;
-use super::node::{Node, Part};
-use super::problem::{Problems, list, nearest};
 use super::types::{CHECK, Check, REMEDY};
 use super::{process, schema};
 
@@ -115,36 +117,4 @@ fn expected(schema: &Value) -> String {
     } else {
         "true or false".to_owned()
     }
-}
-
-/// The part of a schema that an error comes from.
-pub(super) fn schema_of<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
-    let keyword = error.schema_path().as_str();
-    keyword.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent)).unwrap_or(&Value::Null)
-}
-
-/// Reports keys of a map that its schema does not know, each with the known one that is meant, or else all that are known.
-pub(super) fn report_unknown(
-    map: &Part,
-    what: &str,
-    unknown: &[String],
-    schema: &Value,
-    known_are: impl Fn(&[&str]) -> String,
-    problems: &mut Problems,
-) {
-    let known = keys(schema);
-    let unknown: BTreeSet<&str> = unknown.iter().map(String::as_str).collect();
-    for (key, place) in map.keys(|key| unknown.contains(key)) {
-        let remedy = match nearest(key, known.iter().copied()) {
-            Some(near) => format!("did you mean {near}?"),
-            None => known_are(&known),
-        };
-        problems.add(place, format!("unknown {what} {key:?}"), remedy);
-    }
-}
-
-/// The keys that a schema knows.
-pub(super) fn keys(schema: &Value) -> Vec<&str> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }

@@ -13,11 +13,11 @@ use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
+use gyre_offline::cases::{Case, EXPECTED, Given, SETTINGS, cases_in, text};
 use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
 
-use crate::cases::{Case, EXPECTED, Given, SETTINGS, cases_in, text};
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::{Error, Source};

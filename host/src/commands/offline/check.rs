@@ -6,6 +6,7 @@ mod reproduction;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use gyre_input::manifests;
 use anyhow::Context as _;
 use gyre_offline::check::{Checked, Extent, Flaw, Ground};
 use gyre_offline::rendered::check_parents;
@@ -16,7 +17,6 @@ use self::arguments::START;
 use self::reproduction::{make_folder, reproduction};
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::manifests;
 
 const EXAMPLES: &str = "\
 Examples:

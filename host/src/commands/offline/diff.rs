@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use gyre_core::text::list;
 use gyre_engine::difference::{NOT_SHOWN, redacted};
 use gyre_engine::program::Program;
 use gyre_offline::diff::difference;
@@ -20,7 +21,6 @@ use crate::commands::process::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::ForetoldMounts;
-use crate::config::problem::list;
 use crate::config::values::MissingArgument;
 use crate::plugins;
 

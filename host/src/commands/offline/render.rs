@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use gyre_input::manifests;
 use gyre_engine::program::Program;
 use gyre_offline::foretold::{Foretold, foretold, texts_of_secrets};
 use gyre_offline::plan::Subject;
@@ -22,7 +23,6 @@ use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::ForetoldMounts;
 use crate::config::values::MissingArgument;
-use crate::manifests;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:

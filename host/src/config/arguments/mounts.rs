@@ -20,12 +20,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_input::document::{Document, Part, Source as DocumentSource};
+use gyre_input::problem::Problems;
 use gyre_engine::program::bounds;
 use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
-use crate::config::node::{Document, Part, Source as DocumentSource};
-use crate::config::problem::Problems;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy};
 use crate::config::values::{label, whole};
 

@@ -1,18 +1,17 @@
-//! What is wrong with a configuration: where, what, and what to do. All that is wrong is said at once.
+//! Problems: where something is wrong, what, and what to do. All problems are reported at once.
 
 use std::fmt;
 use std::sync::Arc;
 
 use gyre_core::text::cut;
-pub(crate) use gyre_core::text::list;
 use gyre_engine::telemetry::log::without_control;
 
-/// How much is said of one thing that is wrong, in bytes: messages quote what a file holds, of whatever length.
+/// The longest text of a problem, in bytes: messages quote values of files, which may have any length.
 const LONGEST: usize = 1_024;
-/// The longest path to a value that is told, in bytes: the keys of settings are anybody's.
+/// The longest path to a value, in bytes: the keys of settings may have any length.
 const LONGEST_PATH: usize = 256;
 
-/// Where something was said: in a file, or by a flag; and what it is a part of there.
+/// A place in a file, or a flag; and the path to the value there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     source: Arc<str>,
@@ -22,36 +21,38 @@ pub struct Place {
 
 /// A line and a column of a text, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
-    pub(crate) line: u64,
-    pub(crate) column: u64,
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
 }
 
 impl Place {
     /// A file as a whole, or a flag.
-    pub(crate) fn whole(source: &Arc<str>) -> Self {
+    pub fn whole(source: &Arc<str>) -> Self {
         Self { source: Arc::clone(source), position: None, path: String::new() }
     }
 
     /// A position in a file.
-    pub(crate) fn at(source: &Arc<str>, position: Position) -> Self {
+    pub fn at(source: &Arc<str>, position: Position) -> Self {
         Self { source: Arc::clone(source), position: Some(position), path: String::new() }
     }
 
     /// With the path to the value, e.g. `mounts[0].workers`.
     #[must_use]
-    pub(crate) fn with_path(self, path: impl Into<String>) -> Self {
+    pub fn with_path(self, path: impl Into<String>) -> Self {
         Self { path: on_one_line(&path.into(), LONGEST_PATH), ..self }
     }
 
-    /// Without the path: to be named within a sentence.
-    pub(crate) fn location(&self) -> impl fmt::Display {
+    /// The place without the path, for use within a sentence.
+    pub fn location(&self) -> impl fmt::Display {
         let position = self.position.map(|Position { line, column }| format!(":{line}:{column}"));
         format!("{}{}", self.source, position.unwrap_or_default())
     }
 }
 
-/// `gyre.yaml:12:5: mounts[0].workers`, `gyre.yaml`, `--plugin`: editors and terminals make a link of its beginning.
+/// `gyre.yaml:12:5: mounts[0].workers`, `gyre.yaml`, `--plugin`: editors and terminals turn the beginning into a link.
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.location().fmt(formatter)?;
@@ -72,8 +73,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// What it says is one line of bounded length.
-    pub(crate) fn new(place: Place, what: &str, remedy: &str) -> Self {
+    /// A problem whose text is one line of bounded length.
+    pub fn new(place: Place, what: &str, remedy: &str) -> Self {
         Self { place, what: on_one_line(what, LONGEST), remedy: on_one_line(remedy, LONGEST) }
     }
 }
@@ -82,17 +83,22 @@ fn on_one_line(text: &str, limit: usize) -> String {
     cut(&without_control(text), limit)
 }
 
-/// All that is wrong with a configuration: at least one thing.
+/// All problems of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    pub(crate) fn add(&mut self, place: Place, what: impl Into<String>, remedy: impl Into<String>) {
+    /// One more.
+    pub fn add(&mut self, place: Place, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Problem::new(place, &what.into(), &remedy.into()));
     }
 
-    /// The value, if nothing is wrong. Otherwise all that is, file by file in the order of the lines.
-    pub(crate) fn or<T>(mut self, value: T) -> Result<T, Self> {
+    /// The value, if nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// All problems, file by file in the order of the lines.
+    pub fn or<T>(mut self, value: T) -> Result<T, Self> {
         if self.0.is_empty() {
             return Ok(value);
         }
@@ -108,7 +114,7 @@ impl Problems {
     }
 }
 
-/// One problem a line.
+/// One problem per line.
 impl fmt::Display for Problems {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.0.iter().map(Problem::to_string).collect();
@@ -117,19 +123,6 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
-
-/// The known word that is meant, if one is like it.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    let distance = |known: &str| {
-        let known = known.to_lowercase();
-        // Of three letters one may be wrong. One that is cut short is meant, too, if no other is nearer.
-        let is_short = word.len() >= 3 && (known.starts_with(&word) || word.starts_with(&known));
-        let distance = strsim::osa_distance(&word, &known);
-        (is_short || distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
-    };
-    known.into_iter().filter_map(|known| Some((distance(known)?, known))).min_by_key(|near| near.0).map(|(_, known)| known)
-}
 
 #[cfg(test)]
 mod tests {

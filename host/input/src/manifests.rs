@@ -1,4 +1,4 @@
-//! Manifests: the objects in files and folders of YAML or JSON.
+//! Manifests: objects in files and directories of YAML or JSON.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,21 @@ use anyhow::{Context as _, anyhow, bail};
 use gyre_engine::error::error_chain;
 use serde_json::Value;
 
-use crate::config::{Problem, yaml_problem};
+use crate::document::yaml_problem;
+use crate::problem::Problem;
 
-/// More is no manifest, but perhaps a device.
+/// The largest file in bytes. A larger one is no manifest; it may be a device.
 const LARGEST: u64 = 256 << 20;
-/// A dump of a large cluster has so many objects in one file,
+/// The most objects in a file: as many as in a dump of a large cluster,
 const MOST_DOCUMENTS: usize = 1_000_000;
-/// and so many values in them all. Each takes some 100 bytes of memory.
+/// and the most values in all of them. Each takes some 100 bytes of memory.
 const MOST_VALUES: usize = 20_000_000;
 
-/// The objects in files and folders, each with the name of its file.
+/// Reads the objects in files and directories, each with the name of its file.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, or holds something else than objects with apiVersion, kind and name.
+/// When a file cannot be read, or contains anything but objects with apiVersion, kind and name.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     for path in paths {
@@ -38,7 +39,7 @@ pub fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, Value)>> {
     Ok(objects)
 }
 
-/// A file itself; of a folder the manifests in it, by name.
+/// A file itself; of a directory, the manifests in it, sorted by name.
 fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -50,7 +51,7 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The manifests in a folder, by name.
+/// The manifests in a directory, sorted by name.
 ///
 /// # Errors
 ///
@@ -68,7 +69,7 @@ pub fn manifests_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// By the end of its name.
+/// Whether a file is a manifest, by the extension of its name.
 pub fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
@@ -101,7 +102,7 @@ fn bounded(input: impl std::io::Read) -> std::io::Result<String> {
     }
 }
 
-/// What is wrong with an object, after its number.
+/// What is wrong with an object, as the part of a sentence after its number.
 fn check(object: &Value) -> Result<(), String> {
     if !object.is_object() {
         return Err(format!("is {object:.40}"));
@@ -116,7 +117,7 @@ fn check(object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The objects of a YAML stream, those of lists among them.
+/// The objects of a YAML stream, with those in lists.
 fn documents(name: &str, text: &str) -> Result<Vec<Value>, Problem> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {

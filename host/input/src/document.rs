@@ -1,80 +1,88 @@
-//! A YAML document as a tree that knows where each of its values stands. JSON is YAML.
+//! A YAML document as a tree that knows the position of each value. JSON is YAML.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_saphyr::{Location, MergeKeyPolicy, MessageFormatter as _, NonFiniteFloatPolicy, Spanned, UserMessageFormatter};
 
-use super::problem::{Place, Position, Problem, Problems};
-use crate::plugins::files::Files;
-use gyre_engine::error::error_chain;
+use crate::problem::{Place, Position, Problem};
 
-/// How deep a document may nest. Each level takes from the stack of a thread, up to 40 KiB in a build that is not optimised, and a thread has
+/// How deep a document may nest. Each level takes up to 40 KiB of the stack of a thread in a build without optimisation, and a thread has
 /// 2 MiB.
 const DEEPEST: usize = 32;
 
-/// A ConfigMap holds 1 MiB.
-const LARGEST_DOCUMENT: u64 = 4 << 20;
-
-/// A value, and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) position: Position,
-    pub(crate) value: Value,
+pub struct Node {
+    /// Where it begins.
+    pub position: Position,
+    /// The value.
+    pub value: Value,
 }
 
-/// What stands there.
+/// A value of JSON whose parts have positions.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub enum Value {
+    /// `null`, or nothing.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A text.
     String(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map, in the order of the document.
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map, and where it stands.
+/// A key of a map and its position.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
-    pub(crate) position: Position,
-    pub(crate) text: String,
+pub struct Key {
+    /// Where it begins.
+    pub position: Position,
+    /// The key.
+    pub text: String,
 }
 
-/// A document, and what it is called in messages.
+/// A document and its name in messages.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
-    pub(crate) source: Source,
-    pub(crate) root: Node,
+pub struct Document {
+    /// Where it comes from.
+    pub source: Source,
+    /// Its value.
+    pub root: Node,
 }
 
-/// A value of a document, by its JSON pointer, whether it is there or not.
+/// A value of a document, given by its JSON pointer. It may be missing.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub struct Part {
     document: Arc<Document>,
     pointer: String,
 }
 
-/// Where a document came from.
+/// Where a document comes from.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// A file, by its path: places in it have lines.
     File(Arc<str>),
-    /// A flag: a place in it is the flag.
+    /// A flag: all places in it are the flag.
     Flag(Arc<str>),
 }
 
 impl Source {
-    pub(crate) fn whole(&self) -> Place {
+    /// The place of the whole document.
+    pub fn whole(&self) -> Place {
         match self {
             Self::File(name) | Self::Flag(name) => Place::whole(name),
         }
     }
 
-    pub(crate) fn place(&self, position: Position) -> Place {
+    /// The place of this position.
+    pub fn place(&self, position: Position) -> Place {
         match self {
             Self::File(name) => Place::at(name, position),
             Self::Flag(name) => Place::whole(name),
@@ -87,8 +95,8 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// What keeps it from being YAML: the first thing, as what follows cannot be read.
-    pub(crate) fn parse(source: Source, text: &str) -> Result<Self, Problem> {
+    /// The first error in the YAML. What follows it cannot be read.
+    pub fn parse(source: Source, text: &str) -> Result<Self, Problem> {
         let options = serde_saphyr::options! {
             budget: serde_saphyr::budget! { max_depth: DEEPEST },
             merge_keys: MergeKeyPolicy::Merge,
@@ -107,80 +115,46 @@ impl Document {
     }
 }
 
-/// Reads a document from a file.
-pub(crate) fn read_document(
-    files: &mut Files,
-    path: &Path,
-    source: Source,
-    said: &Place,
-    problems: &mut Problems,
-) -> Option<Part> {
-    let bytes = match files.read(path, LARGEST_DOCUMENT) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            problems.add(
-                said.clone(),
-                format!("cannot read {}: {}", path.display(), error_chain(&error)),
-                "name a file that can be read",
-            );
-            return None;
-        }
-    };
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(_) => {
-            problems.add(source.whole(), "the file is not UTF-8", "write YAML or JSON");
-            return None;
-        }
-    };
-    match Document::parse(source, &text) {
-        Ok(document) => Some(Part::whole(document)),
-        Err(problem) => {
-            problems.0.push(problem);
-            None
-        }
-    }
-}
-
 impl Part {
     /// A document as a whole.
-    pub(crate) fn whole(document: Document) -> Self {
+    pub fn whole(document: Document) -> Self {
         Self { document: Arc::new(document), pointer: String::new() }
     }
 
-    /// What is said by something that is no document, such as a flag.
-    pub(crate) fn flag(name: &str) -> Self {
+    /// A part for the problems of something that is no document, such as a flag.
+    pub fn flag(name: &str) -> Self {
         let root = Node { position: Position { line: 1, column: 1 }, value: Value::Null };
         Self::whole(Document { source: Source::Flag(name.into()), root })
     }
 
     /// A part of this one.
-    pub(crate) fn at(&self, pointer: &str) -> Self {
+    pub fn at(&self, pointer: &str) -> Self {
         Self { document: Arc::clone(&self.document), pointer: format!("{}{pointer}", self.pointer) }
     }
 
-    pub(crate) fn pointer(&self) -> &str {
+    /// Its JSON pointer.
+    pub fn pointer(&self) -> &str {
         &self.pointer
     }
 
-    /// The value, if it is there.
-    pub(crate) fn node(&self) -> Option<&Node> {
+    /// The value, if there is one.
+    pub fn node(&self) -> Option<&Node> {
         self.steps().try_fold(&self.document.root, |node, step| node.step(&step))
     }
 
-    /// Where it is, or else what contains it.
-    pub(crate) fn place(&self) -> Place {
+    /// Its place; if it is missing, the place of the nearest value that contains it.
+    pub fn place(&self) -> Place {
         let (node, path) = self.nearest();
         self.document.source.place(node.position).with_path(path)
     }
 
-    /// The document as a whole.
-    pub(crate) fn document(&self) -> Place {
+    /// The place of the whole document.
+    pub fn document(&self) -> Place {
         self.document.source.whole()
     }
 
     /// The places of keys of this map, each with its key.
-    pub(crate) fn keys<'a>(&'a self, which: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = (&'a str, Place)> {
+    pub fn keys<'a>(&'a self, which: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = (&'a str, Place)> {
         let (node, path) = self.nearest();
         let entries = if let Value::Map(entries) = &node.value { &entries[..] } else { &[] };
         let place = move |key: &Key| self.document.source.place(key.position).with_path(path.as_str());
@@ -191,7 +165,7 @@ impl Part {
         self.pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"))
     }
 
-    /// How far the pointer leads, and the path there as people write it, e.g. `mounts[0].workers`.
+    /// The last value on the way of the pointer that exists, and its path as people write it, e.g. `mounts[0].workers`.
     fn nearest(&self) -> (&Node, String) {
         let (mut node, mut path) = (&self.document.root, String::new());
         for step in self.steps() {
@@ -208,12 +182,13 @@ impl Part {
 }
 
 impl Node {
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether it is null, or there is nothing.
+    pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
-    /// What kind of value it is, for people.
-    pub(crate) fn describe(&self) -> String {
+    /// A short description, for messages.
+    pub fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".to_owned(),
             Value::Bool(value) => value.to_string(),
@@ -235,7 +210,7 @@ impl Node {
     }
 
     /// As JSON.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(value) => serde_json::Value::Bool(*value),
@@ -247,16 +222,16 @@ impl Node {
     }
 }
 
-/// What keeps a file from being YAML.
-pub(crate) fn yaml_problem(file: &str, error: &serde_saphyr::Error) -> Problem {
+/// Describes why a file cannot be read as YAML.
+pub fn yaml_problem(file: &str, error: &serde_saphyr::Error) -> Problem {
     problem(&Source::File(file.into()), error)
 }
 
 fn problem(source: &Source, error: &serde_saphyr::Error) -> Problem {
     let place = error.location().and_then(position).map_or_else(|| source.whole(), |position| source.place(position));
-    // The text alone: where it happened is the place.
+    // Only the text: the place says where it is.
     let what = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-    // Which limit it is, it says for programmers.
+    // The rest names the limit as in the code of the library.
     match what.split_once(": limits breached") {
         Some((what, _)) => Problem::new(place, what, "split it up, or nest it less"),
         None => Problem::new(place, &what, "correct the YAML"),
@@ -293,7 +268,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a value that JSON has too")
+        formatter.write_str("a value that exists in JSON, too")
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Value, E> {

@@ -1,27 +1,28 @@
-//! Settings, against the schema of their plugin and against the plugin itself.
+//! Checks settings, by the schema of their plugin and by the plugin itself.
 
 use gyre_core::manifest::Manifest;
+use gyre_core::text::list;
 use gyre_engine::error::error_chain;
 use gyre_sandbox::{Limits, Plugin, call, settings};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
-use super::bounded;
-use super::node::{Document, Node, Part, Source};
-use super::problem::{Place, Problems, list};
-use super::validate::{report_unknown, schema_of};
+use crate::document::{Document, Node, Part, Source};
+use crate::problem::{Place, Problems};
+use crate::schema::{report_unknown, schema_of};
+use crate::schema_cost;
 
-/// Who reads more errors of one schema than these?
+/// More errors of one schema help nobody.
 const MOST_ERRORS: usize = 20;
-/// An error may quote the value, and a value can be anything.
+/// Errors quote values, which may have any length.
 const LONGEST_MESSAGE: usize = 300;
 
-/// Settings that are at hand, checked as those of a mount are.
+/// Checks settings that are not in a file, like those of a mount.
 ///
 /// # Errors
 ///
-/// All that is wrong with them.
+/// All problems with them.
 pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Value, Problems> {
     let mut problems = Problems::default();
     let source = Source::Flag("the settings".into());
@@ -36,8 +37,8 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
     if problems.0.is_empty() { Ok(json) } else { Err(problems) }
 }
 
-/// Checks a mount's settings; without any they are `{}`, and the `mount` is to blame.
-pub(crate) fn check(
+/// Checks the settings of a mount, and returns them as JSON. Without any they are `{}`, and problems are at the place of the `mount`.
+pub fn check(
     plugin: &Plugin,
     settings: Option<&Part>,
     mount: &Place,
@@ -82,7 +83,7 @@ impl Check<'_> {
     }
 
     fn by_schema(&self, schema: &Value, json: &Value, problems: &mut Problems) {
-        let built = bounded::check(schema).and_then(|()| {
+        let built = schema_cost::check(schema).and_then(|()| {
             let options = jsonschema::options().with_draft(Draft::Draft202012).offline();
             options.build(schema).map_err(|error| error.to_string())
         });
@@ -120,7 +121,7 @@ impl Check<'_> {
         }
     }
 
-    /// Where the value stands that a JSON pointer leads to.
+    /// The place of the value at a JSON pointer.
     fn place_of(&self, pointer: &str) -> Place {
         self.settings.map_or_else(|| self.mount.clone(), |settings| settings.at(pointer).place())
     }

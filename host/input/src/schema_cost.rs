@@ -1,8 +1,7 @@
-//! What a schema may cost. It comes with a plugin, so it may be meant to keep a host busy for ever.
+//! Limits what validating by a schema costs. A schema comes with a plugin, so it may be meant to keep a host busy for ever.
 //!
-//! Validators follow references as often as they are made: twenty definitions, each of which refers to the next one twice, are a
-//! million visits. What is bounded here is how often subschemas are visited for one value. How many values there are, and how deep they
-//! lie, the operator decides.
+//! Validators follow each reference: twenty definitions, each of which refers to the next one twice, are a million visits. The limit is
+//! for the number of visits of subschemas for one value. The operator decides how many values there are, and how deep they nest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +12,15 @@ const MOST_REFERENCES: usize = 256;
 /// Visits of subschemas for one value.
 const MOST_VISITS: u64 = 1_000;
 
-/// Keywords whose subschemas say more of the same value.
+/// Keywords whose subschemas apply to the same value.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Whether validating by this schema ends soon.
+/// Checks that validating by this schema ends soon.
 ///
 /// # Errors
 ///
-/// Why not.
-pub(crate) fn check(schema: &Value) -> Result<(), String> {
+/// Why it may not.
+pub fn check(schema: &Value) -> Result<(), String> {
     let mut visits = Visits { root: schema, anchors: HashMap::new(), known: HashMap::new(), under_way: HashSet::new() };
     let mut schemas = Vec::new();
     let mut references = 0;
@@ -51,7 +50,7 @@ pub(crate) fn check(schema: &Value) -> Result<(), String> {
 struct Visits<'a> {
     root: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
-    /// By address: each subschema is counted once.
+    /// The visits of each subschema, by its address.
     known: HashMap<*const Value, u64>,
     under_way: HashSet<*const Value>,
 }
@@ -110,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// Definitions of which each refers so often to the next.
+    /// Definitions, each of which refers to the next one this often.
     fn chain(definitions: usize, references: usize, around: impl Fn(Value) -> Value) -> Value {
         let mut schema = json!({"$defs": {}, "$ref": "#/$defs/0"});
         for index in 0..definitions {
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_refused() {
+    fn schemas_that_take_too_long_are_refused() {
         let refused = [
             chain(20, 2, |schema| schema),
             chain(300, 1, |schema| schema),
@@ -139,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn what_people_write_is_accepted() {
+    fn schemas_that_people_write_are_accepted() {
         let accepted = [
             json!(true),
             json!({}),
             chain(250, 1, |schema| schema),
             chain(250, 1, |schema| json!({"properties": {"a": schema}})),
-            // A tree refers to itself, but for other values.
+            // A tree refers to itself, but for the values inside it.
             json!({"$defs": {"tree": {"properties": {"branches": {"items": {"$ref": "#/$defs/tree"}}}}}, "$ref": "#/$defs/tree"}),
             json!({"$anchor": "top", "properties": {"a": {"$ref": "#top"}}}),
             json!({"properties": {"$ref": {"type": "string"}, "not": {"type": "string"}}}),

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use gyre_engine::error::error_chain;
+use gyre_input::document::yaml_problem;
+use gyre_input::manifests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::config::yaml_problem;
-use crate::manifests;
 
 /// The simulated time of a case without its own.
 const START: &str = "2026-01-01T00:00:00Z";
 /// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
 /// The file with the settings of a case.
-pub(crate) const SETTINGS: &str = "settings.yaml";
+pub const SETTINGS: &str = "settings.yaml";
 const TIME: &str = "time.txt";
 
 /// A case of `gyre test`.
@@ -100,7 +100,11 @@ impl Given {
 }
 
 /// The text of a file of a case; none if there is no such file.
-pub(crate) fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn text(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(folder.join(name)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
