@@ -32,7 +32,7 @@ use tracing::{error, info};
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::process::{threads, told_to_stop};
-use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
+use crate::commands::rbac::{Deployment, CrossNamespaceChildren, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::config::arguments::admin::SecureArguments;
@@ -323,7 +323,7 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
         inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
-        far: if arguments.cross_namespace { Far::Expected } else { Far::Unexpected },
+        cross_namespace_children: if arguments.cross_namespace { CrossNamespaceChildren::Expected } else { CrossNamespaceChildren::Unexpected },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

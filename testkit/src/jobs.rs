@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gyre_offline::plan::Subject;
-use gyre_offline::scene::Part;
+use gyre_offline::simulation::Subresource;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ impl World {
 
     fn end_pods(&mut self, job: &Value, ending: Ending) -> Result {
         let Subject { namespace, name, .. } = Subject::of(job);
-        for mut pod in self.runtime.block_on(self.scene.list(&pods(), Default::default()))? {
+        for mut pod in self.runtime.block_on(self.simulation.list(&pods(), Default::default()))? {
             let is_of_job = Subject::of(&pod).namespace == namespace && pod.pointer(JOB_NAME).is_some_and(|of| *of == *name);
             let runs = pod.pointer("/status/phase").is_some_and(|phase| phase == "Running");
             if !is_of_job || !runs {
@@ -73,7 +73,7 @@ impl World {
                         .insert("devcluster.gyre.dev/fail".to_owned(), Value::from((ending == Ending::Fails).to_string()));
                 }
             }
-            self.runtime.block_on(self.scene.replace(Part::Object, &pod))?;
+            self.runtime.block_on(self.simulation.replace(Subresource::None, &pod))?;
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ impl fmt::Display for Event {
 impl Run {
     /// What the host did, in order: writes, refusals, events.
     pub fn plan(&self) -> &[Action] {
-        &self.rendered.done.actions
+        &self.rendered.host_run.actions
     }
 
     /// What was not done, and why.

@@ -11,7 +11,7 @@ use gyre_engine::record::{CallRecord, Listening, Recordings};
 use gyre_offline::check::compare::flapping;
 use gyre_offline::plan::Subject;
 use gyre_offline::rendered::Rendered;
-use gyre_offline::scene::{Again, Done, End, Part, Scene, simulated};
+use gyre_offline::simulation::{RequeueTimes, HostRun, End, Simulation, Subresource, simulated};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -35,7 +35,7 @@ const MOST_CALLS: usize = 10_000;
 /// Time passes only while something is [settled](Self::settle), [waited for](Self::advance) or changed, and then as fast as can be. Objects are
 /// named as in plans, `Job default/hello`: see [`Reference`].
 pub struct World {
-    pub(crate) scene: Scene,
+    pub(crate) simulation: Simulation,
     programs: Vec<Program>,
     host: Option<Host>,
     _controllers: JoinHandle<()>,
@@ -54,13 +54,13 @@ struct Host {
 }
 
 impl Host {
-    fn new(scene: &Scene, programs: &[Program], recordings: &Recordings) -> Self {
+    fn new(simulation: &Simulation, programs: &[Program], recordings: &Recordings) -> Self {
         let (programs, following): (_, Programs) = watch::channel(programs.into());
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async {
             let _ = stopped.await;
         };
-        let running = Box::pin(scene.host(following, recordings.clone(), stopped));
+        let running = Box::pin(simulation.host(following, recordings.clone(), stopped));
         Self { programs, stop, running }
     }
 }
@@ -79,9 +79,9 @@ impl World {
         };
         let options = gyre_devcluster::Options { controllers, pod_run_time, ..gyre_devcluster::Options::default() };
         let entered = runtime.enter();
-        let scene = Scene::with(&programs, start, &options)?;
-        scene.put_all(objects)?;
-        let controllers = tokio::spawn(scene.controllers());
+        let simulation = Simulation::with(&programs, start, &options)?;
+        simulation.put_all(objects)?;
+        let controllers = tokio::spawn(simulation.controllers());
         drop(entered);
         let (recordings, calls) = (Recordings::default(), Arc::<Mutex<Vec<_>>>::default());
         let kept = Arc::clone(&calls);
@@ -91,7 +91,7 @@ impl World {
                 calls.push(Arc::clone(call));
             }
         });
-        Ok(Self { scene, programs, host: None, _controllers: controllers, calls, recordings, _listening: listening, runtime })
+        Ok(Self { simulation, programs, host: None, _controllers: controllers, calls, recordings, _listening: listening, runtime })
     }
 
     /// Has the host do what the plugin wants, and again, until nothing changes. It rests when it has sent nothing for two seconds.
@@ -121,7 +121,7 @@ impl World {
     /// When it goes on writing for ever, with what it writes.
     pub fn settle_with_faults(&mut self) -> Result<Run> {
         let run = self.wait()?;
-        if run.rendered.done.end == End::Restless {
+        if run.rendered.host_run.end == End::NonConverging {
             return Err(Error::new(flapping(run.plan())));
         }
         Ok(run)
@@ -129,12 +129,12 @@ impl World {
 
     /// Waits until the host rests, or has gone on for longer than it takes to rest.
     pub(crate) fn wait(&mut self) -> Result<Run> {
-        let (end, parents) = self.meanwhile(async |scene, programs| (scene.rest().await, scene.parents(programs).await))?;
-        let actions = self.scene.actions();
+        let (end, parents) = self.meanwhile(async |simulation, programs| (simulation.until_converged().await, simulation.parents(programs).await))?;
+        let actions = self.simulation.actions();
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut again = Again::default();
-        calls.iter().for_each(|call| again.note(call));
-        Ok(Run { rendered: Rendered { done: Done { actions, end, again }, parents: parents? }, calls })
+        let mut requeues = RequeueTimes::default();
+        calls.iter().for_each(|call| requeues.note(call));
+        Ok(Run { rendered: Rendered { host_run: HostRun { actions, end, requeues }, parents: parents? }, calls })
     }
 
     /// Time passes, and what is due happens: a plugin that asked to be called again is, a CronJob makes Jobs.
@@ -148,7 +148,7 @@ impl World {
 
     /// What time it is.
     pub fn now(&self) -> Timestamp {
-        self.scene.now()
+        self.simulation.now()
     }
 
     /// An object as it is.
@@ -181,7 +181,7 @@ impl World {
             None => (self.api_version_of(kind)?, kind),
         };
         let kind = GroupVersionKind::from_api_version(&api_version, kind);
-        let mut objects = self.runtime.block_on(self.scene.list(&kind, Default::default()))?;
+        let mut objects = self.runtime.block_on(self.simulation.list(&kind, Default::default()))?;
         objects.iter_mut().for_each(without_managers);
         Ok(objects)
     }
@@ -194,7 +194,7 @@ impl World {
     pub fn put(&mut self, object: impl Serialize) -> Result {
         let object = serde_json::to_value(object).map_err(|error| Error::new(format!("an object is no JSON: {error}")))?;
         let _entered = self.runtime.enter();
-        Ok(self.scene.put(object)?)
+        Ok(self.simulation.put(object)?)
     }
 
     /// Somebody changes an object, as with `kubectl edit`.
@@ -203,7 +203,7 @@ impl World {
     ///
     /// When there is none of that name, or the API server does not take the change.
     pub fn edit(&mut self, object: impl Into<Reference>, change: impl FnOnce(&mut Value)) -> Result {
-        self.change(Part::Object, object.into(), change)
+        self.change(Subresource::None, object.into(), change)
     }
 
     /// Somebody whose business it is, say the controller of a child's kind, writes the whole status of an object.
@@ -213,7 +213,7 @@ impl World {
     /// When there is none of that name, or the API server does not take the status.
     pub fn set_status(&mut self, object: impl Into<Reference>, status: impl Into<Value>) -> Result {
         let status = status.into();
-        self.change(Part::Status, object.into(), |object| {
+        self.change(Subresource::Status, object.into(), |object| {
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("status".to_owned(), status);
             }
@@ -227,7 +227,7 @@ impl World {
     /// When there is none of that name.
     pub fn delete(&mut self, object: impl Into<Reference>) -> Result {
         let subject = self.subject(object.into())?;
-        Ok(self.runtime.block_on(self.scene.delete(&subject))?)
+        Ok(self.runtime.block_on(self.simulation.delete(&subject))?)
     }
 
     /// The mount changes over to this version of the plugin, with the settings that it has, over what the old one has left.
@@ -245,7 +245,7 @@ impl World {
         let grants = old.grants.clone().for_manifest(new.manifest());
         *old = Program { plugin: new.plugin, settings: new.settings, grants, ..old.clone() };
         let entered = self.runtime.enter();
-        self.scene.put_definitions(&self.programs)?;
+        self.simulation.put_definitions(&self.programs)?;
         drop(entered);
         if let Some(host) = &self.host {
             host.programs.send_replace(self.programs.clone().into());
@@ -267,17 +267,17 @@ impl World {
     }
 
     /// Something happens while the host runs. As in `gyre render`, it has its turn first, so that a plan comes out the same.
-    fn meanwhile<T>(&mut self, happens: impl AsyncFnOnce(&Scene, &[Program]) -> T) -> Result<T> {
-        let Self { scene, programs, host, recordings, runtime, .. } = self;
+    fn meanwhile<T>(&mut self, happens: impl AsyncFnOnce(&Simulation, &[Program]) -> T) -> Result<T> {
+        let Self { simulation, programs, host, recordings, runtime, .. } = self;
         let host = host.get_or_insert_with(|| {
             let _entered = runtime.enter();
-            Host::new(scene, programs, recordings)
+            Host::new(simulation, programs, recordings)
         });
         let ended = runtime.block_on(async {
             tokio::select! {
                 biased;
                 ended = &mut host.running => Err(ended),
-                happened = happens(scene, programs) => Ok(happened),
+                happened = happens(simulation, programs) => Ok(happened),
             }
         });
         match ended {
@@ -290,15 +290,15 @@ impl World {
         }
     }
 
-    fn change(&mut self, part: Part, reference: Reference, change: impl FnOnce(&mut Value)) -> Result {
+    fn change(&mut self, subresource: Subresource, reference: Reference, change: impl FnOnce(&mut Value)) -> Result {
         let subject = self.subject(reference)?;
         let mut object = self.found(&subject)?.ok_or_else(|| Error::new(format!("there is no {subject}")))?;
         change(&mut object);
-        Ok(self.runtime.block_on(self.scene.replace(part, &object))?)
+        Ok(self.runtime.block_on(self.simulation.replace(subresource, &object))?)
     }
 
     fn found(&self, subject: &Subject) -> Result<Option<Value>> {
-        let mut found = self.runtime.block_on(self.scene.get(subject))?;
+        let mut found = self.runtime.block_on(self.simulation.get(subject))?;
         found.iter_mut().for_each(without_managers);
         Ok(found)
     }
@@ -323,7 +323,7 @@ impl World {
         if let Some(known) = known.into_iter().find(|known| known.kind == kind) {
             return Ok(known.api_version());
         }
-        let mut served = self.runtime.block_on(self.scene.api_versions_of(kind))?;
+        let mut served = self.runtime.block_on(self.simulation.api_versions_of(kind))?;
         match served.len() {
             0 => Err(Error::new(format!("no kind {kind} is served: it takes its CustomResourceDefinition"))),
             1 => Ok(served.remove(0)),

@@ -24,9 +24,9 @@ struct Spec {
 }
 
 /// Answers something else each time it is called.
-struct Restless;
+struct KeepsWriting;
 
-impl Reconciler for Restless {
+impl Reconciler for KeepsWriting {
     type Parent = Object<Spec, NoStatus>;
     type Settings = NoSettings;
 
@@ -60,7 +60,7 @@ impl Reconciler for Restless {
 fn world(writes: &str, requeue_milliseconds: Option<u64>) -> World {
     let spec = json!({"writes": writes, "requeueMilliseconds": requeue_milliseconds});
     let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec);
-    World::of(Plugin::native::<Restless>()).with(toy).start().unwrap()
+    World::of(Plugin::native::<KeepsWriting>()).with(toy).start().unwrap()
 }
 
 /// The cluster's revision: each write moves it.
@@ -158,7 +158,7 @@ fn the_soonest_requeue_is_the_operators_to_say() {
     let spec = json!({"writes": "nothing", "requeueMilliseconds": 1});
     for (floor, calls) in [(1_000, 11), (5_000, 3), (100, 101)] {
         let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec.clone());
-        let world = World::of(Plugin::native::<Restless>()).with(toy);
+        let world = World::of(Plugin::native::<KeepsWriting>()).with(toy);
         let mut world = world.mounted(move |program| program.requeue_floor = Duration::from_millis(floor)).start().unwrap();
         world.settle_with_faults().unwrap();
         world.advance(Duration::from_secs(10)).unwrap();

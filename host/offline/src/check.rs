@@ -1,7 +1,7 @@
 //! Tries to break a plugin in simulated clusters: `gyre check`.
 //!
 //! ```text
-//!   files ──▶ ground ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
+//!   files ──▶ setup ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
 //!                                                                          │
 //!        ┌──────────────────┬───────────────────┬──────────────────────────┤
 //!        ▼                  ▼                   ▼                          ▼
@@ -25,7 +25,7 @@ mod draw;
 mod drawn;
 mod experiment;
 mod finding;
-mod ground;
+mod setup;
 mod narrow;
 mod stored;
 mod texts;
@@ -40,19 +40,19 @@ use serde_json::{Value, json};
 use self::dice::Dice;
 use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
-pub use self::ground::Ground;
-use self::ground::{Found, MOST_PARENTS, Rested};
+pub use self::setup::CheckSetup;
+use self::setup::{Found, MOST_PARENTS, ConvergedState};
 use crate::parallel;
 use crate::plan::Subject;
 
 /// How many other specs each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
 /// How many findings of one flaw are printed; the others are counted.
-const MOST_TOLD: usize = 3;
+const MOST_SHOWN: usize = 3;
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct CheckOptions {
     /// The seed of generated specs.
     pub seed: u64,
     /// How many specs are generated from the schema.
@@ -60,7 +60,7 @@ pub struct Extent {
 }
 
 /// The result of a check.
-pub struct Checked {
+pub struct CheckReport {
     found: Found,
     /// How many similar findings there are besides.
     alike: usize,
@@ -68,24 +68,24 @@ pub struct Checked {
     is_complete: bool,
 }
 
-impl Ground {
+impl CheckSetup {
     /// Tries to break the plugins.
     ///
     /// # Errors
     ///
     /// When there is nothing to check, or an experiment cannot be run.
-    pub fn check(&self, extent: Extent) -> anyhow::Result<Checked> {
-        let (mut found, rested) = self.undisturbed()?;
-        if rested.parents.is_empty() {
+    pub fn check(&self, options: CheckOptions) -> anyhow::Result<CheckReport> {
+        let (mut found, converged) = self.undisturbed()?;
+        if converged.parents.is_empty() {
             bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
         }
         // The other experiments start once the host has converged.
         let is_complete = !found
             .findings
             .iter()
-            .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::Restless | Flaw::HotLoop));
+            .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::KeepsWriting | Flaw::HotLoop));
         if is_complete {
-            let experiments = experiments(self, &rested, extent, &mut found)?;
+            let experiments = experiments(self, &converged, options, &mut found)?;
             let made = parallel::each(&experiments, |experiment| {
                 self.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
             });
@@ -94,11 +94,11 @@ impl Ground {
             }
         }
         let alike = thin_out(&mut found.findings);
-        Ok(Checked { found, alike, is_complete })
+        Ok(CheckReport { found, alike, is_complete })
     }
 }
 
-impl Checked {
+impl CheckReport {
     /// What is wrong.
     pub fn findings(&self) -> &[Finding] {
         &self.found.findings
@@ -136,18 +136,18 @@ impl Checked {
     }
 }
 
-fn experiments(ground: &Ground, rested: &Rested, extent: Extent, found: &mut Found) -> anyhow::Result<Vec<Experiment>> {
-    let mut experiments: Vec<Experiment> = disturb::disturbances(rested).into_iter().map(Experiment::Disturbed).collect();
-    found.notes.extend(untried::notes(ground, rested));
+fn experiments(setup: &CheckSetup, converged: &ConvergedState, options: CheckOptions, found: &mut Found) -> anyhow::Result<Vec<Experiment>> {
+    let mut experiments: Vec<Experiment> = disturb::disturbances(converged).into_iter().map(Experiment::Disturbed).collect();
+    found.notes.extend(untried::notes(setup, converged));
     let mut alone = 0;
-    let mut dice = Dice::new(extent.seed);
-    for parent in rested.parents.iter().take(MOST_PARENTS) {
+    let mut dice = Dice::new(options.seed);
+    for parent in converged.parents.iter().take(MOST_PARENTS) {
         let subject = Subject::of(parent);
         let is_alike =
             |other: &Subject| *other != subject && (&other.api_version, &other.kind) == (&subject.api_version, &subject.kind);
-        let others = rested.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
+        let others = converged.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
         let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
-        if let Some(schema) = drawn::schema(ground, parent) {
+        if let Some(schema) = drawn::schema(setup, parent) {
             while specs.len() < MOST_SPECS
                 && let Some(drawn) = drawn::other_spec(schema, parent, &mut dice)
             {
@@ -159,14 +159,14 @@ fn experiments(ground: &Ground, rested: &Rested, extent: Extent, found: &mut Fou
         experiments.push(Experiment::TornDown(subject));
     }
     if alone > 0 {
-        let all = rested.parents.len().min(MOST_PARENTS);
+        let all = converged.parents.len().min(MOST_PARENTS);
         found
             .notes
             .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
     }
-    let stored = stored::all(ground, rested, extent.seed, extent.cases);
+    let stored = stored::all(setup, converged, options.seed, options.cases);
     experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
-    let drawn = drawn::worlds(ground, &rested.parents, extent.seed, extent.cases, found)?;
+    let drawn = drawn::worlds(setup, &converged.parents, options.seed, options.cases, found)?;
     experiments.extend(drawn.into_iter().map(Experiment::Drawn));
     Ok(experiments)
 }
@@ -180,7 +180,7 @@ fn thin_out(findings: &mut Vec<Finding>) -> usize {
         if kept.iter().any(|other| other.gist() == finding.gist()) {
             continue;
         }
-        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_TOLD {
+        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_SHOWN {
             kept.push(finding);
         } else {
             let (flaw, what) = finding.gist();

@@ -7,9 +7,9 @@ use gyre_engine::difference::{Change, Counts, Difference, without_bookkeeping};
 use gyre_engine::program::Program;
 use serde_json::Value;
 
-use crate::foretold::Foretold;
+use crate::preview::Preview;
 use crate::plan::{Action, Subject, Verb};
-use crate::scene::End;
+use crate::simulation::End;
 use crate::selection::selects;
 
 /// Why the host refuses children before it sends a request,
@@ -54,10 +54,10 @@ const FAILURES: &[&str] = &[
 ];
 
 /// What a host would do, by parent.
-pub fn difference(programs: &[Program], foretold: Foretold) -> Difference {
+pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     let mut parents = BTreeMap::new();
     let mut selected = BTreeSet::new();
-    for (_, object) in &foretold.copied {
+    for (_, object) in &preview.copied {
         if programs.iter().any(|program| program.reconciles(object)) {
             parents.insert(uid(object).to_owned(), Subject::of(object));
         }
@@ -65,9 +65,9 @@ pub fn difference(programs: &[Program], foretold: Foretold) -> Difference {
             selected.insert(uid(object));
         }
     }
-    let done = foretold.done;
+    let host_run = preview.host_run;
     // Events follow from other actions, except those about actions that were not even tried.
-    let (events, actions): (Vec<Action>, Vec<Action>) = done.actions.into_iter().partition(|action| action.verb == Verb::Event);
+    let (events, actions): (Vec<Action>, Vec<Action>) = host_run.actions.into_iter().partition(|action| action.verb == Verb::Event);
     let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
     for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
         let is_same =
@@ -81,12 +81,12 @@ pub fn difference(programs: &[Program], foretold: Foretold) -> Difference {
     // A parent that is no longer selected may change, too: it is released.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
-    let restless = (done.end == End::Restless).then(|| "the host never stops writing".to_owned());
+    let restless = (host_run.end == End::NonConverging).then(|| "the host never stops writing".to_owned());
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
-        remarks: restless.into_iter().chain(foretold.remarks).collect(),
+        remarks: restless.into_iter().chain(preview.remarks).collect(),
         changes,
     }
 }

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 
 use crate::plan::Subject;
 
-/// The kinds that children of each mount may have besides the declared ones.
-pub(crate) type Former = BTreeMap<String, BTreeSet<GroupVersionKind>>;
+/// The kinds that children of each mount may have besides the declared ones: those that earlier versions declared.
+pub(crate) type PreviousChildKinds = BTreeMap<String, BTreeSet<GroupVersionKind>>;
 
 /// How many objects are listed in one page.
 const PAGE: u32 = 500;
@@ -33,7 +33,7 @@ const COPIED: &str = "the cluster";
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// A live cluster.
-pub struct Connected {
+pub struct LiveCluster {
     /// Its client.
     pub client: Client,
     /// The kubeconfig's.
@@ -51,7 +51,7 @@ pub(crate) struct Copies {
     /// What the programs need and the cluster lacks, each as a part of a sentence.
     pub(crate) remarks: Vec<String>,
     /// Whether the parents of a program could not be read: their kind is not served, or none of its namespaces exists.
-    pub(crate) is_blind: bool,
+    pub(crate) lacks_parents: bool,
 }
 
 /// Copies the namespaces, the definitions of kinds, the parents, their children, and the objects that the programs read. Namespaces that
@@ -63,32 +63,32 @@ pub(crate) struct Copies {
 pub(crate) async fn copies(
     client: &Client,
     programs: &[Program],
-    former: &Former,
+    previous_child_kinds: &PreviousChildKinds,
     named: &BTreeSet<String>,
 ) -> anyhow::Result<Copies> {
     let (there, absent) = all_namespaces(client, named).await?;
     let mut objects: Vec<(String, Value)> = there.into_iter().map(|namespace| (COPIED.to_owned(), namespace)).collect();
     let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| uid(namespace)).collect();
-    let (mut remarks, mut is_blind, progress) = (BTreeSet::new(), false, Progress::default());
+    let (mut remarks, mut lacks_parents, progress) = (BTreeSet::new(), false, Progress::default());
     for program in programs {
         let manifest = program.manifest();
         if let Namespaces::Only(names) = &program.namespaces {
             let missing = names.iter().filter(|name| absent.contains(name.as_str()));
             let missing: Vec<String> = missing.map(|name| format!("the cluster has no namespace {name}")).collect();
-            is_blind |= missing.len() == names.len();
+            lacks_parents |= missing.len() == names.len();
             remarks.extend(missing);
         }
         let of_plugin = format!("{PLUGIN_LABEL}={}", manifest.name);
         // Parents that the mount does not select are copied, too: the host selects.
         let parents = std::iter::once((&manifest.parent, None::<&str>, String::new()));
-        let dropped = former.get(&*program.name).into_iter().flatten();
+        let dropped = previous_child_kinds.get(&*program.name).into_iter().flatten();
         let children = manifest.children.iter().map(|child| &child.kind).chain(dropped);
         let children = children.map(|kind| (kind, None, of_plugin.clone()));
         let reads = manifest.reads.iter();
         let reads = reads.map(|read| (&read.kind, read.namespace.as_deref(), read.label_selector.clone().unwrap_or_default()));
         for (kind, namespace, selector) in parents.chain(children).chain(reads) {
             let Some(resource) = find(client, kind).await? else {
-                is_blind |= *kind == manifest.parent;
+                lacks_parents |= *kind == manifest.parent;
                 remarks.extend(not_served(manifest, kind));
                 continue;
             };
@@ -107,7 +107,7 @@ pub(crate) async fn copies(
             }
         }
     }
-    Ok(Copies { objects, absent, remarks: remarks.into_iter().collect(), is_blind })
+    Ok(Copies { objects, absent, remarks: remarks.into_iter().collect(), lacks_parents })
 }
 
 /// The remark about a kind that is not served; none if the plugin does not need it.
@@ -163,13 +163,13 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
     Ok(found.into_iter().flatten().map(|object| (COPIED.to_owned(), object)).collect())
 }
 
-/// The kinds that children are of, or were once: by the inventories of hosts that have mounted these plugins, and by the manifests of
-/// versions that are mounted.
+/// The kinds that children may have besides the declared ones: those in the inventories of hosts that have mounted these plugins, and those
+/// that the previous versions declare.
 ///
 /// # Errors
 ///
-/// When a request to the API server fails. Who may not list ConfigMaps has no inventories.
-pub(crate) async fn former(client: &Client, programs: &[Program], was: &[Plugin]) -> anyhow::Result<Former> {
+/// When a request to the API server fails. Without permission to list ConfigMaps, no inventories are read.
+pub(crate) async fn previous_child_kinds(client: &Client, programs: &[Program], previous_versions: &[Plugin]) -> anyhow::Result<PreviousChildKinds> {
     let mut maps = Vec::new();
     if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
         maps = match list(client, &resource, None, ListParams::default()).await {
@@ -178,15 +178,15 @@ pub(crate) async fn former(client: &Client, programs: &[Program], was: &[Plugin]
         };
     }
     let entries: Vec<Entry> = maps.iter().flat_map(inventory::read).collect();
-    let mut former = Former::new();
+    let mut kinds = PreviousChildKinds::new();
     for program in programs {
         let manifest = program.manifest();
         let of_entries = entries.iter().filter(|entry| entry.is_of(program)).flat_map(|entry| &entry.children);
-        let was = was.iter().map(Plugin::manifest).filter(|was| was.name == manifest.name);
-        let of_was = was.flat_map(|was| was.children.iter().map(|child| &child.kind));
-        former.insert(program.name.to_string(), of_entries.chain(of_was).cloned().collect());
+        let manifests = previous_versions.iter().map(Plugin::manifest).filter(|previous| previous.name == manifest.name);
+        let of_manifests = manifests.flat_map(|previous| previous.children.iter().map(|child| &child.kind));
+        kinds.insert(program.name.to_string(), of_entries.chain(of_manifests).cloned().collect());
     }
-    Ok(former)
+    Ok(kinds)
 }
 
 /// All namespaces, and the names that do not exist. Without permission to list them: those that may be read; the others are taken to exist.

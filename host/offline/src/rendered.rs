@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::plan::{Action, Subject, Verb};
-use crate::scene::{Done, End, Scene, simulate};
+use crate::simulation::{HostRun, End, Simulation, simulate};
 
 /// What a host did with objects, and the resulting objects.
 pub struct Rendered {
     /// What the host did.
-    pub done: Done,
+    pub host_run: HostRun,
     /// The parents, as they are afterwards.
     pub parents: Vec<Value>,
 }
@@ -24,7 +24,7 @@ impl Rendered {
     pub fn children(&self) -> Vec<&Value> {
         let mut children: Vec<&Action> = Vec::new();
         let parents: Vec<_> = self.parents.iter().map(Subject::of).collect();
-        for action in &self.done.actions {
+        for action in &self.host_run.actions {
             let is_written = matches!(action.verb, Verb::Create | Verb::Update) && action.refusal.is_none();
             if !is_written || parents.contains(&action.subject) {
                 continue;
@@ -43,7 +43,7 @@ impl Rendered {
             let subject = Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
             let mut told = json!({ "object": subject.to_string(), "status": status });
-            if let (Some(time), Some(fields)) = (self.done.again.about(&subject), told.as_object_mut()) {
+            if let (Some(time), Some(fields)) = (self.host_run.requeues.about(&subject), told.as_object_mut()) {
                 fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
             }
             told
@@ -56,14 +56,14 @@ impl Rendered {
             let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
             is_warning || action.refusal.is_some()
         };
-        self.done.end == End::Rests && !self.done.actions.iter().any(is_bad)
+        self.host_run.end == End::Converged && !self.host_run.actions.iter().any(is_bad)
     }
 
     /// All of it, for people and golden files.
     pub fn summary(&self) -> Value {
-        let plan: Vec<String> = self.done.actions.iter().map(|action| action.to_string()).collect();
+        let plan: Vec<String> = self.host_run.actions.iter().map(|action| action.to_string()).collect();
         let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
-        if self.done.end == End::Restless
+        if self.host_run.end == End::NonConverging
             && let Some(fields) = summary.as_object_mut()
         {
             fields.insert("rests".to_owned(), Value::from(false));
@@ -80,11 +80,11 @@ impl Rendered {
 pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
     check_parents(programs, &objects)?;
     simulate(async {
-        let scene = Scene::new(programs, time)?;
-        scene.put_all(objects)?;
-        let done = scene.run(programs).await?;
-        let parents = scene.parents(programs).await?;
-        Ok(Rendered { done, parents })
+        let simulation = Simulation::new(programs, time)?;
+        simulation.put_all(objects)?;
+        let host_run = simulation.run(programs).await?;
+        let parents = simulation.parents(programs).await?;
+        Ok(Rendered { host_run, parents })
     })?
 }
 

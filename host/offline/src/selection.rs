@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::plan::Subject;
 
 /// How many objects are named one by one.
-const MOST_TOLD: usize = 10;
+const MOST_SHOWN: usize = 10;
 
 /// Whether a program reconciles an object.
 pub(crate) fn selects(program: &Program, object: &Value) -> bool {
@@ -46,10 +46,10 @@ pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Val
 
 /// A sentence about each of the first objects, and one about the rest.
 pub fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
-    let told = unselected.iter().take(MOST_TOLD);
+    let told = unselected.iter().take(MOST_SHOWN);
     let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
-    if unselected.len() > MOST_TOLD {
-        sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_TOLD));
+    if unselected.len() > MOST_SHOWN {
+        sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_SHOWN));
     }
     sentences
 }

@@ -14,7 +14,7 @@
 //! must be permitted to impersonate it. With the same rules the finalizers of its parents are removed once the mount is gone.
 //!
 //! `list` beside each `watch` is for API servers that do not stream lists. Children are in other namespaces than their parents only where
-//! the mount's [`WriteNamespaces`] grant it; that some are from before, has to be said: [`Far::Expected`].
+//! the mount's [`WriteNamespaces`] grant it; that there still are such children has to be declared: [`CrossNamespaceChildren::Expected`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,7 +168,7 @@ enum Finalizers {
 /// Whether parents still own children in namespaces that are not granted any more: these are deleted, and the parents hold finalizers
 /// until they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Far {
+pub(crate) enum CrossNamespaceChildren {
     Expected,
     Unexpected,
 }
@@ -183,7 +183,7 @@ pub(crate) struct Deployment {
     /// Whether it authenticates and authorizes clients of its metrics.
     pub(crate) reviews: Reviews,
     /// Where children are that it owns already.
-    pub(crate) far: Far,
+    pub(crate) cross_namespace_children: CrossNamespaceChildren,
 }
 
 /// Whether a host has the API server authenticate tokens and authorize requests.
@@ -202,7 +202,7 @@ impl Permissions {
     pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
         let mut permissions = Self::default();
         for program in programs {
-            permissions.add_program(program, known, deployment.far)?;
+            permissions.add_program(program, known, deployment.cross_namespace_children)?;
         }
         let own = |namespace: &str| (Subject::Host, Where::In(namespace.to_owned()));
         if let Some(Place { namespace, name }) = &deployment.inventory {
@@ -231,7 +231,7 @@ impl Permissions {
         Ok(permissions)
     }
 
-    fn add_program(&mut self, program: &Program, known: &Known, far: Far) -> Result<(), Error> {
+    fn add_program(&mut self, program: &Program, known: &Known, cross_namespace_children: CrossNamespaceChildren) -> Result<(), Error> {
         let manifest = program.manifest();
         let parent = known.find(&program.name, &manifest.parent)?;
         let children: Vec<(&GroupVersionKind, Served)> = manifest
@@ -245,7 +245,7 @@ impl Permissions {
             program.grants.child(kind).is_some() && is_within
         };
         let written: Vec<_> = children.iter().filter(is_written).collect();
-        let reaches_further = far == Far::Expected || writes_beyond_parents(program);
+        let reaches_further = cross_namespace_children == CrossNamespaceChildren::Expected || writes_beyond_parents(program);
         let is_far = |served: &Served| served.scope == KindScope::Cluster || reaches_further;
         let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
         let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
@@ -260,7 +260,7 @@ impl Permissions {
         );
         self.add_views(program, known)?;
         for (kind, served) in written {
-            for place in written_places(program, parent.scope, served.scope, far) {
+            for place in written_places(program, parent.scope, served.scope, cross_namespace_children) {
                 let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
                 self.add(&write, resource, &["create", "delete", "get", "patch"]);
             }
@@ -398,9 +398,9 @@ fn writes_beyond_parents(program: &Program) -> bool {
 }
 
 /// Where children of that scope are written, or deleted.
-fn written_places(program: &Program, parent: KindScope, child: KindScope, far: Far) -> Vec<Where> {
-    match (program.grants.write_namespaces(), parent, child, far) {
-        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, Far::Unexpected) => {
+fn written_places(program: &Program, parent: KindScope, child: KindScope, cross_namespace_children: CrossNamespaceChildren) -> Vec<Where> {
+    match (program.grants.write_namespaces(), parent, child, cross_namespace_children) {
+        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, CrossNamespaceChildren::Unexpected) => {
             names.iter().cloned().map(Where::In).collect()
         }
         _ => places(&program.namespaces, child),

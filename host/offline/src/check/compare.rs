@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::plan::{Action, Subject, Verb};
 
 /// More are not read by anybody.
-const MOST_TOLD: usize = 10;
+const MOST_SHOWN: usize = 10;
 
 /// Not longer than a line.
 pub(super) fn brief(value: &Value) -> String {
@@ -56,7 +56,7 @@ pub fn flapping(actions: &[Action]) -> String {
         }
         lines.extend(fields.iter().map(|field| format!("{subject}: {field}")));
     }
-    lines.truncate(MOST_TOLD);
+    lines.truncate(MOST_SHOWN);
     lines.join("\n")
 }
 
@@ -64,7 +64,7 @@ pub fn flapping(actions: &[Action]) -> String {
 pub(super) fn lost(desired: &Value, before: &Value, after: &Value) -> Vec<String> {
     let mut lost = Vec::new();
     find_lost(desired, before, after, "", &mut lost);
-    lost.truncate(MOST_TOLD);
+    lost.truncate(MOST_SHOWN);
     lost
 }
 

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
-use super::ground::{Found, Ground, Listener, Made, OWNER_UID, Rested, find, is_named, is_of_child, last};
+use super::setup::{Found, CheckSetup, Listener, Made, OWNER_UID, ConvergedState, find, is_named, is_of_child, last};
 use crate::plan::{Action, Subject};
-use crate::scene::{End, Scene};
+use crate::simulation::{End, Simulation};
 
 /// Of each child: they are much alike.
 const MOST_CHANGES: usize = 3;
@@ -59,9 +59,9 @@ impl fmt::Display for Disturbance {
 }
 
 /// The changes to children that can be tried after the host has converged.
-pub(super) fn disturbances(rested: &Rested) -> Vec<Disturbed> {
+pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
     let mut disturbances = Vec::new();
-    for child in rested.children.iter().take(MOST_CHILDREN) {
+    for child in converged.children.iter().take(MOST_CHILDREN) {
         let mut all = vec![Disturbance::Removed];
         all.extend(ends(child));
         // A child that is created only once is not restored.
@@ -125,39 +125,39 @@ enum Verdict {
     Wrong(String),
 }
 
-impl Ground {
+impl CheckSetup {
     pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<Found> {
         let case = format!("{child} {disturbance}");
         let mut found = Found::default();
-        let scene = self.scene(Controllers::Absent)?;
+        let simulation = self.simulation(Controllers::Absent)?;
         let listener = Listener::new();
         let happens = async {
-            scene.rest().await;
-            let before = self.rested(&scene, &listener.calls()).await?;
-            scene.actions();
+            simulation.until_converged().await;
+            let before = self.converged_state(&simulation, &listener.calls()).await?;
+            simulation.actions();
             let Some(made) = before.children.iter().find(|made| made.subject == *child) else { return Ok(None) };
-            if !disturb(&scene, made, disturbance).await {
+            if !disturb(&simulation, made, disturbance).await {
                 return Ok(None);
             }
-            let end = scene.rest().await;
+            let end = simulation.until_converged().await;
             anyhow::Ok(Some((made.clone(), before, end)))
         };
-        let happened = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        let happened = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
         let Some((made, before, end)) = happened else {
             found.tally.add(Tried::NotDisturbed, 1);
             return Ok(found);
         };
         found.tally.add(Tried::Disturbances, 1);
-        let actions = scene.actions();
-        if end == End::Restless {
-            found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
+        let actions = simulation.actions();
+        if end == End::NonConverging {
+            found.add(Flaw::KeepsWriting, &case, compare::flapping(&actions), self.all());
         }
         found.judge(self, &listener, &case);
         if !matches!(disturbance, Disturbance::Finished { .. }) {
-            match self.verdict(&scene, &made, &before, &listener, &actions).await? {
+            match self.verdict(&simulation, &made, &before, &listener, &actions).await? {
                 Verdict::Fine => {}
                 Verdict::Unsure => found.tally.add(Tried::Unsure, 1),
-                Verdict::Wrong(what) => found.add(Flaw::DoesNotConverge, &case, what, self.all()),
+                Verdict::Wrong(what) => found.add(Flaw::ChangeNotReverted, &case, what, self.all()),
             }
         }
         Ok(found)
@@ -165,14 +165,14 @@ impl Ground {
 
     async fn verdict(
         &self,
-        scene: &Scene,
+        simulation: &Simulation,
         made: &Made,
-        before: &Rested,
+        before: &ConvergedState,
         listener: &Listener,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
         let Made { parent: _, subject, strategy, desired, live } = made;
-        let owned = self.owned(scene).await?;
+        let owned = self.owned(simulation).await?;
         if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
             return Ok(Verdict::Unsure);
         }
@@ -189,7 +189,7 @@ impl Ground {
             let is_kept = |child: &Child| matches!(child, Child::Keep(kept) if kept.kind.kind == subject.kind && kept.key.name == subject.name);
             call.answer.result.is_err() || wanted(call).iter().any(is_kept)
         });
-        let parents = scene.parents(&self.programs).await?;
+        let parents = simulation.parents(&self.programs).await?;
         let statuses = |parents: &[Value]| parents.iter().map(|parent| parent.get("status").cloned()).collect::<Vec<_>>();
         Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
             Verdict::Fine
@@ -201,32 +201,32 @@ impl Ground {
     pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
         let case = format!("the spec of {parent} changes to {}, and back", brief(other));
         let mut found = Found::default();
-        let scene = self.scene(Controllers::Absent)?;
+        let simulation = self.simulation(Controllers::Absent)?;
         let listener = Listener::new();
         let happens = async {
-            scene.rest().await;
-            let before = self.rested(&scene, &listener.calls()).await?;
+            simulation.until_converged().await;
+            let before = self.converged_state(&simulation, &listener.calls()).await?;
             let spec =
                 before.parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.get("spec"));
             let Some(spec) = spec.cloned() else { return Ok(None) };
-            if self.set_spec(&scene, parent, other.clone()).await.is_err() {
+            if self.set_spec(&simulation, parent, other.clone()).await.is_err() {
                 return Ok(None);
             }
-            scene.rest().await;
-            scene.actions();
-            self.set_spec(&scene, parent, spec).await?;
-            let end = scene.rest().await;
+            simulation.until_converged().await;
+            simulation.actions();
+            self.set_spec(&simulation, parent, spec).await?;
+            let end = simulation.until_converged().await;
             anyhow::Ok(Some((before, end)))
         };
-        let happened = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        let happened = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
         let Some((before, end)) = happened else {
             found.tally.add(Tried::NotDrawn, 1);
             return Ok(found);
         };
         found.tally.add(Tried::Specs, 1);
-        let actions = scene.actions();
-        if end == End::Restless {
-            found.add(Flaw::Restless, &case, compare::flapping(&actions), self.all());
+        let actions = simulation.actions();
+        if end == End::NonConverging {
+            found.add(Flaw::KeepsWriting, &case, compare::flapping(&actions), self.all());
         }
         found.judge(self, &listener, &case);
         // A fault depends on this spec alone.
@@ -242,7 +242,7 @@ impl Ground {
             found.tally.add(Tried::Unsure, 1);
             return Ok(found);
         }
-        let lines = self.differs(&scene, &before, &listener).await?;
+        let lines = self.differs(&simulation, &before, &listener).await?;
         if !lines.is_empty() {
             let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
             found.add(Flaw::SpecNotRestored, &case, what, self.all());
@@ -251,8 +251,8 @@ impl Ground {
     }
 
     /// What is not as it was.
-    async fn differs(&self, scene: &Scene, before: &Rested, listener: &Listener) -> anyhow::Result<Vec<String>> {
-        let owned = self.owned(scene).await?;
+    async fn differs(&self, simulation: &Simulation, before: &ConvergedState, listener: &Listener) -> anyhow::Result<Vec<String>> {
+        let owned = self.owned(simulation).await?;
         let calls = listener.calls();
         let mut lines = Vec::new();
         for made in &before.children {
@@ -281,9 +281,9 @@ impl Ground {
         Ok(lines)
     }
 
-    async fn set_spec(&self, scene: &Scene, parent: &Subject, spec: Value) -> anyhow::Result<()> {
+    async fn set_spec(&self, simulation: &Simulation, parent: &Subject, spec: Value) -> anyhow::Result<()> {
         for program in &self.programs {
-            let objects = scene.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
+            let objects = simulation.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
             let Some(mut object) = objects.into_iter().find(|object| Subject::of(object) == *parent) else { continue };
             let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1);
             if let Some(fields) = object.as_object_mut() {
@@ -292,7 +292,7 @@ impl Ground {
             if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.insert("generation".to_owned(), json!(generation.saturating_add(1)));
             }
-            scene.put(object)?;
+            simulation.put(object)?;
         }
         Ok(())
     }
@@ -300,27 +300,27 @@ impl Ground {
     pub(super) async fn torn_down(&self, parent: &Subject) -> anyhow::Result<Found> {
         let case = format!("{parent} is deleted");
         let mut found = Found::default();
-        let scene = self.scene(Controllers::Run)?;
-        let controllers = tokio::spawn(scene.controllers());
+        let simulation = self.simulation(Controllers::Run)?;
+        let controllers = tokio::spawn(simulation.controllers());
         let listener = Listener::new();
         let happens = async {
-            scene.rest().await;
-            let parents = scene.parents(&self.programs).await?;
+            simulation.until_converged().await;
+            let parents = simulation.parents(&self.programs).await?;
             let uid =
                 parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
             let uid = uid.and_then(Value::as_str).unwrap_or_default();
-            found.notes.extend(self.without_others(&scene, parent, uid).await?);
-            scene.delete(parent).await?;
+            found.notes.extend(self.without_others(&simulation, parent, uid).await?);
+            simulation.delete(parent).await?;
             let began = tokio::time::Instant::now();
             loop {
-                let left = self.left(&scene, parent, uid).await?;
+                let left = self.left(&simulation, parent, uid).await?;
                 if left.is_empty() || began.elapsed() >= TEARDOWN {
                     return anyhow::Ok(left);
                 }
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
-        let left = scene.hosted(&self.programs, listener.recordings.clone(), happens).await??;
+        let left = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
         controllers.abort();
         found.tally.add(Tried::Teardowns, 1);
         found.judge(self, &listener, &case);
@@ -333,11 +333,11 @@ impl Ground {
     }
 
     /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
-    async fn without_others(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+    async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
         let mut notes = Vec::new();
-        let parents = scene.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object));
-        let owned = self.owned(scene).await?.into_iter();
+        let parents = simulation.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object));
+        let owned = self.owned(simulation).await?.into_iter();
         let is_its = |object: &Value| object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid);
         for (subject, mut object) in
             parents.filter(|(subject, _)| subject == parent).chain(owned.filter(|(_, object)| is_its(object)))
@@ -354,20 +354,20 @@ impl Ground {
                     "{parent} was deleted after these finalizers of {subject} had been removed, which no controller here handles: {}.",
                     names.join(", ")
                 ));
-                scene.put(object)?;
+                simulation.put(object)?;
             }
         }
         Ok(notes)
     }
 
     /// The remaining objects of a parent that was deleted.
-    async fn left(&self, scene: &Scene, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+    async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
         let mut left = Vec::new();
-        for object in scene.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
+        for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
             let finalizers = object.pointer("/metadata/finalizers").unwrap_or(&Value::Null);
             left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
         }
-        for (subject, object) in self.owned(scene).await? {
+        for (subject, object) in self.owned(simulation).await? {
             if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) {
                 left.push(subject.to_string());
             }
@@ -377,10 +377,10 @@ impl Ground {
 }
 
 /// Whether it could be done.
-async fn disturb(scene: &Scene, made: &Made, disturbance: &Disturbance) -> bool {
+async fn disturb(simulation: &Simulation, made: &Made, disturbance: &Disturbance) -> bool {
     let mut object = made.live.clone();
     match disturbance {
-        Disturbance::Removed => return scene.delete(&made.subject).await.is_ok(),
+        Disturbance::Removed => return simulation.delete(&made.subject).await.is_ok(),
         Disturbance::Changed { pointer, value: Value::Null } => {
             let Some((outer, name)) = pointer.rsplit_once('/') else { return false };
             let name = name.replace("~1", "/").replace("~0", "~");
@@ -396,5 +396,5 @@ async fn disturb(scene: &Scene, made: &Made, disturbance: &Disturbance) -> bool 
             fields.insert("status".to_owned(), status.clone());
         }
     }
-    scene.put(object).is_ok()
+    simulation.put(object).is_ok()
 }

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::compare::{self, brief};
 use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::ground::{Found, Ground, Listener, is_about_form, is_of_child};
+use super::setup::{Found, CheckSetup, Listener, is_about_form, is_of_child};
 use super::{calls, draw};
 use crate::plan::Subject;
-use crate::scene::{End, simulate};
+use crate::simulation::{End, simulate};
 
 /// How many generated parents share a cluster.
 const BATCH: usize = 10;
@@ -24,10 +24,10 @@ const MOST_REFUSED: usize = 10;
 const TRIES: usize = 20;
 
 /// The definition of a program's parents, if a plugin or the files contain one.
-pub(super) fn definition<'a>(ground: &'a Ground, program: &Program) -> Option<&'a Value> {
+pub(super) fn definition<'a>(setup: &'a CheckSetup, program: &Program) -> Option<&'a Value> {
     let parent = &program.manifest().parent;
-    let brought = ground.programs.iter().flat_map(|program| &program.manifest().crds);
-    let given = ground.objects.iter().map(|(_, object)| object);
+    let brought = setup.programs.iter().flat_map(|program| &program.manifest().crds);
+    let given = setup.objects.iter().map(|(_, object)| object);
     let mut definitions =
         brought.chain(given.filter(|object| object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")));
     definitions.find(|definition| {
@@ -36,9 +36,9 @@ pub(super) fn definition<'a>(ground: &'a Ground, program: &Program) -> Option<&'
 }
 
 /// The schema of a parent, in the version in which its program reads it.
-pub(super) fn schema<'a>(ground: &'a Ground, parent: &Value) -> Option<&'a Value> {
-    let program = ground.program_of(parent)?;
-    schema_of(definition(ground, program)?, &program.manifest().parent.version)
+pub(super) fn schema<'a>(setup: &'a CheckSetup, parent: &Value) -> Option<&'a Value> {
+    let program = setup.program_of(parent)?;
+    schema_of(definition(setup, program)?, &program.manifest().parent.version)
 }
 
 /// The schema of a version.
@@ -66,15 +66,15 @@ pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Opt
 
 /// As many parents as requested that the API server accepts, grouped by cluster; rejected ones are counted, and others generated instead.
 pub(super) fn worlds(
-    ground: &Ground,
+    setup: &CheckSetup,
     parents: &[Value],
     seed: u64,
     cases: usize,
     found: &mut Found,
 ) -> anyhow::Result<Vec<Vec<Value>>> {
-    let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(ground, parent)?))).collect();
+    let samples: Vec<(&Value, &Value)> = parents.iter().filter_map(|parent| Some((parent, schema(setup, parent)?))).collect();
     simulate(async {
-        let scene = ground.scene(Controllers::Absent)?;
+        let simulation = setup.simulation(Controllers::Absent)?;
         let mut dice = Dice::new(seed);
         let mut drawn = Vec::new();
         for (sample, schema) in samples.iter().cycle().take(cases.saturating_mul(MOST_REFUSED)) {
@@ -92,7 +92,7 @@ pub(super) fn worlds(
             if let Some(name) = tried.pointer_mut("/metadata/name") {
                 *name = Value::from("drawn");
             }
-            if scene.put(tried).is_ok() {
+            if simulation.put(tried).is_ok() {
                 drawn.push(parent);
             } else {
                 found.tally.add(Tried::NotDrawn, 1);
@@ -118,24 +118,24 @@ pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Val
     json!({ "apiVersion": api_version, "kind": subject.kind, "metadata": metadata, "spec": spec })
 }
 
-impl Ground {
+impl CheckSetup {
     pub(super) async fn drawn(&self, parents: &[Value]) -> anyhow::Result<Found> {
         let mut found = Found::default();
-        let scene = self.scene(Controllers::Absent)?;
-        let own: BTreeSet<Subject> = scene.parents(&self.programs).await?.iter().map(Subject::of).collect();
+        let simulation = self.simulation(Controllers::Absent)?;
+        let own: BTreeSet<Subject> = simulation.parents(&self.programs).await?.iter().map(Subject::of).collect();
         let others: Vec<Value> =
             self.objects.iter().filter(|(_, object)| !is_one_of(&own, object)).map(|(_, object)| object.clone()).collect();
         let mut world = World { others, drawn: Vec::new() };
         for parent in parents {
-            let tried = if scene.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
+            let tried = if simulation.put(parent.clone()).is_ok() { Tried::Drawn } else { Tried::NotDrawn };
             found.tally.add(tried, 1);
             if tried == Tried::Drawn {
                 world.drawn.push(parent);
             }
         }
         let listener = Listener::new();
-        let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
-        let actions = scene.actions();
+        let end = simulation.with_host(&self.programs, listener.recordings.clone(), simulation.until_converged()).await?;
+        let actions = simulation.actions();
         let mut calls: BTreeMap<Subject, Vec<Arc<CallRecord>>> = BTreeMap::new();
         for call in listener.calls() {
             calls.entry(calls::parent(&call)).or_default().push(call);
@@ -146,9 +146,9 @@ impl Ground {
                 found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }
         }
-        if end == End::Restless {
+        if end == End::NonConverging {
             let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-            found.add(Flaw::Restless, "specs generated from the schema", compare::flapping(&actions), all);
+            found.add(Flaw::KeepsWriting, "specs generated from the schema", compare::flapping(&actions), all);
         }
         for action in actions.iter().filter(|action| is_of_child(action)) {
             // A spec may request impossible things, but the plugin is responsible for names and labels.

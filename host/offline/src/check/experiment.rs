@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::compare::brief;
 use super::disturb::Disturbed;
-use super::ground::{Found, Ground};
+use super::setup::{Found, CheckSetup};
 use super::narrow::Focus;
 use super::stored::Stored;
 use crate::plan::Subject;
-use crate::scene::simulate;
+use crate::simulation::simulate;
 
 pub(super) enum Experiment {
     /// A child is deleted or changed after the host has converged.
@@ -23,17 +23,17 @@ pub(super) enum Experiment {
     Drawn(Vec<Value>),
 }
 
-impl Ground {
+impl CheckSetup {
     /// Does it.
     pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
-        let ground = self.narrowed(experiment.focus());
+        let setup = self.narrowed(experiment.focus());
         simulate(async {
             match experiment {
-                Experiment::Disturbed(Disturbed { child, disturbance, .. }) => ground.disturbed(child, disturbance).await,
-                Experiment::Restored { parent, other } => ground.restored(parent, other).await,
-                Experiment::TornDown(parent) => ground.torn_down(parent).await,
-                Experiment::Stored(stored) => ground.stored(stored).await,
-                Experiment::Drawn(parents) => ground.drawn(parents).await,
+                Experiment::Disturbed(Disturbed { child, disturbance, .. }) => setup.disturbed(child, disturbance).await,
+                Experiment::Restored { parent, other } => setup.restored(parent, other).await,
+                Experiment::TornDown(parent) => setup.torn_down(parent).await,
+                Experiment::Stored(stored) => setup.stored(stored).await,
+                Experiment::Drawn(parents) => setup.drawn(parents).await,
             }
         })?
     }

@@ -41,12 +41,12 @@ flaws! {
     Nondeterministic, "nondeterministic",
         "Compute the answer only from the parent, the settings and the objects that the plugin reads: keep nothing in statics \
          between calls, and use BTreeMap and BTreeSet, because the order of HashMap and HashSet varies.";
-    Restless, "restless",
+    KeepsWriting, "restless",
         "Return the same children and status for the same inputs: without a time, counter or random number that differs between calls.";
     HotLoop, "hot-loop",
         "Request a requeue only if something is due at that time, and not earlier: when an object that was read changes, the host calls \
          the plugin anyway.";
-    DoesNotConverge, "does-not-converge",
+    ChangeNotReverted, "does-not-converge",
         "In every call, return every child that should exist, whether or not it exists already: the host creates the missing ones.";
     SpecNotRestored, "spec-not-restored", "Decide by the current spec, not by what was observed of an earlier one.";
     TeardownDoesNotEnd, "teardown-does-not-end", "Report the teardown as done once nothing is left that it waits for.";
@@ -91,9 +91,9 @@ impl Flaw {
             | Self::TooManyReads
             | Self::BadAnswer => true,
             Self::Nondeterministic
-            | Self::Restless
+            | Self::KeepsWriting
             | Self::HotLoop
-            | Self::DoesNotConverge
+            | Self::ChangeNotReverted
             | Self::SpecNotRestored
             | Self::TeardownDoesNotEnd
             | Self::OldVersion

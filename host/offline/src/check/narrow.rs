@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::ground::{Ground, OWNER_UID, is_named};
+use super::setup::{CheckSetup, OWNER_UID, is_named};
 use crate::plan::Subject;
 
 /// Whose world it is.
@@ -19,7 +19,7 @@ pub(super) enum Focus<'a> {
     Others,
 }
 
-impl Ground {
+impl CheckSetup {
     /// Without the parents that nobody there needs, and what they own.
     pub(super) fn narrowed(&self, focus: Focus<'_>) -> Self {
         let objects = needed(&self.objects, focus, |object| self.is_unread_parent(object));

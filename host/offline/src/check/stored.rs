@@ -17,14 +17,14 @@ use super::compare::{self, brief};
 use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::ground::{Found, Ground, Listener, MOST_PARENTS, Rested, is_named, last};
+use super::setup::{Found, CheckSetup, Listener, MOST_PARENTS, ConvergedState, is_named, last};
 use crate::plan::Subject;
-use crate::scene::{End, Scene};
+use crate::simulation::{End, Simulation};
 
 /// So many specs are drawn from the schema of each other version.
 const MOST_DRAWN: usize = 10;
 /// More differences are not read by anybody.
-const MOST_TOLD: usize = 10;
+const MOST_SHOWN: usize = 10;
 
 /// How parents were stored.
 pub(super) struct Stored {
@@ -48,12 +48,12 @@ impl Stored {
 }
 
 /// One for each other version that a definition of parents has.
-pub(super) fn all(ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Stored> {
-    ground.programs.iter().flat_map(|program| all_of(program, ground, rested, seed, cases)).collect()
+pub(super) fn all(setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
+    setup.programs.iter().flat_map(|program| all_of(program, setup, converged, seed, cases)).collect()
 }
 
-fn all_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases: usize) -> Vec<Stored> {
-    let Some(definition) = drawn::definition(ground, program) else { return Vec::new() };
+fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
+    let Some(definition) = drawn::definition(setup, program) else { return Vec::new() };
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
         // What a webhook makes of them only it can say.
@@ -62,7 +62,7 @@ fn all_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases:
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
     let versions = versions.filter_map(|version| version.get("name")?.as_str());
     let parent = &program.manifest().parent;
-    let samples: Vec<&Value> = rested.parents.iter().filter(|parent| program.reconciles(parent)).collect();
+    let samples: Vec<&Value> = converged.parents.iter().filter(|parent| program.reconciles(parent)).collect();
     let mut dice = Dice::new(seed);
     let stored = |version: &str| {
         let drawn = (0..cases.min(MOST_DRAWN)).zip(samples.iter().cycle()).filter_map(|(number, sample)| {
@@ -74,28 +74,28 @@ fn all_of(program: &Program, ground: &Ground, rested: &Rested, seed: u64, cases:
             definition: definition.clone(),
             version: version.to_owned(),
             drawn: drawn.collect(),
-            calls: rested.calls.clone(),
+            calls: converged.calls.clone(),
         }
     };
     versions.filter(|version| *version != parent.version).map(stored).collect()
 }
 
-impl Ground {
+impl CheckSetup {
     pub(super) async fn stored(&self, stored: &Stored) -> anyhow::Result<Found> {
         let mut found = Found::default();
         let Stored { program, definition, .. } = stored;
         let parent = &program.manifest().parent;
-        let scene = self.scene(Controllers::Absent)?;
-        scene.put(as_it_was(definition, &stored.version))?;
-        self.write(&scene, stored, &mut found).await?;
-        scene.put(definition.clone())?;
+        let simulation = self.simulation(Controllers::Absent)?;
+        simulation.put(as_it_was(definition, &stored.version))?;
+        self.write(&simulation, stored, &mut found).await?;
+        simulation.put(definition.clone())?;
 
         let read: BTreeMap<Subject, Value> =
-            scene.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
+            simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let listener = Listener::new();
-        let end = scene.hosted(&self.programs, listener.recordings.clone(), scene.rest()).await?;
-        if end == End::Restless {
-            found.add(Flaw::Restless, &stored.name(), compare::flapping(&scene.actions()), self.all());
+        let end = simulation.with_host(&self.programs, listener.recordings.clone(), simulation.until_converged()).await?;
+        if end == End::NonConverging {
+            found.add(Flaw::KeepsWriting, &stored.name(), compare::flapping(&simulation.actions()), self.all());
         }
         let all = listener.calls();
         for (subject, call) in last(&all) {
@@ -104,7 +104,7 @@ impl Ground {
                 all.iter().filter(|call| calls::parent(call) == subject).map(Arc::clone).collect();
             let case = format!("{subject}, stored as {}/{}, is read as {}", parent.group, stored.version, brief(object));
             // What can be written so today is not about versions.
-            let is_old = scene.put(object.clone()).is_err();
+            let is_old = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
             let remarks = calls::remarks(&of_it, &mut found.tally);
@@ -120,10 +120,10 @@ impl Ground {
     }
 
     /// Writes parents in the other version, as somebody did once.
-    async fn write(&self, scene: &Scene, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
+    async fn write(&self, simulation: &Simulation, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
         let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
         let mut objects = Vec::new();
-        for mut object in scene.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
+        for mut object in simulation.parents(from_ref(&stored.program)).await?.into_iter().take(MOST_PARENTS) {
             let subject = Subject::of(&object);
             let written = self.written(&subject).and_then(|written| written.get("spec"));
             if let Some(fields) = object.as_object_mut() {
@@ -134,7 +134,7 @@ impl Ground {
             objects.push(object);
         }
         for object in objects.into_iter().chain(stored.drawn.iter().cloned()) {
-            let is_written = scene.write(object).await.is_ok();
+            let is_written = simulation.write(object).await.is_ok();
             found.tally.add(if is_written { Tried::Stored } else { Tried::NotStored }, 1);
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Ground {
         let [one, two] = [before, call].map(|call| json!(wanted(call).iter().map(desired).collect::<Vec<_>>()));
         let mut fields = Vec::new();
         compare::differences(&one, &two, "", &mut fields);
-        fields.truncate(MOST_TOLD);
+        fields.truncate(MOST_SHOWN);
         let version = subject.api_version.as_str();
         Some(format!(
             "No field is lost, but the plugin returns other children than for the same object stored as {version}.\n{}",

@@ -6,60 +6,60 @@ use gyre_devcluster::Controllers;
 use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
-use super::ground::{Found, Ground, Listener, Rested, is_about_form, is_of_child};
+use super::setup::{Found, CheckSetup, Listener, ConvergedState, is_about_form, is_of_child};
 use super::{calls, compare};
 use crate::plan::{Action, Verb};
-use crate::scene::{End, Scene, simulate};
+use crate::simulation::{End, Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
 /// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
 const COOLS: Duration = Duration::from_secs(10);
 
-impl Ground {
+impl CheckSetup {
     /// Nothing happens to the world but the plugin.
-    pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, Rested)> {
+    pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, ConvergedState)> {
         simulate(async {
             let case = "the files as they are";
             let mut found = Found::default();
-            let scene = self.scene(Controllers::Absent)?;
+            let simulation = self.simulation(Controllers::Absent)?;
             let listener = Listener::new();
             let happens = async {
-                let end = scene.rest().await;
+                let end = simulation.until_converged().await;
                 if !calls::hot_loops(&listener.calls()).is_empty() {
                     tokio::time::sleep(COOLS).await;
                 }
                 end
             };
-            let end = scene.hosted(&self.programs, listener.recordings.clone(), happens).await?;
-            let mut actions = scene.actions();
+            let end = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await?;
+            let mut actions = simulation.actions();
             self.refused(&mut found, case, &actions);
-            let rested = self.rested(&scene, &listener.calls()).await?;
+            let converged = self.converged_state(&simulation, &listener.calls()).await?;
             found.judge(self, &listener, case);
             for (parent, after) in calls::hot_loops(&listener.calls()) {
                 let what = format!("{parent}: nothing changes, but each answer requests a requeue after {after:?}.");
                 found.add(Flaw::HotLoop, case, what, self.all());
             }
             let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
-            let mut restless = end == End::Restless;
+            let mut restless = end == End::NonConverging;
             if !restless && is_sound {
-                restless = self.writes_at_each_start(&scene, &mut actions, &mut found.tally).await?;
+                restless = self.writes_at_each_start(&simulation, &mut actions, &mut found.tally).await?;
             }
             if restless {
-                found.add(Flaw::Restless, case, compare::flapping(&actions), self.all());
+                found.add(Flaw::KeepsWriting, case, compare::flapping(&actions), self.all());
             }
-            Ok((found, rested))
+            Ok((found, converged))
         })?
     }
 
-    async fn writes_at_each_start(&self, scene: &Scene, all: &mut Vec<Action>, tally: &mut Tally) -> anyhow::Result<bool> {
+    async fn writes_at_each_start(&self, simulation: &Simulation, all: &mut Vec<Action>, tally: &mut Tally) -> anyhow::Result<bool> {
         for _ in 0..RESTARTS {
             tally.add(Tried::Restarts, 1);
-            let done = scene.run(&self.programs).await?;
+            let host_run = simulation.run(&self.programs).await?;
             // What is refused is tried again, and changes nothing.
             let is_write = |action: &Action| action.verb != Verb::Event && action.refusal.is_none();
-            let writes: Vec<Action> = done.actions.into_iter().filter(is_write).collect();
-            if writes.is_empty() && done.end == End::Rests {
+            let writes: Vec<Action> = host_run.actions.into_iter().filter(is_write).collect();
+            if writes.is_empty() && host_run.end == End::Converged {
                 return Ok(false);
             }
             all.extend(writes);

@@ -6,35 +6,35 @@ use serde_json::Value;
 
 use super::disturb::MOST_CHILDREN;
 use super::drawn;
-use super::ground::{Ground, MOST_PARENTS, Rested};
+use super::setup::{CheckSetup, MOST_PARENTS, ConvergedState};
 use crate::plan::Subject;
 
 /// So many parents are named; the others are counted.
 const MOST_NAMED: usize = 5;
 
 /// In sentences, of the experiments with a world at rest.
-pub(super) fn notes(ground: &Ground, rested: &Rested) -> Vec<String> {
+pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes = Vec::new();
-    let parents = rested.parents.len();
+    let parents = converged.parents.len();
     if let left @ 1.. = parents.saturating_sub(MOST_PARENTS) {
         notes.push(format!(
             "{left} of {parents} parents were left out: they were not deleted, and their specs were not changed."
         ));
     }
-    let children = rested.children.len();
+    let children = converged.children.len();
     if let left @ 1.. = children.saturating_sub(MOST_CHILDREN) {
         notes.push(format!("{left} of {children} children were left out: they were not removed, changed or finished."));
     }
-    notes.extend(childless(ground, rested));
-    for program in &ground.programs {
-        notes.extend(of_definition(ground, rested, program));
+    notes.extend(childless(setup, converged));
+    for program in &setup.programs {
+        notes.extend(of_definition(setup, converged, program));
     }
     notes
 }
 
 /// Parents without a child: there is nothing of theirs to disturb.
-fn childless(ground: &Ground, rested: &Rested) -> Vec<String> {
-    let mut notes: Vec<String> = rested.parents.iter().filter_map(|parent| of_parent(ground, rested, parent)).collect();
+fn childless(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
+    let mut notes: Vec<String> = converged.parents.iter().filter_map(|parent| of_parent(setup, converged, parent)).collect();
     let others = notes.len().saturating_sub(MOST_NAMED);
     notes.truncate(MOST_NAMED);
     if others > 0 {
@@ -43,15 +43,15 @@ fn childless(ground: &Ground, rested: &Rested) -> Vec<String> {
     notes
 }
 
-fn of_parent(ground: &Ground, rested: &Rested, parent: &Value) -> Option<String> {
+fn of_parent(setup: &CheckSetup, converged: &ConvergedState, parent: &Value) -> Option<String> {
     let subject = Subject::of(parent);
-    if rested.children.iter().any(|made| made.parent == subject) {
+    if converged.children.iter().any(|made| made.parent == subject) {
         return None;
     }
-    if !rested.calls.contains_key(&subject) {
+    if !converged.calls.contains_key(&subject) {
         return Some(format!("{subject} was never reconciled: the mount does not select it, or it has been released."));
     }
-    let program = ground.program_of(parent)?;
+    let program = setup.program_of(parent)?;
     match (not_ready(parent), program.manifest().children.is_empty()) {
         (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child that could be changed.")),
         (None, false) => Some(format!("{subject} has no child that could be changed.")),
@@ -68,12 +68,12 @@ fn not_ready(parent: &Value) -> Option<&str> {
     if is(&ready, "status", "True") { None } else { ready.get("reason")?.as_str() }
 }
 
-fn of_definition(ground: &Ground, rested: &Rested, program: &Program) -> Option<String> {
-    if !rested.parents.iter().any(|parent| program.reconciles(parent)) {
+fn of_definition(setup: &CheckSetup, converged: &ConvergedState, program: &Program) -> Option<String> {
+    if !converged.parents.iter().any(|parent| program.reconciles(parent)) {
         return None;
     }
     let parent @ GroupVersionKind { kind, .. } = &program.manifest().parent;
-    let Some(definition) = drawn::definition(ground, program) else {
+    let Some(definition) = drawn::definition(setup, program) else {
         return Some(format!(
             "No specs of {kind} were generated: neither the plugin nor the files contain the CustomResourceDefinition of {parent}."
         ));

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use gyre_input::manifests;
 use anyhow::Context as _;
-use gyre_offline::check::{Checked, Extent, Flaw, Ground};
+use gyre_offline::check::{CheckReport, CheckOptions, Flaw, CheckSetup};
 use gyre_offline::rendered::check_parents;
 use serde_json::Value;
 
@@ -45,21 +45,21 @@ pub(crate) fn check(arguments: CheckArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     mount.named.plugins.push(arguments.plugin.clone());
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
-    let ground = Ground {
+    let setup = CheckSetup {
         programs: Source::open(&mount)?.programs().to_vec(),
         start: arguments.time.unwrap_or(START),
         objects: manifests::read(&arguments.files)?,
     };
-    check_parents(&ground.programs, &ground.objects)?;
+    check_parents(&setup.programs, &setup.objects)?;
     if let Some(folder) = &arguments.keep {
         make_folder(folder)?;
     }
-    let checked = ground.check(Extent { seed: arguments.seed, cases: arguments.cases as usize })?;
+    let checked = setup.check(CheckOptions { seed: arguments.seed, cases: arguments.cases as usize })?;
     report(&arguments, &checked)?;
     Ok(if checked.findings().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn report(arguments: &CheckArguments, checked: &Checked) -> anyhow::Result<()> {
+fn report(arguments: &CheckArguments, checked: &CheckReport) -> anyhow::Result<()> {
     let mut reproductions = Vec::new();
     for (number, finding) in (1..).zip(checked.findings()) {
         reproductions.push(reproduction(arguments, number, finding)?);

@@ -11,7 +11,7 @@ use gyre_core::text::list;
 use gyre_engine::difference::{NOT_SHOWN, redacted};
 use gyre_engine::program::Program;
 use gyre_offline::diff::difference;
-use gyre_offline::foretold::{foretold, texts_of_secrets};
+use gyre_offline::preview::{preview, texts_of_secrets};
 use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 
@@ -20,7 +20,7 @@ use crate::commands::output::Format;
 use crate::commands::process::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::config::arguments::mounts::tools::ForetoldMounts;
+use crate::config::arguments::mounts::tools::PreviewMounts;
 use crate::config::values::MissingArgument;
 use crate::plugins;
 
@@ -62,7 +62,7 @@ pub(crate) struct DiffArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
     #[command(flatten)]
-    mount: ForetoldMounts,
+    mount: PreviewMounts,
 }
 
 /// Runs `gyre diff`.
@@ -77,11 +77,11 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     let was = if was.is_empty() { Vec::new() } else { opened(&mount, &was, &programs)? };
     let threads = threads()?;
     let connected = threads.block_on(cluster.connect())?;
-    let foretold = foretold(&threads, connected, &programs, &was, &[], Timestamp::now())?;
-    let seen = texts_of_secrets(foretold.copied.iter().map(|(_, object)| object));
-    let _ = writeln!(std::io::stderr(), "Compared with the cluster at {}.", foretold.url);
-    let is_blind = foretold.is_blind;
-    let mut difference = difference(&programs, foretold);
+    let preview = preview(&threads, connected, &programs, &was, &[], Timestamp::now())?;
+    let seen = texts_of_secrets(preview.copied.iter().map(|(_, object)| object));
+    let _ = writeln!(std::io::stderr(), "Compared with the cluster at {}.", preview.url);
+    let lacks_parents = preview.lacks_parents;
+    let mut difference = difference(&programs, preview);
     if !secrets {
         let programs: Vec<&Program> = programs.iter().collect();
         let seen: Vec<&[u8]> = seen.iter().map(String::as_bytes).collect();
@@ -94,7 +94,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
         Format::Json => serde_json::to_string_pretty(&difference.json()).context("cannot write JSON")? + "\n",
     };
     std::io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(match (difference.changes.is_empty(), is_blind) {
+    Ok(match (difference.changes.is_empty(), lacks_parents) {
         (false, _) => ExitCode::FAILURE,
         (true, true) => ExitCode::from(NOT_KNOWN),
         (true, false) => ExitCode::SUCCESS,

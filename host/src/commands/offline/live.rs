@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use gyre_offline::live::Connected;
+use gyre_offline::live::LiveCluster;
 use kube::Client;
 
 use crate::commands::connect::configuration;
@@ -30,9 +30,9 @@ impl LiveArguments {
     /// # Errors
     ///
     /// When there is no such kubeconfig or context.
-    pub(super) async fn connect(&self) -> anyhow::Result<Connected> {
+    pub(super) async fn connect(&self) -> anyhow::Result<LiveCluster> {
         let configuration = configuration(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let (namespace, url) = (configuration.default_namespace.clone(), configuration.cluster_url.to_string());
-        Ok(Connected { client: Client::try_from(configuration).context("cannot set up the client")?, namespace, url })
+        Ok(LiveCluster { client: Client::try_from(configuration).context("cannot set up the client")?, namespace, url })
     }
 }

@@ -8,11 +8,11 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use gyre_input::manifests;
 use gyre_engine::program::Program;
-use gyre_offline::foretold::{Foretold, foretold, texts_of_secrets};
+use gyre_offline::preview::{Preview, preview, texts_of_secrets};
 use gyre_offline::plan::Subject;
 use gyre_offline::rendered::{Rendered, rendered};
 use gyre_offline::selection::{unselected, why};
-use gyre_offline::shown::Shown;
+use gyre_offline::render_output::RenderOutput;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use super::time;
 use crate::commands::process::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::config::arguments::mounts::tools::ForetoldMounts;
+use crate::config::arguments::mounts::tools::PreviewMounts;
 use crate::config::values::MissingArgument;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
@@ -69,7 +69,7 @@ pub(crate) struct RenderArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
     #[command(flatten)]
-    mount: ForetoldMounts,
+    mount: PreviewMounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,17 +99,17 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let (shown, verdict) = if from_cluster {
         let threads = threads()?;
         let connected = threads.block_on(cluster.connect())?;
-        let foretold = foretold(&threads, connected, &programs, &[], &objects, time)?;
-        let Foretold { copied, done, parents, namespace, mut remarks, is_blind, .. } = foretold;
+        let preview = preview(&threads, connected, &programs, &[], &objects, time)?;
+        let Preview { copied, host_run, parents, namespace, mut remarks, lacks_parents, .. } = preview;
         let selection = Selection::of(&programs, &parents, &objects, &namespace);
         let is_given = selection.is_given;
         remarks.extend(selection.why);
         let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
-        let shown = Shown::whole(Rendered { done, parents }, given(), remarks);
+        let shown = RenderOutput::whole(Rendered { host_run, parents }, given(), remarks);
         let shown = if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? };
         let verdict = match is_given {
-            Given::Unselected => ExitCode::from(2),
-            Given::Nothing if is_blind => ExitCode::FAILURE,
+            GivenParents::Unselected => ExitCode::from(2),
+            GivenParents::Nothing if lacks_parents => ExitCode::FAILURE,
             _ if shown.is_fine() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         };
@@ -117,10 +117,10 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     } else {
         let rendered = rendered(&programs, objects.clone(), time)?;
         let selection = Selection::of(&programs, &rendered.parents, &objects, DEFAULT_NAMESPACE);
-        if selection.is_given == Given::Unselected {
+        if selection.is_given == GivenParents::Unselected {
             bail!("the files contain nothing for the plugin to reconcile: {}", selection.why.join("; "));
         }
-        let shown = Shown::whole(rendered, of_files, selection.why);
+        let shown = RenderOutput::whole(rendered, of_files, selection.why);
         let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         (shown, verdict)
     };
@@ -136,12 +136,12 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
 struct Selection {
     /// Each a sentence.
     why: Vec<String>,
-    is_given: Given,
+    is_given: GivenParents,
 }
 
 /// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Given {
+enum GivenParents {
     /// No parents.
     Nothing,
     /// One at least that is reconciled.
@@ -165,9 +165,9 @@ impl Selection {
         let is_parent = |object: &&Value| programs.iter().any(|program| program.reconciles(object));
         let mut given = files.iter().map(|(_, object)| object).filter(is_parent).map(is_unselected);
         let is_given = match given.next() {
-            None => Given::Nothing,
-            Some(first) if first && given.all(|is_unselected| is_unselected) => Given::Unselected,
-            Some(_) => Given::Selected,
+            None => GivenParents::Nothing,
+            Some(first) if first && given.all(|is_unselected| is_unselected) => GivenParents::Unselected,
+            Some(_) => GivenParents::Selected,
         };
         Self { why: why(programs, &unselected), is_given }
     }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::calls::{self, kind_of, wanted};
 use super::finding::{Finding, Flaw, Tally};
 use crate::plan::{Action, Subject, Verb};
-use crate::scene::Scene;
+use crate::simulation::Simulation;
 
 /// More parents are disturbed no differently.
 pub(super) const MOST_PARENTS: usize = 10;
@@ -26,7 +26,7 @@ pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
 /// Of one simulation: what goes on for ever is cut short.
 const MOST_CALLS: usize = 500;
 /// What all experiments share: the plugins and the initial objects.
-pub struct Ground {
+pub struct CheckSetup {
     /// The plugins.
     pub programs: Vec<Program>,
     /// The time at which each simulation begins.
@@ -59,7 +59,7 @@ pub(super) struct Made {
 
 /// A world at rest.
 #[derive(Default)]
-pub(super) struct Rested {
+pub(super) struct ConvergedState {
     pub(super) parents: Vec<Value>,
     /// The last call about each parent.
     pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
@@ -112,15 +112,15 @@ impl Found {
     }
 
     /// What the calls say of the plugin.
-    pub(super) fn judge(&mut self, ground: &Ground, listener: &Listener, case: &str) {
+    pub(super) fn judge(&mut self, setup: &CheckSetup, listener: &Listener, case: &str) {
         let remarks = calls::remarks(&listener.calls(), &mut self.tally);
         for remark in remarks {
-            self.add(remark.flaw, case, remark.what, ground.all());
+            self.add(remark.flaw, case, remark.what, setup.all());
         }
     }
 }
 
-impl Ground {
+impl CheckSetup {
     pub(super) fn all(&self) -> Vec<Value> {
         self.objects.iter().map(|(_, object)| object.clone()).collect()
     }
@@ -130,18 +130,18 @@ impl Ground {
         self.programs.iter().find(|program| program.reconciles(parent))
     }
 
-    pub(super) fn scene(&self, controllers: Controllers) -> anyhow::Result<Scene> {
-        let scene = Scene::with_controllers(&self.programs, self.start, controllers)?;
-        scene.put_all(self.objects.clone())?;
-        Ok(scene)
+    pub(super) fn simulation(&self, controllers: Controllers) -> anyhow::Result<Simulation> {
+        let simulation = Simulation::with_controllers(&self.programs, self.start, controllers)?;
+        simulation.put_all(self.objects.clone())?;
+        Ok(simulation)
     }
 
     /// The children that there are, of whatever parent.
-    pub(super) async fn owned(&self, scene: &Scene) -> anyhow::Result<BTreeMap<Subject, Value>> {
+    pub(super) async fn owned(&self, simulation: &Simulation) -> anyhow::Result<BTreeMap<Subject, Value>> {
         let mut owned = BTreeMap::new();
         let parameters = ListParams::default().labels(OWNER_UID_LABEL);
         for declared in self.programs.iter().flat_map(|program| &program.manifest().children) {
-            let objects = scene.list(&declared.kind, parameters.clone()).await?;
+            let objects = simulation.list(&declared.kind, parameters.clone()).await?;
             owned.extend(objects.into_iter().map(|object| (Subject::of(&object), object)));
         }
         Ok(owned)
@@ -154,8 +154,8 @@ impl Ground {
     }
 
     /// A world at rest, and what its plugin last wanted.
-    pub(super) async fn rested(&self, scene: &Scene, calls: &[Arc<CallRecord>]) -> anyhow::Result<Rested> {
-        let owned = self.owned(scene).await?;
+    pub(super) async fn converged_state(&self, simulation: &Simulation, calls: &[Arc<CallRecord>]) -> anyhow::Result<ConvergedState> {
+        let owned = self.owned(simulation).await?;
         let mut children = Vec::new();
         for call in last(calls).values() {
             for child in wanted(call) {
@@ -169,7 +169,7 @@ impl Ground {
             }
         }
         let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
-        Ok(Rested { parents: scene.parents(&self.programs).await?, calls, children })
+        Ok(ConvergedState { parents: simulation.parents(&self.programs).await?, calls, children })
     }
 }
 

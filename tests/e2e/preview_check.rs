@@ -1,16 +1,16 @@
-//! Whatever a host meets in a test, `gyre render` foretells what it does.
+//! Compares what each host of a test does with what `gyre render` has previewed.
 //!
-//! Render is asked with the host's arguments before the host starts, before the test applies objects to it, and when the test is done with
-//! it. Three laws are judged by the audit log:
+//! Render runs with the host's arguments before the host starts, before the test applies objects, and when the test is done with the host.
+//! Three laws are checked against the audit log:
 //!
 //! 1. To each object of the plan, the first thing that the host does is the first of the plan.
 //! 2. Until somebody else changes something of the test's, the host does nothing to objects that are not of the plan; and if nobody does, it
 //!    does all of the plan.
 //! 3. In the end nothing is left to do: render's plan is empty, and so it is for hosts beside others, and whatever became of them before.
 //!
-//! What is absent: what a host is doing already while render looks, which would be foretold by halves; objects of other tests, and those in no
-//! namespace; bodies and events, which [`crate::foretold`] compares where nobody else acts. How much was judged is told on standard output,
-//! with `--nocapture`.
+//! What is absent: actions that a host has begun while render reads the cluster, because the preview would contain half of them; objects of
+//! other tests, and cluster-scoped objects; bodies and events, which [`crate::preview`] compares where nobody else acts. With `--nocapture`,
+//! standard output says how much was compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,12 +23,12 @@ use std::time::{Duration, Instant, SystemTime};
 use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
-use crate::foretold::{Step, plural};
+use crate::preview::{Step, plural};
 use crate::harness::{Cluster, GYRE, PATIENCE};
 use crate::plane::Plane;
 
-/// Tests that nothing is foretold in, and why.
-const UNFORETOLD: [(&str, &str); 7] = [
+/// Tests without previews, and why.
+const NOT_PREVIEWED: [(&str, &str); 7] = [
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("hostile", "calls end by their deadline, whose time is real, and are tried again and again"),
     ("one-tenant", "its calls fail, and what a namespace is quarantined for is known to one host alone"),
@@ -39,7 +39,7 @@ const UNFORETOLD: [(&str, &str); 7] = [
 ];
 
 /// Tests whose hosts leave something to do, and why.
-const RESTLESS: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
+const UNFINISHED: [(&str, &str); 1] = [("parked", "a condition says how often it was tried, which no other host knows")];
 
 /// What `gyre run` takes and `gyre render` takes, too, with a value.
 const WITH_VALUE: [&str; 12] = [
@@ -66,21 +66,21 @@ const REFUSED: &str = "refused";
 /// An object: its resource, namespace and name.
 type Object = (String, String, String);
 
-/// What is foretold of a host. It is compared with what the host did when this is dropped.
-pub(crate) struct Foretelling {
+/// Previews of what a host does. When this is dropped, they are compared with what the host did.
+pub(crate) struct PreviewCheck {
     plane: Plane,
     test: String,
     since: Mark,
     /// With them `gyre render` is asked.
     arguments: Vec<String>,
-    foretold: Mutex<Vec<Foretold>>,
+    predictions: Mutex<Vec<Prediction>>,
     /// Whether the host lived until nothing was left to do.
     is_at_rest: AtomicBool,
 }
 
-/// What a host does next.
-struct Foretold {
-    /// When render began to look, and when it had foretold.
+/// What a host does next, according to `gyre render`.
+struct Prediction {
+    /// When render began to read the cluster, and when it ended.
     looked: (SystemTime, SystemTime),
     /// To each object.
     first: BTreeMap<Object, String>,
@@ -90,10 +90,10 @@ struct Foretold {
     files: u64,
 }
 
-impl Foretelling {
-    /// For a host that will be given those arguments; none if there is nothing to foretell, or the audit log cannot be read.
+impl PreviewCheck {
+    /// For a host that will be given those arguments; none if there is nothing to preview, or the audit log cannot be read.
     pub(crate) fn new(plane: Plane, test: &str, kubeconfig: &Path, arguments: &[&str]) -> Option<Self> {
-        if is_among(&UNFORETOLD, test) || arguments.contains(&gyre_artifacts::guests::ENDLESS_LOOP) {
+        if is_among(&NOT_PREVIEWED, test) || arguments.contains(&gyre_artifacts::guests::ENDLESS_LOOP) {
             return None;
         }
         let since = plane.audit_barrier().ok()?;
@@ -114,17 +114,17 @@ impl Foretelling {
             test: own(test),
             since,
             arguments: command,
-            foretold: Mutex::default(),
+            predictions: Mutex::default(),
             is_at_rest: AtomicBool::new(false),
         })
     }
 
-    /// Foretells what the host does next.
+    /// Previews what the host does next.
     pub(crate) fn of_what_is_there(&self) {
-        self.foretell(&[], BTreeSet::new());
+        self.preview(&[], BTreeSet::new());
     }
 
-    /// Foretells what the host does next if these manifests are applied.
+    /// Previews what the host does next if these manifests are applied.
     pub(crate) fn of_applying(&self, manifests: &str) {
         let documents = serde_saphyr::from_multiple::<Value>(manifests).unwrap_or_default();
         let objects = documents.iter().flat_map(|document| match document["items"].as_array() {
@@ -138,22 +138,22 @@ impl Foretelling {
         });
         let file = tempfile::NamedTempFile::with_suffix_in(".yaml", self.plane.folder()).expect("a file");
         std::fs::write(file.path(), manifests).expect("written");
-        self.foretell(&["-f".to_owned(), file.path().display().to_string()], applied.collect());
+        self.preview(&["-f".to_owned(), file.path().display().to_string()], applied.collect());
     }
 
-    fn foretell(&self, more: &[String], applied: BTreeSet<Object>) {
+    fn preview(&self, more: &[String], applied: BTreeSet<Object>) {
         let begun = SystemTime::now();
         let steps = match plan(&[&self.arguments, more].concat()) {
             Ok(steps) => steps,
             Err(error) => {
                 // Plugins, configurations and objects that cannot be read are the matter of some tests.
-                println!("{}: nothing is foretold: {error}", self.test);
+                println!("{}: nothing is previewed: {error}", self.test);
                 return;
             }
         };
         let first = first(&self.test, steps.into_iter());
-        let foretold = Foretold { looked: (begun, SystemTime::now()), first, applied, files: self.files() };
-        self.foretold.lock().expect("foretold").push(foretold);
+        let prediction = Prediction { looked: (begun, SystemTime::now()), first, applied, files: self.files() };
+        self.predictions.lock().expect("predictions").push(prediction);
     }
 
     /// What is in the files that the host was given: when they change, it does something else.
@@ -174,13 +174,13 @@ impl Foretelling {
         loop {
             let left = match plan(&self.arguments) {
                 Ok(steps) => first(&self.test, steps.into_iter()),
-                Err(error) => return println!("{}: nothing is foretold: {error}", self.test),
+                Err(error) => return println!("{}: nothing is previewed: {error}", self.test),
             };
             if left.values().all(|verb| verb == REFUSED) {
                 self.is_at_rest.store(true, Ordering::Relaxed);
                 return;
             }
-            if is_among(&RESTLESS, &self.test) {
+            if is_among(&UNFINISHED, &self.test) {
                 return;
             }
             assert!(Instant::now() < deadline, "{}: `gyre render` says that this is left to do: {left:?}", self.test);
@@ -197,31 +197,31 @@ impl Foretelling {
         let mut events = audit.matching(self.since, is_write).expect("the audit log parses");
         events.sort_by_key(|event| event.received);
         let (hosts, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| event.user_agent.starts_with(HOST));
-        let foretold = self.foretold.lock().expect("foretold");
-        let next = foretold.iter().skip(1).map(|next| Some(next.looked.0)).chain([None]);
-        foretold.iter().zip(next).flat_map(|(foretold, next)| self.compare_with(foretold, next, &hosts, &others)).collect()
+        let predictions = self.predictions.lock().expect("predictions");
+        let next = predictions.iter().skip(1).map(|next| Some(next.looked.0)).chain([None]);
+        predictions.iter().zip(next).flat_map(|(prediction, next)| self.compare_with(prediction, next, &hosts, &others)).collect()
     }
 
     /// With what hosts and others wrote, in its order, and the time when the test applied something anew.
     fn compare_with(
         &self,
-        foretold: &Foretold,
+        prediction: &Prediction,
         next: Option<SystemTime>,
         hosts: &[AuditEvent],
         others: &[AuditEvent],
     ) -> Vec<String> {
-        let (begun, told) = foretold.looked;
+        let (begun, told) = prediction.looked;
         if hosts.iter().any(|event| event.timestamp >= begun && event.received <= told) {
             println!("{}: nothing is compared, as the host was at work", self.test);
             return Vec::new();
         }
-        let until = next.into_iter().chain(foretold.until(others)).min();
+        let until = next.into_iter().chain(prediction.until(others)).min();
         // A conflict is made good, or it stands.
         let done = hosts.iter().filter(|event| event.received > told && event.code != 409);
         let early = done.clone().filter(|event| until.is_none_or(|until| event.received < until));
         let [done, early] = [first(&self.test, done.filter_map(Step::done)), first(&self.test, early.filter_map(Step::done))];
         let (mut wrong, mut left) = (Vec::new(), Vec::new());
-        for (object, verb) in &foretold.first {
+        for (object, verb) in &prediction.first {
             match done.get(object) {
                 Some(done) if done == verb => {}
                 // The real server does not know the name of what it could not read.
@@ -230,16 +230,16 @@ impl Foretelling {
                 None if verb == REFUSED => {}
                 // Whether it was to be created or changed is not known of what was refused, or never answered.
                 Some(done) if done != REFUSED => {
-                    wrong.push(format!("{}: {verb} was foretold, and {done} was done", named(object)))
+                    wrong.push(format!("{}: {verb} was previewed, and {done} was done", named(object)))
                 }
-                _ => left.push(format!("{}: {verb} was foretold, and not done", named(object))),
+                _ => left.push(format!("{}: {verb} was previewed, and not done", named(object))),
             }
         }
-        let count = foretold.first.len();
-        println!("{}: {} of {count} objects as foretold; {left:?}", self.test, count - wrong.len() - left.len());
-        if self.files() == foretold.files {
-            let unforetold = early.iter().filter(|(object, _)| !object.2.is_empty() && !foretold.first.contains_key(*object));
-            wrong.extend(unforetold.map(|(object, verb)| format!("{}: {verb} was done, and not foretold", named(object))));
+        let count = prediction.first.len();
+        println!("{}: {} of {count} objects as previewed; {left:?}", self.test, count - wrong.len() - left.len());
+        if self.files() == prediction.files {
+            let not_previewed = early.iter().filter(|(object, _)| !object.2.is_empty() && !prediction.first.contains_key(*object));
+            wrong.extend(not_previewed.map(|(object, verb)| format!("{}: {verb} was done, and not previewed", named(object))));
             if until.is_none() && self.is_at_rest.load(Ordering::Relaxed) {
                 wrong.append(&mut left);
             }
@@ -248,7 +248,7 @@ impl Foretelling {
     }
 }
 
-impl Foretold {
+impl Prediction {
     /// When somebody else changed something, besides what was to be applied.
     fn until(&self, others: &[AuditEvent]) -> Option<SystemTime> {
         let mut applied = self.applied.clone();
@@ -267,7 +267,7 @@ fn is_among(tests: &[(&str, &str)], test: &str) -> bool {
 fn plan(arguments: &[String]) -> Result<Vec<Step>, String> {
     let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
     match serde_json::from_slice::<Value>(&output.stdout) {
-        Ok(rendered) => Ok(rendered["plan"].as_array().expect("a plan").iter().map(Step::foretold).collect()),
+        Ok(rendered) => Ok(rendered["plan"].as_array().expect("a plan").iter().map(Step::of_plan).collect()),
         Err(_) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
 }
@@ -291,18 +291,18 @@ fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, Stri
     first
 }
 
-impl Drop for Foretelling {
+impl Drop for PreviewCheck {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
         let wrong = self.compare();
-        assert!(wrong.is_empty(), "{}: the host did not do what `gyre render` foretold:\n{}", self.test, wrong.join("\n"));
+        assert!(wrong.is_empty(), "{}: the host did not do what `gyre render` previewed:\n{}", self.test, wrong.join("\n"));
     }
 }
 
 #[test]
-fn what_a_host_does_otherwise_than_was_foretold_is_noticed() {
+fn what_a_host_does_otherwise_than_was_previewed_is_noticed() {
     let Some(cluster) = Cluster::for_test("mistold", &["mistold"]) else { return };
     if cluster.audit_mark().is_none() {
         return;
@@ -313,22 +313,22 @@ fn what_a_host_does_otherwise_than_was_foretold_is_noticed() {
     let mut host = cluster.host(&[gyre_artifacts::ECHO], &["mistold"]);
     cluster.ready("mistold", "echo", "it");
     cluster.settled(&host);
-    let foretelling = host.foretelling.take().expect("a foretelling");
-    foretelling.rest();
+    let preview_check = host.preview_check.take().expect("a preview check");
+    preview_check.rest();
     drop(host);
     let object = |kind: &str| (kind.to_owned(), "mistold".to_owned(), "it".to_owned());
-    let foretell = |first: &[(&str, &str)]| {
+    let preview = |first: &[(&str, &str)]| {
         let first = first.iter().map(|(resource, verb)| (object(resource), (*verb).to_owned()));
-        foretelling.foretold.lock().expect("foretold")[0].first = first.collect();
+        preview_check.predictions.lock().expect("predictions")[0].first = first.collect();
     };
     let right = [("jobs", "create"), ("echos", "status")];
-    assert_eq!(foretelling.foretold.lock().expect("foretold")[0].first.len(), right.len());
-    assert_eq!(foretelling.compare(), [] as [&str; 0]);
-    foretell(&right);
-    assert_eq!(foretelling.compare(), [] as [&str; 0], "it was as here");
-    foretell(&[("jobs", "update"), ("echos", "status")]);
-    assert_eq!(foretelling.compare(), ["jobs mistold/it: update was foretold, and create was done"]);
-    foretell(&[("echos", "status")]);
-    assert_eq!(foretelling.compare(), ["jobs mistold/it: create was done, and not foretold"]);
-    foretell(&right);
+    assert_eq!(preview_check.predictions.lock().expect("predictions")[0].first.len(), right.len());
+    assert_eq!(preview_check.compare(), [] as [&str; 0]);
+    preview(&right);
+    assert_eq!(preview_check.compare(), [] as [&str; 0], "it was as here");
+    preview(&[("jobs", "update"), ("echos", "status")]);
+    assert_eq!(preview_check.compare(), ["jobs mistold/it: update was previewed, and create was done"]);
+    preview(&[("echos", "status")]);
+    assert_eq!(preview_check.compare(), ["jobs mistold/it: create was done, and not previewed"]);
+    preview(&right);
 }

@@ -9,10 +9,10 @@ use gyre_engine::program::Program;
 use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
-use crate::foretold::texts_of_secrets;
+use crate::preview::texts_of_secrets;
 use crate::plan::{Action, Subject, Verb};
 use crate::rendered::Rendered;
-use crate::scene::{Done, End};
+use crate::simulation::{HostRun, End};
 
 /// Why a child is a comment.
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
@@ -24,7 +24,7 @@ const UNOWNED: &str = "\
 ";
 
 /// What is shown of a rendering.
-pub struct Shown {
+pub struct RenderOutput {
     rendered: Rendered,
     /// Generated UIDs.
     invented: BTreeSet<String>,
@@ -34,11 +34,11 @@ pub struct Shown {
     remarks: Vec<String>,
 }
 
-impl Shown {
+impl RenderOutput {
     /// The complete result for these objects.
     pub fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
-        let there = rendered.done.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
+        let there = rendered.host_run.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
         let invented = there.filter_map(uid).filter(|uid| !given.contains(uid)).map(str::to_owned).collect();
         Self { rendered, invented, withheld: BTreeSet::new(), remarks }
     }
@@ -50,7 +50,7 @@ impl Shown {
     /// When there are too many values to search for.
     pub fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
         let Self { rendered, invented, remarks, .. } = self;
-        let written = rendered.done.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
+        let written = rendered.host_run.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
         let wanted = texts_of_secrets(written.chain(&rendered.parents));
         let secrets = seen.iter().chain(&wanted).map(String::as_bytes);
         let programs: Vec<&Program> = programs.iter().collect();
@@ -68,10 +68,10 @@ impl Shown {
             refusal: action.refusal.map(|refusal| redaction.sentence(&refusal)),
             ..action
         };
-        let Rendered { done: Done { actions, end, again }, parents } = rendered;
+        let Rendered { host_run: HostRun { actions, end, requeues }, parents } = rendered;
         let actions = actions.into_iter().map(shown).collect();
         let parents = parents.iter().map(|parent| redaction.object(parent)).collect();
-        Ok(Self { rendered: Rendered { done: Done { actions, end, again }, parents }, invented, withheld, remarks })
+        Ok(Self { rendered: Rendered { host_run: HostRun { actions, end, requeues }, parents }, invented, withheld, remarks })
     }
 
     /// Whether there are no warnings and refusals.
@@ -81,12 +81,12 @@ impl Shown {
 
     /// For programs.
     pub fn json(&self) -> Value {
-        let Rendered { done, parents } = &self.rendered;
-        let plan: Vec<Value> = done.actions.iter().map(step).collect();
-        let rests = done.end == End::Rests;
-        let again: BTreeMap<String, f64> =
-            done.again.iter().map(|(parent, time)| (parent.to_string(), time.as_secs_f64())).collect();
-        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": again, "remarks": self.remarks })
+        let Rendered { host_run, parents } = &self.rendered;
+        let plan: Vec<Value> = host_run.actions.iter().map(step).collect();
+        let rests = host_run.end == End::Converged;
+        let requeues: BTreeMap<String, f64> =
+            host_run.requeues.iter().map(|(parent, time)| (parent.to_string(), time.as_secs_f64())).collect();
+        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": requeues, "remarks": self.remarks })
     }
 
     /// The children, for kubectl, and the rest as comments.
@@ -95,19 +95,19 @@ impl Shown {
     ///
     /// When an object cannot be written as YAML.
     pub fn yaml(&self) -> anyhow::Result<String> {
-        let done = &self.rendered.done;
+        let host_run = &self.rendered.host_run;
         let mut text = String::from("# plan:\n");
-        for action in &done.actions {
+        for action in &host_run.actions {
             // The message of an event may have several.
             commented(&mut text, "#   ", &action.to_string());
         }
-        if done.actions.is_empty() {
+        if host_run.actions.is_empty() {
             text.push_str(if self.remarks.is_empty() { "#   nothing: everything is up to date\n" } else { "#   nothing\n" });
         }
         for remark in &self.remarks {
             commented(&mut text, "# ", remark);
         }
-        if done.end == End::Restless {
+        if host_run.end == End::NonConverging {
             text.push_str("# The host never stops writing: the plan is cut off.\n");
         }
         for status in self.rendered.statuses() {

@@ -1,4 +1,4 @@
-//! What `gyre render` foretells of a live cluster is what a host then does there: for each golden case and each sample of the plugins.
+//! A host does in a live cluster what `gyre render` has previewed: for each golden case and each sample of the plugins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Of the plan that `gyre render -o json` prints.
-    pub(crate) fn foretold(step: &Value) -> Self {
+    /// From a step of the plan that `gyre render -o json` prints.
+    pub(crate) fn of_plan(step: &Value) -> Self {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
         let is_refused = step.get("refusal").is_some();
         let verb = match text("verb") {
@@ -240,7 +240,7 @@ fn render(plugin: &str, arguments: &[String]) -> Value {
 }
 
 fn plan(rendered: &Value) -> Vec<Step> {
-    rendered["plan"].as_array().expect("a plan").iter().map(Step::foretold).collect()
+    rendered["plan"].as_array().expect("a plan").iter().map(Step::of_plan).collect()
 }
 
 fn written(cluster: &Cluster, since: Mark) -> Vec<Step> {
@@ -269,7 +269,7 @@ fn includes(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// Has `gyre render` foretell what a host does to the objects, and has a host do it. Returns how many writes were compared.
+/// Previews what a host does to the objects with `gyre render`, and runs a host. Returns how many writes were compared.
 fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     let Input { name, settings, .. } = input;
     let namespace = format!("{}-{name}", cluster.test);
@@ -292,22 +292,22 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     let kubeconfig = cluster.kubeconfig().display().to_string();
     of_cluster.extend(["--from-cluster", "--secrets", "--kubeconfig", &kubeconfig].map(str::to_owned));
     let rendered = render(plugin, &of_cluster);
-    let foretold = plan(&rendered);
+    let previewed = plan(&rendered);
     let bare = |steps: &[Step]| steps.iter().map(Step::bare).collect::<Vec<_>>();
-    assert_eq!(bare(&foretold), bare(&of_files), "{name}: of files, and of a cluster that holds them");
+    assert_eq!(bare(&previewed), bare(&of_files), "{name}: of files, and of a cluster that holds them");
 
     let mark = cluster.audit_mark().expect("an audit log");
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let host = cluster.host_with(&[plugin], &[], &arguments);
-    cluster.eventually(&format!("{name}: as many writes as were foretold"), || {
-        (written(cluster, mark).len() >= foretold.len()).then_some(())
+    cluster.eventually(&format!("{name}: as many writes as were previewed"), || {
+        (written(cluster, mark).len() >= previewed.len()).then_some(())
     });
     cluster.settled(&host);
     let mut done = written(cluster, mark);
-    let mut expected = foretold.clone();
+    let mut expected = previewed.clone();
     if !cluster.plane.has_bodies() {
         for step in &mut done {
-            step.parent = foretold.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.parent.clone());
+            step.parent = previewed.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.parent.clone());
         }
         expected.iter_mut().for_each(|step| step.body = None);
         // Which is about whom is known below.
@@ -316,11 +316,11 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     }
     // What a POST asked for is recorded with the API server's defaults, also if it was refused.
     for step in done.iter_mut().filter(|step| ["create", "refused"].contains(&step.verb.as_str())) {
-        let foretold = expected.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.body.as_ref());
-        if let (Some(body), Some(foretold)) = (&step.body, foretold)
-            && includes(body, foretold)
+        let previewed = expected.iter().find(|other| other.bare() == step.bare()).and_then(|other| other.body.as_ref());
+        if let (Some(body), Some(previewed)) = (&step.body, previewed)
+            && includes(body, previewed)
         {
-            step.body = Some(foretold.clone());
+            step.body = Some(previewed.clone());
         }
     }
     assert_eq!(by_parent(done), by_parent(expected), "{name}");
@@ -344,7 +344,7 @@ fn agrees(cluster: &Cluster, plugin: &str, input: &Input) -> usize {
     }
     drop(host);
     input.clean(cluster, &namespace);
-    foretold.len()
+    previewed.len()
 }
 
 /// What a plugin calls itself.
@@ -355,8 +355,8 @@ fn mount(plugin: &str) -> String {
 }
 
 #[test]
-fn what_is_foretold_of_each_golden_case_and_sample_is_what_a_host_does_there() {
-    let Some(cluster) = Cluster::quiet("foretold") else { return };
+fn a_host_does_what_was_previewed_for_each_golden_case_and_sample() {
+    let Some(cluster) = Cluster::quiet("previewed") else { return };
     if cluster.audit_mark().is_none() {
         return;
     }
@@ -367,7 +367,7 @@ fn what_is_foretold_of_each_golden_case_and_sample_is_what_a_host_does_there() {
     for (plugin, name) in SHIPPED {
         for input in inputs(name) {
             let writes = agrees(&cluster, plugin, &input);
-            assert!(writes > 0, "{}: nothing was foretold", input.name);
+            assert!(writes > 0, "{}: nothing was previewed", input.name);
             compared.push(format!("{} ({writes})", input.name));
         }
     }

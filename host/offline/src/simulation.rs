@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::journal::Journal;
-use crate::live::{self, Former};
+use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
 
 /// After this time without a write request, the host rests. Failing objects are retried several times within it.
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const FIELD_MANAGER: &str = "kubectl";
 
 /// See the module's documentation.
-pub struct Scene {
+pub struct Simulation {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
@@ -46,20 +46,20 @@ pub struct Scene {
 }
 
 /// What a host did.
-pub struct Done {
+pub struct HostRun {
     /// In order.
     pub actions: Vec<Action>,
     /// How it ended.
     pub end: End,
     /// The requeues that the plugin has requested.
-    pub again: Again,
+    pub requeues: RequeueTimes,
 }
 
 /// The parents for which the last call requested a requeue, and after what time.
 #[derive(Clone, Debug, Default)]
-pub struct Again(BTreeMap<Subject, Duration>);
+pub struct RequeueTimes(BTreeMap<Subject, Duration>);
 
-impl Again {
+impl RequeueTimes {
     /// One more call.
     pub fn note(&mut self, call: &CallRecord) {
         let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
@@ -88,17 +88,17 @@ impl Again {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// It does.
-    Rests,
+    Converged,
     /// It goes on writing for ever.
-    Restless,
+    NonConverging,
 }
 
-/// What of an object is written.
+/// Where an object is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All but the status, where that is a subresource.
-    Object,
-    /// The status alone.
+pub enum Subresource {
+    /// To the object itself, which does not change a status that is a subresource.
+    None,
+    /// To `status`, which changes nothing else.
     Status,
 }
 
@@ -121,7 +121,7 @@ pub fn simulated() -> anyhow::Result<Runtime> {
     runtime.context("cannot start a simulation")
 }
 
-impl Scene {
+impl Simulation {
     /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
     pub(crate) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
         Self::with_controllers(programs, start, Controllers::Absent)
@@ -140,9 +140,9 @@ impl Scene {
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
-        let scene = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
-        scene.put_definitions(programs)?;
-        Ok(scene)
+        let simulation = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
+        simulation.put_definitions(programs)?;
+        Ok(simulation)
     }
 
     /// Has the host know of which kinds the children of these programs were, as one that starts again does.
@@ -150,9 +150,9 @@ impl Scene {
     /// # Errors
     ///
     /// When the ConfigMap cannot be put there.
-    pub(crate) fn remember(&mut self, programs: &[Program], former: &Former) -> anyhow::Result<()> {
+    pub(crate) fn put_inventory(&mut self, programs: &[Program], previous_child_kinds: &PreviousChildKinds) -> anyhow::Result<()> {
         let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
-        self.put(inventory::written(&place, programs, former))?;
+        self.put(inventory::written(&place, programs, previous_child_kinds))?;
         self.inventory = Some(place);
         Ok(())
     }
@@ -220,19 +220,19 @@ impl Scene {
     /// # Errors
     ///
     /// As of [`Self::put`], after the name of the file.
-    pub(crate) async fn put_over(
+    pub(crate) async fn apply_all(
         &self,
         objects: Vec<(String, Value)>,
         namespace: &str,
         absent: &BTreeSet<String>,
     ) -> anyhow::Result<()> {
         for (file, object) in in_order(objects) {
-            self.put_one_over(object, namespace, absent).await.context(file)?;
+            self.apply_one(object, namespace, absent).await.context(file)?;
         }
         Ok(())
     }
 
-    async fn put_one_over(&self, mut object: Value, namespace: &str, absent: &BTreeSet<String>) -> anyhow::Result<()> {
+    async fn apply_one(&self, mut object: Value, namespace: &str, absent: &BTreeSet<String>) -> anyhow::Result<()> {
         let client = self.client();
         let subject = Subject::of(&object);
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -352,15 +352,15 @@ impl Scene {
     /// # Errors
     ///
     /// What the API server says.
-    pub async fn replace(&self, part: Part, object: &Value) -> anyhow::Result<()> {
+    pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
         let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
         let api = self.api(&subject).await?.ok_or_else(no_kind)?;
         let parameters = PostParams { field_manager: Some("kubectl-edit".to_owned()), ..PostParams::default() };
         let object = serde_json::from_value(object.clone()).context("an object")?;
-        let changed = match part {
-            Part::Object => api.replace(&subject.name, &parameters, &object).await,
-            Part::Status => api.replace_status(&subject.name, &parameters, &object).await,
+        let changed = match subresource {
+            Subresource::None => api.replace(&subject.name, &parameters, &object).await,
+            Subresource::Status => api.replace_status(&subject.name, &parameters, &object).await,
         };
         changed.map(drop).with_context(|| format!("cannot change {subject}"))
     }
@@ -403,9 +403,9 @@ impl Scene {
     }
 
     /// Runs a host with these programs until it rests.
-    pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<Done> {
-        let (recordings, again) = (Recordings::default(), Arc::<Mutex<Again>>::default());
-        let noted = Arc::clone(&again);
+    pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
+        let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
+        let noted = Arc::clone(&requeues);
         let _listening = recordings.listen(None, move |call| noted.lock().unwrap_or_else(PoisonError::into_inner).note(call));
         let lacks_status = self.lacks_status(programs).await?;
         let until_it_rests = async {
@@ -413,12 +413,12 @@ impl Scene {
                 // It waits for one, and then works without.
                 tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
             }
-            let end = self.rest().await;
+            let end = self.until_converged().await;
             // Before it is stopped: what it does then is not what was asked.
-            let again = again.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Done { actions: self.actions(), end, again }
+            let requeues = requeues.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            HostRun { actions: self.actions(), end, requeues }
         };
-        self.hosted(programs, recordings.clone(), until_it_rests).await
+        self.with_host(programs, recordings.clone(), until_it_rests).await
     }
 
     /// Whether the parents of one have no status here, though it brings a definition that gives them one.
@@ -435,7 +435,7 @@ impl Scene {
     }
 
     /// Runs a host with these programs while something else happens, and then stops it.
-    pub(crate) async fn hosted<T>(
+    pub(crate) async fn with_host<T>(
         &self,
         programs: &[Program],
         recordings: Recordings,
@@ -477,21 +477,21 @@ impl Scene {
 
     /// What the host did since the last call of this function.
     pub fn actions(&self) -> Vec<Action> {
-        settled(self.journal.take().iter().filter_map(Action::of).collect())
+        without_retries(self.journal.take().iter().filter_map(Action::of).collect())
     }
 
     /// Waits until the host that is running rests.
-    pub async fn rest(&self) -> End {
+    pub async fn until_converged(&self) -> End {
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE {
             let quiet = self.journal.last().max(began).elapsed();
             if quiet >= QUIET {
                 // It would write again in a minute, and so on.
-                return if self.journal.has_event(SLOWED_DOWN) { End::Restless } else { End::Rests };
+                return if self.journal.has_event(SLOWED_DOWN) { End::NonConverging } else { End::Converged };
             }
             tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
         }
-        End::Restless
+        End::NonConverging
     }
 }
 
@@ -525,11 +525,11 @@ fn as_applied(object: &mut Value) {
 
 /// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as
 /// much in vain, as those are that are tried again. An event whose name was taken is made again by another name.
-fn settled(actions: Vec<Action>) -> Vec<Action> {
+fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);
-        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && says_the_same(action, other));
-        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && says_the_same(action, other));
+        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && is_same_request(action, other));
+        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && is_same_request(action, other));
         action.refusal.is_none() || !(is_made_good() || is_repeated())
     };
     let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
@@ -537,8 +537,8 @@ fn settled(actions: Vec<Action>) -> Vec<Action> {
 }
 
 /// Whether two requests ask for the same. Each event has a name and a time of its own.
-fn says_the_same(one: &Action, other: &Action) -> bool {
+fn is_same_request(one: &Action, other: &Action) -> bool {
     let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
-    let tells_the_same = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));
-    one.subject == other.subject && (one.object == other.object || (is_event && tells_the_same()))
+    let is_same_event = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));
+    one.subject == other.subject && (one.object == other.object || (is_event && is_same_event()))
 }

@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::live::{self, Connected, Copies, Former};
+use crate::live::{self, LiveCluster, Copies, PreviousChildKinds};
 use crate::plan::{Subject, Verb};
-use crate::scene::{Done, Scene, simulate};
+use crate::simulation::{HostRun, Simulation, simulate};
 
 /// The most copies that are made. Before it creates an object, a host checks whether one of that name exists. Here, that is known only once
 /// the object has been created in the copy; the copy is then made again with the existing object, and the plugin may choose another name. A
@@ -21,11 +21,11 @@ use crate::scene::{Done, Scene, simulate};
 const MOST_COPIES: usize = 10;
 
 /// A copy, and what the host did in it.
-pub struct Foretold {
+pub struct Preview {
     /// The objects of the live cluster that the programs read.
     pub copied: Vec<(String, Value)>,
     /// What the host did.
-    pub done: Done,
+    pub host_run: HostRun,
     /// The parents, as they are afterwards.
     pub parents: Vec<Value>,
     /// The namespace of objects in files that do not name theirs.
@@ -35,7 +35,7 @@ pub struct Foretold {
     /// What the programs need and the cluster lacks, each as a part of a sentence.
     pub remarks: Vec<String>,
     /// Whether the parents of a program could not be read.
-    pub is_blind: bool,
+    pub lacks_parents: bool,
 }
 
 /// The Secrets among some objects, as JSON.
@@ -54,39 +54,39 @@ pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Str
 /// # Errors
 ///
 /// When the cluster cannot be read; or an error about an object, after the name of its file.
-pub fn foretold(
+pub fn preview(
     threads: &Runtime,
-    cluster: Connected,
+    cluster: LiveCluster,
     programs: &[Program],
-    was: &[Plugin],
+    previous_versions: &[Plugin],
     files: &[(String, Value)],
     time: Timestamp,
-) -> anyhow::Result<Foretold> {
-    let Connected { client, mut namespace, url } = cluster;
+) -> anyhow::Result<Preview> {
+    let LiveCluster { client, mut namespace, url } = cluster;
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let former = threads.block_on(live::former(&client, programs, was)).map_err(|error| unread(error, &url))?;
+    let previous_child_kinds = threads.block_on(live::previous_child_kinds(&client, programs, previous_versions)).map_err(|error| unread(error, &url))?;
     let named = named_namespaces(programs, files, &namespace);
-    let copies = threads.block_on(live::copies(&client, programs, &former, &named)).map_err(|error| unread(error, &url))?;
-    let Copies { objects: mut copied, absent, remarks, is_blind } = copies;
+    let copies = threads.block_on(live::copies(&client, programs, &previous_child_kinds, &named)).map_err(|error| unread(error, &url))?;
+    let Copies { objects: mut copied, absent, remarks, lacks_parents } = copies;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
-        let (done, parents) = simulate(acted(
+        let (host_run, parents) = simulate(acted(
             programs,
-            &former,
+            &previous_child_kinds,
             &copied,
             Files { objects: files, namespace: &namespace, absent: &absent },
             time,
         ))??;
         let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
         let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);
-        let created = done.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
+        let created = host_run.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
         let created: BTreeSet<Subject> = created.filter(is_new).collect();
         let taken = threads.block_on(live::named(&client, &created))?;
         if taken.is_empty() {
-            return Ok(Foretold { copied, done, parents, namespace, url, remarks, is_blind });
+            return Ok(Preview { copied, host_run, parents, namespace, url, remarks, lacks_parents });
         }
         looked_for.extend(created);
         copied.extend(taken);
@@ -130,18 +130,18 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
 /// Runs a host on a copy; returns what it did, and the parents afterwards.
 async fn acted(
     programs: &[Program],
-    former: &Former,
+    previous_child_kinds: &PreviousChildKinds,
     copied: &[(String, Value)],
     files: Files<'_>,
     time: Timestamp,
-) -> anyhow::Result<(Done, Vec<Value>)> {
-    let mut scene = Scene::new(programs, time)?;
-    scene.copy_all(copied.to_vec())?;
-    scene.remember(programs, former)?;
-    scene.put_over(files.objects.to_vec(), files.namespace, files.absent).await?;
-    let done = scene.run(programs).await?;
-    let parents = scene.parents(programs).await?;
-    Ok((done, parents))
+) -> anyhow::Result<(HostRun, Vec<Value>)> {
+    let mut simulation = Simulation::new(programs, time)?;
+    simulation.copy_all(copied.to_vec())?;
+    simulation.put_inventory(programs, previous_child_kinds)?;
+    simulation.apply_all(files.objects.to_vec(), files.namespace, files.absent).await?;
+    let host_run = simulation.run(programs).await?;
+    let parents = simulation.parents(programs).await?;
+    Ok((host_run, parents))
 }
 
 /// The namespace that all programs are restricted to, if there is one.
