@@ -18,13 +18,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use gyre_input::manifests;
 use gyre_engine::client::transport;
 use gyre_engine::error::error_chain;
 use gyre_engine::host::{self, Options};
 use gyre_engine::program::ServiceAccount;
 use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
+use gyre_input::manifests;
 use gyre_sandbox::CodeSource;
 use tokio::sync::watch;
 use tracing::{error, info};
@@ -32,7 +32,7 @@ use tracing::{error, info};
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::process::{threads, told_to_stop};
-use crate::commands::rbac::{Deployment, CrossNamespaceChildren, Known, Leases, Permissions, Reviews};
+use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::config::arguments::admin::SecureArguments;
@@ -323,7 +323,11 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
         inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
-        cross_namespace_children: if arguments.cross_namespace { CrossNamespaceChildren::Expected } else { CrossNamespaceChildren::Unexpected },
+        cross_namespace_children: if arguments.cross_namespace {
+            CrossNamespaceChildren::Expected
+        } else {
+            CrossNamespaceChildren::Unexpected
+        },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

@@ -46,8 +46,8 @@ use tracing::{debug, error, info, warn};
 
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
-use self::load::{Loader, Programs};
 use self::document::read_document;
+use self::load::{Loader, Programs};
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
 use gyre_input::manifests;
-use gyre_offline::cases::Given;
+use gyre_offline::cases::CaseInput;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Setup {
     ///
     /// When a file of it cannot be read, or is not what it should be.
     pub fn case(mut self, folder: impl AsRef<Path>) -> Result<Self> {
-        let Given { objects, settings, time } = Given::read(folder.as_ref())?;
+        let CaseInput { objects, settings, time } = CaseInput::read(folder.as_ref())?;
         if let Some(settings) = settings {
             self.plugins.iter_mut().for_each(|(_, own)| settings.clone_into(own));
         }

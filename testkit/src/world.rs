@@ -11,7 +11,7 @@ use gyre_engine::record::{CallRecord, Listening, Recordings};
 use gyre_offline::check::compare::flapping;
 use gyre_offline::plan::Subject;
 use gyre_offline::rendered::Rendered;
-use gyre_offline::simulation::{RequeueTimes, HostRun, End, Simulation, Subresource, simulated};
+use gyre_offline::simulation::{End, HostRun, RequeueTimes, Simulation, Subresource, simulated};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -91,7 +91,16 @@ impl World {
                 calls.push(Arc::clone(call));
             }
         });
-        Ok(Self { simulation, programs, host: None, _controllers: controllers, calls, recordings, _listening: listening, runtime })
+        Ok(Self {
+            simulation,
+            programs,
+            host: None,
+            _controllers: controllers,
+            calls,
+            recordings,
+            _listening: listening,
+            runtime,
+        })
     }
 
     /// Has the host do what the plugin wants, and again, until nothing changes. It rests when it has sent nothing for two seconds.
@@ -129,7 +138,8 @@ impl World {
 
     /// Waits until the host rests, or has gone on for longer than it takes to rest.
     pub(crate) fn wait(&mut self) -> Result<Run> {
-        let (end, parents) = self.meanwhile(async |simulation, programs| (simulation.until_converged().await, simulation.parents(programs).await))?;
+        let (end, parents) = self
+            .meanwhile(async |simulation, programs| (simulation.until_converged().await, simulation.parents(programs).await))?;
         let actions = self.simulation.actions();
         let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
         let mut requeues = RequeueTimes::default();

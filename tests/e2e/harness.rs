@@ -11,9 +11,9 @@ use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use serde_json::{Value, json};
 
 use crate::counted::Counted;
-use crate::preview_check::PreviewCheck;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
+use crate::preview_check::PreviewCheck;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
@@ -73,7 +73,15 @@ impl Cluster {
     fn on(plane: Plane, test: &str, home: String) -> Self {
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
         let render_kubeconfig = plane.kubeconfig_for_user(&format!("gyre-render-{test}")).expect("a user");
-        Self { plane, test: test.to_owned(), kubeconfig, home, hosts: Arc::default(), render_kubeconfig, preview_check: Mutex::default() }
+        Self {
+            plane,
+            test: test.to_owned(),
+            kubeconfig,
+            home,
+            hosts: Arc::default(),
+            render_kubeconfig,
+            preview_check: Mutex::default(),
+        }
     }
 
     /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute

@@ -23,9 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 use gyre_controlplane::{AuditEvent, Mark};
 use serde_json::{Value, json};
 
-use crate::preview::{Step, plural};
 use crate::harness::{Cluster, GYRE, PATIENCE};
 use crate::plane::Plane;
+use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
 const NOT_PREVIEWED: [(&str, &str); 7] = [
@@ -199,7 +199,11 @@ impl PreviewCheck {
         let (hosts, others): (Vec<_>, Vec<_>) = events.into_iter().partition(|event| event.user_agent.starts_with(HOST));
         let predictions = self.predictions.lock().expect("predictions");
         let next = predictions.iter().skip(1).map(|next| Some(next.looked.0)).chain([None]);
-        predictions.iter().zip(next).flat_map(|(prediction, next)| self.compare_with(prediction, next, &hosts, &others)).collect()
+        predictions
+            .iter()
+            .zip(next)
+            .flat_map(|(prediction, next)| self.compare_with(prediction, next, &hosts, &others))
+            .collect()
     }
 
     /// With what hosts and others wrote, in its order, and the time when the test applied something anew.
@@ -238,7 +242,8 @@ impl PreviewCheck {
         let count = prediction.first.len();
         println!("{}: {} of {count} objects as previewed; {left:?}", self.test, count - wrong.len() - left.len());
         if self.files() == prediction.files {
-            let not_previewed = early.iter().filter(|(object, _)| !object.2.is_empty() && !prediction.first.contains_key(*object));
+            let not_previewed =
+                early.iter().filter(|(object, _)| !object.2.is_empty() && !prediction.first.contains_key(*object));
             wrong.extend(not_previewed.map(|(object, verb)| format!("{}: {verb} was done, and not previewed", named(object))));
             if until.is_none() && self.is_at_rest.load(Ordering::Relaxed) {
                 wrong.append(&mut left);

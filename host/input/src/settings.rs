@@ -38,13 +38,7 @@ pub fn accept(plugin: &Plugin, settings: &Value, limits: &Limits) -> Result<Valu
 }
 
 /// Checks the settings of a mount, and returns them as JSON. Without any they are `{}`, and problems are at the place of the `mount`.
-pub fn check(
-    plugin: &Plugin,
-    settings: Option<&Part>,
-    mount: &Place,
-    limits: &Limits,
-    problems: &mut Problems,
-) -> Value {
+pub fn check(plugin: &Plugin, settings: Option<&Part>, mount: &Place, limits: &Limits, problems: &mut Problems) -> Value {
     let json = settings.and_then(Part::node).map_or_else(|| Value::Object(serde_json::Map::new()), Node::to_json);
     let check = Check { manifest: plugin.manifest(), settings, mount };
     let before = problems.0.len();

@@ -12,8 +12,7 @@ use gyre_input::manifests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-
-/// The simulated time of a case without its own.
+/// The simulated time of a case that sets none.
 const START: &str = "2026-01-01T00:00:00Z";
 /// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
@@ -23,9 +22,9 @@ const TIME: &str = "time.txt";
 
 /// A case of `gyre test`.
 pub struct Case {
-    /// The folder's, within that of all cases.
+    /// The path of its directory, relative to the directory of all cases.
     pub name: String,
-    /// Where it is.
+    /// Its directory.
     pub folder: PathBuf,
 }
 
@@ -55,7 +54,7 @@ fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()>
         if path.is_dir() {
             find(root, &path, cases)?;
         } else {
-            has_objects |= is_of_objects(&path);
+            has_objects |= contains_objects(&path);
         }
     }
     if folder.join(EXPECTED).exists() || (has_objects && folder != root) {
@@ -65,22 +64,22 @@ fn find(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()>
     Ok(())
 }
 
-fn is_of_objects(path: &Path) -> bool {
+fn contains_objects(path: &Path) -> bool {
     manifests::is_manifest(path) && path.file_name().is_some_and(|name| name != EXPECTED && name != SETTINGS)
 }
 
-/// What a case begins with.
-pub struct Given {
+/// The input of a case.
+pub struct CaseInput {
     /// Each with the name of its file.
     pub objects: Vec<(String, Value)>,
-    /// None: those of the mount.
+    /// The settings of the plugin; none: those of the mount.
     pub settings: Option<Value>,
-    /// The time of day.
+    /// The simulated time.
     pub time: Timestamp,
 }
 
-impl Given {
-    /// Of the case in a folder.
+impl CaseInput {
+    /// Reads the case in a directory.
     ///
     /// # Errors
     ///
@@ -94,12 +93,12 @@ impl Given {
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = manifests::manifests_in(folder)?;
-        files.retain(|path| path.is_file() && is_of_objects(path));
+        files.retain(|path| path.is_file() && contains_objects(path));
         Ok(Self { objects: manifests::read(&files)?, settings, time })
     }
 }
 
-/// The text of a file of a case; none if there is no such file.
+/// The text of a file of a case; none if the file does not exist.
 ///
 /// # Errors
 ///

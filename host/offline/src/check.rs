@@ -13,9 +13,9 @@
 //! ```
 //!
 //! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
-//! an experiment is not about are left out, unless somebody reads their kind.
-//! What is absent: an opinion on the purpose of a plugin. Whatever it does, it has to converge, to restore its children, and to finish its
-//! teardown.
+//! an experiment is not about are left out, unless a plugin reads their kind.
+//!
+//! What is absent: knowledge of the purpose of a plugin. Any plugin has to converge, to restore its children, and to finish its teardown.
 
 mod calls;
 pub mod compare;
@@ -25,8 +25,8 @@ mod draw;
 mod drawn;
 mod experiment;
 mod finding;
-mod setup;
 mod narrow;
+mod setup;
 mod stored;
 mod texts;
 mod undisturbed;
@@ -41,30 +41,30 @@ use self::dice::Dice;
 use self::experiment::Experiment;
 pub use self::finding::{Finding, Flaw};
 pub use self::setup::CheckSetup;
-use self::setup::{Found, MOST_PARENTS, ConvergedState};
+use self::setup::{ConvergedState, Found, MOST_PARENTS};
 use crate::parallel;
 use crate::plan::Subject;
 
-/// How many other specs each parent is changed to, and back.
+/// The number of other specs that each parent is changed to, and back.
 const MOST_SPECS: usize = 3;
-/// How many findings of one flaw are printed; the others are counted.
+/// The most findings of one flaw that are printed; the others are counted.
 const MOST_SHOWN: usize = 3;
 
-/// How much is tried.
+/// The number of experiments, and their seed.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckOptions {
-    /// The seed of generated specs.
+    /// The seed of the generated specs.
     pub seed: u64,
-    /// How many specs are generated from the schema.
+    /// The number of specs that are generated from the schema.
     pub cases: usize,
 }
 
 /// The result of a check.
 pub struct CheckReport {
     found: Found,
-    /// How many similar findings there are besides.
+    /// The number of similar findings that are left out.
     alike: usize,
-    /// Whether all experiments were run: not if the host never stops writing.
+    /// Whether all experiments were run. If the host never stops writing, they are skipped.
     is_complete: bool,
 }
 
@@ -99,7 +99,7 @@ impl CheckSetup {
 }
 
 impl CheckReport {
-    /// What is wrong.
+    /// The findings.
     pub fn findings(&self) -> &[Finding] {
         &self.found.findings
     }
@@ -136,7 +136,12 @@ impl CheckReport {
     }
 }
 
-fn experiments(setup: &CheckSetup, converged: &ConvergedState, options: CheckOptions, found: &mut Found) -> anyhow::Result<Vec<Experiment>> {
+fn experiments(
+    setup: &CheckSetup,
+    converged: &ConvergedState,
+    options: CheckOptions,
+    found: &mut Found,
+) -> anyhow::Result<Vec<Experiment>> {
     let mut experiments: Vec<Experiment> = disturb::disturbances(converged).into_iter().map(Experiment::Disturbed).collect();
     found.notes.extend(untried::notes(setup, converged));
     let mut alone = 0;
@@ -145,7 +150,8 @@ fn experiments(setup: &CheckSetup, converged: &ConvergedState, options: CheckOpt
         let subject = Subject::of(parent);
         let is_alike =
             |other: &Subject| *other != subject && (&other.api_version, &other.kind) == (&subject.api_version, &subject.kind);
-        let others = converged.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
+        let others =
+            converged.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
         let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
         if let Some(schema) = drawn::schema(setup, parent) {
             while specs.len() < MOST_SPECS

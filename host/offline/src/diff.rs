@@ -1,4 +1,4 @@
-//! What a host would change in a live cluster, from what it does in a copy.
+//! What a host would change in a live cluster, derived from a preview.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use gyre_engine::difference::{Change, Counts, Difference, without_bookkeeping};
 use gyre_engine::program::Program;
 use serde_json::Value;
 
-use crate::preview::Preview;
 use crate::plan::{Action, Subject, Verb};
-use crate::simulation::End;
+use crate::preview::Preview;
 use crate::selection::selects;
+use crate::simulation::End;
 
 /// Why the host refuses children before it sends a request,
 const PLANNED: &[RefusalReason] = &[
@@ -30,7 +30,7 @@ const APPLIED: &[RefusalReason] = &[
     RefusalReason::Forbidden,
     RefusalReason::NamespaceTerminating,
 ];
-/// How calls fail: the reasons of events.
+/// The reasons of events about failed calls.
 const FAILURES: &[&str] = &[
     "PluginTransient",
     "PluginRetryAfter",
@@ -53,7 +53,7 @@ const FAILURES: &[&str] = &[
     "SandboxFailed",
 ];
 
-/// What a host would do, by parent.
+/// The changes that a host would make, by parent.
 pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     let mut parents = BTreeMap::new();
     let mut selected = BTreeSet::new();
@@ -66,13 +66,14 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
         }
     }
     let host_run = preview.host_run;
-    // Events follow from other actions, except those about actions that were not even tried.
-    let (events, actions): (Vec<Action>, Vec<Action>) = host_run.actions.into_iter().partition(|action| action.verb == Verb::Event);
+    // Events describe other actions, except events about actions that were not attempted.
+    let (events, actions): (Vec<Action>, Vec<Action>) =
+        host_run.actions.into_iter().partition(|action| action.verb == Verb::Event);
     let mut changes: Vec<Change> = actions.into_iter().map(|action| change(action, &parents)).collect();
-    for change in events.iter().filter_map(|event| told(event, &changes)).collect::<Vec<_>>() {
+    for change in events.iter().filter_map(|event| change_of_event(event, &changes)).collect::<Vec<_>>() {
         let is_same =
             |other: &Change| (other.verb, &other.subject, &other.refusal) == (change.verb, &change.subject, &change.refusal);
-        // A call that fails is retried.
+        // A failed call is retried, and fails again.
         if !changes.iter().any(is_same) {
             changes.push(change);
         }
@@ -81,18 +82,18 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     // A parent that is no longer selected may change, too: it is released.
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
-    let restless = (host_run.end == End::NonConverging).then(|| "the host never stops writing".to_owned());
+    let remark = (host_run.end == End::NonConverging).then(|| "the host never stops writing".to_owned());
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
-        remarks: restless.into_iter().chain(preview.remarks).collect(),
+        remarks: remark.into_iter().chain(preview.remarks).collect(),
         changes,
     }
 }
 
 /// The change that a Warning is about: a refused child, or a failed call. None if a rejected request shows it already.
-fn told(event: &Action, changes: &[Change]) -> Option<Change> {
+fn change_of_event(event: &Action, changes: &[Change]) -> Option<Change> {
     let text = |field: &str| event.object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (reason, note) = (text("reason"), text("note"));
     if text("type") != "Warning" {

@@ -20,24 +20,24 @@ pub(crate) struct Sent {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
-    /// Of the body.
+    /// The type of the body.
     pub(crate) content_type: String,
     /// Null if there was none.
     pub(crate) body: Value,
-    /// The object that was there before; null if there was none.
+    /// The object before the request; null if it did not exist.
     pub(crate) before: Value,
     pub(crate) code: StatusCode,
     pub(crate) answer: Value,
 }
 
-/// Forwards requests to the embedded API server, and records write requests. Clones share the record.
+/// Forwards requests to the API server in memory, and records write requests. Clones share the record.
 #[derive(Clone)]
 pub(crate) struct Journal {
     service: Service,
     kept: Arc<Mutex<Kept>>,
 }
 
-/// As it comes, or taken whole.
+/// A streamed body, or one that was read completely.
 type Answer = Either<service::Body, Full<Bytes>>;
 
 struct Kept {
@@ -50,19 +50,19 @@ impl Journal {
         Self { service, kept: Arc::new(Mutex::new(Kept { sent: Vec::new(), last: Instant::now() })) }
     }
 
-    /// Takes what there is.
+    /// Takes the requests that were recorded since the last call.
     pub(crate) fn take(&self) -> Vec<Sent> {
         std::mem::take(&mut self.kept().sent)
     }
 
-    /// Whether there is an Event with this reason that has not been taken.
+    /// Whether an Event with this reason is among the requests that have not been taken.
     pub(crate) fn has_event(&self, reason: &str) -> bool {
         let is_meant =
             |sent: &Sent| sent.path.ends_with("/events") && sent.body.get("reason").is_some_and(|said| said == reason);
         self.kept().sent.iter().any(is_meant)
     }
 
-    /// When something was last sent.
+    /// The time of the last write request.
     pub(crate) fn last(&self) -> Instant {
         self.kept().last
     }

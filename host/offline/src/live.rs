@@ -1,4 +1,4 @@
-//! Reads the objects of a live cluster that some programs use. Nothing is changed.
+//! Reads the objects of a live cluster that programs use. Nothing is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,19 +36,19 @@ const DEFINITION: &str = "CustomResourceDefinition";
 pub struct LiveCluster {
     /// Its client.
     pub client: Client,
-    /// The kubeconfig's.
+    /// The namespace of the kubeconfig.
     pub namespace: String,
     /// Its URL.
     pub url: String,
 }
 
-/// The objects of a live cluster that some programs use.
+/// The objects of a live cluster that programs use.
 pub(crate) struct Copies {
-    /// Each with where it comes from.
+    /// Each with its source.
     pub(crate) objects: Vec<(String, Value)>,
     /// Named namespaces that do not exist.
     pub(crate) absent: BTreeSet<String>,
-    /// What the programs need and the cluster lacks, each as a part of a sentence.
+    /// What the programs need and the cluster lacks, each as part of a sentence.
     pub(crate) remarks: Vec<String>,
     /// Whether the parents of a program could not be read: their kind is not served, or none of its namespaces exists.
     pub(crate) lacks_parents: bool,
@@ -140,7 +140,7 @@ fn defined_otherwise(manifest: &Manifest, definition: &Value) -> Option<String> 
 ///
 /// # Errors
 ///
-/// As of [`copies`].
+/// As for [`copies`].
 pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyhow::Result<Vec<(String, Value)>> {
     let mut resources = BTreeMap::new();
     for subject in subjects {
@@ -169,7 +169,11 @@ pub(crate) async fn named(client: &Client, subjects: &BTreeSet<Subject>) -> anyh
 /// # Errors
 ///
 /// When a request to the API server fails. Without permission to list ConfigMaps, no inventories are read.
-pub(crate) async fn previous_child_kinds(client: &Client, programs: &[Program], previous_versions: &[Plugin]) -> anyhow::Result<PreviousChildKinds> {
+pub(crate) async fn previous_child_kinds(
+    client: &Client,
+    programs: &[Program],
+    previous_versions: &[Plugin],
+) -> anyhow::Result<PreviousChildKinds> {
     let mut maps = Vec::new();
     if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
         maps = match list(client, &resource, None, ListParams::default()).await {
@@ -192,7 +196,7 @@ pub(crate) async fn previous_child_kinds(client: &Client, programs: &[Program], 
 /// All namespaces, and the names that do not exist. Without permission to list them: those that may be read; the others are taken to exist.
 async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
     let Some(namespaces) = find(client, &GroupVersionKind::new("", "v1", "Namespace")).await? else {
-        // Any web server may answer 404.
+        // Any web server may answer with 404.
         bail!("this is not a Kubernetes API server: it does not serve Namespaces");
     };
     let listed = match list(client, &namespaces, None, ListParams::default()).await {

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::journal::Sent;
 
-/// An action that a host performed or tried.
+/// An action that a host performed or attempted.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// What was done.
+    /// The kind of action.
     pub verb: Verb,
     /// The object of the action; for an event, the object that it is about.
     pub subject: Subject,
@@ -19,11 +19,11 @@ pub struct Action {
     pub object: Value,
     /// The object before and after; null if it did not exist.
     pub states: [Value; 2],
-    /// Why it was rejected; none: it was not.
+    /// Why the API server rejected it; none: it did not.
     pub refusal: Option<String>,
 }
 
-/// What an event is about.
+/// The object that an event is about.
 fn involved(event: &Value) -> Subject {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let about = if event.get("regarding").is_some() { "regarding" } else { "involvedObject" };
@@ -36,16 +36,16 @@ fn involved(event: &Value) -> Subject {
     }
 }
 
-/// Of an answer that refuses.
+/// The reason in an answer with an error.
 fn reason(answer: &Value) -> &str {
     answer.get("reason").and_then(Value::as_str).unwrap_or_default()
 }
 
 impl Action {
-    /// None of what only tries, or is the host's own business.
+    /// The action of a request; none for dry runs, and for requests that only concern the host.
     pub(crate) fn of(sent: &Sent) -> Option<Self> {
         let is_done = sent.code.is_success();
-        // How the host learns that somebody has the name; what it makes of that is said in the status.
+        // By this, the host learns that the name is taken. The status says what it does about that.
         let is_taken = sent.method == Method::POST && !is_done && reason(&sent.answer) == "AlreadyExists";
         let is_bookkeeping = sent.body.pointer("/metadata/managedFields").is_some();
         if sent.query.contains("dryRun=") || is_taken || is_bookkeeping {
@@ -55,7 +55,7 @@ impl Action {
             let message = sent.answer.get("message").and_then(Value::as_str);
             message.map_or_else(|| sent.code.to_string(), str::to_owned)
         });
-        // What an answer is about is an object, unless it is a refusal or says that something is gone. A patch need not say what it is of.
+        // The answer contains the object, unless it is an error. A patch may lack the kind and the name.
         let answered = match (is_done, &sent.before) {
             (true, _) => &sent.answer,
             (false, Value::Null) => &sent.body,
@@ -71,7 +71,7 @@ impl Action {
                 let verb = if sent.before.is_null() { Verb::Create } else { Verb::Update };
                 (verb, Subject::of(&sent.body), sent.body.clone())
             }
-            // With the same finalizers only the list of children is written.
+            // If the finalizers are the same, only the list of children has been written.
             Method::PATCH
                 if is_done && finalizers(&sent.body).is_some() && finalizers(&sent.body) == finalizers(&sent.before) =>
             {
@@ -85,7 +85,7 @@ impl Action {
         Some(Self { verb, subject, object, states: [sent.before.clone(), after], refusal })
     }
 
-    /// For programs.
+    /// As JSON.
     pub fn json(&self) -> Value {
         let Subject { api_version, kind, namespace, name } = &self.subject;
         let mut json = json!({ "verb": self.verb.name(), "apiVersion": api_version, "kind": kind, "name": name });

@@ -1,4 +1,4 @@
-//! Previews what a host would do in a live cluster, with a copy of its objects.
+//! Previews what a host would do in a live cluster: runs it on a copy of the objects.
 
 use std::collections::BTreeSet;
 
@@ -11,28 +11,27 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::live::{self, LiveCluster, Copies, PreviousChildKinds};
+use crate::live::{self, Copies, LiveCluster, PreviousChildKinds};
 use crate::plan::{Subject, Verb};
 use crate::simulation::{HostRun, Simulation, simulate};
 
-/// The most copies that are made. Before it creates an object, a host checks whether one of that name exists. Here, that is known only once
-/// the object has been created in the copy; the copy is then made again with the existing object, and the plugin may choose another name. A
-/// plugin for which this was repeated so often never stops.
+/// The most copies that are made. A created child may exist in the cluster although it was not copied. Such an object is found only after the
+/// run; then the copy is made again with the object, and the plugin may choose another name. After so many copies, the preview fails.
 const MOST_COPIES: usize = 10;
 
-/// A copy, and what the host did in it.
+/// What a host did on a copy of a live cluster.
 pub struct Preview {
     /// The objects of the live cluster that the programs read.
     pub copied: Vec<(String, Value)>,
     /// What the host did.
     pub host_run: HostRun,
-    /// The parents, as they are afterwards.
+    /// The resulting parents.
     pub parents: Vec<Value>,
-    /// The namespace of objects in files that do not name theirs.
+    /// The namespace of objects in files that have none.
     pub namespace: String,
     /// The URL of the live cluster.
     pub url: String,
-    /// What the programs need and the cluster lacks, each as a part of a sentence.
+    /// What the programs need and the cluster lacks, each as part of a sentence.
     pub remarks: Vec<String>,
     /// Whether the parents of a program could not be read.
     pub lacks_parents: bool,
@@ -44,8 +43,8 @@ pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Str
     objects.filter(is_secret).map(Value::to_string).collect()
 }
 
-/// Copies the objects of a live cluster that some programs read, and those of the kinds of children of other versions; applies the objects of
-/// files to the copy; and runs a host with the programs on it.
+/// Copies the objects of a live cluster that the programs read, and the children of kinds that previous versions declared; applies the
+/// objects of files to the copy; and runs a host with the programs on it.
 ///
 /// # Guarantees
 ///
@@ -66,14 +65,18 @@ pub fn preview(
     if let Some(only) = only_namespace(programs) {
         namespace = only;
     }
-    let previous_child_kinds = threads.block_on(live::previous_child_kinds(&client, programs, previous_versions)).map_err(|error| unread(error, &url))?;
+    let previous_child_kinds = threads
+        .block_on(live::previous_child_kinds(&client, programs, previous_versions))
+        .map_err(|error| unread(error, &url))?;
     let named = named_namespaces(programs, files, &namespace);
-    let copies = threads.block_on(live::copies(&client, programs, &previous_child_kinds, &named)).map_err(|error| unread(error, &url))?;
+    let copies = threads
+        .block_on(live::copies(&client, programs, &previous_child_kinds, &named))
+        .map_err(|error| unread(error, &url))?;
     let Copies { objects: mut copied, absent, remarks, lacks_parents } = copies;
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
-        let (host_run, parents) = simulate(acted(
+        let (host_run, parents) = simulate(run_on_copy(
             programs,
             &previous_child_kinds,
             &copied,
@@ -101,11 +104,11 @@ fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
     error.context(format!("cannot read the cluster at {url}{remedy}"))
 }
 
-/// What goes over a copy.
+/// Objects that are applied to a copy.
 #[derive(Clone, Copy)]
 struct Files<'a> {
     objects: &'a [(String, Value)],
-    /// The namespace of objects that do not name theirs.
+    /// The namespace of objects that have none.
     namespace: &'a str,
     /// Namespaces that do not exist.
     absent: &'a BTreeSet<String>,
@@ -127,8 +130,8 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
     named
 }
 
-/// Runs a host on a copy; returns what it did, and the parents afterwards.
-async fn acted(
+/// Runs a host on a copy; returns what it did, and the resulting parents.
+async fn run_on_copy(
     programs: &[Program],
     previous_child_kinds: &PreviousChildKinds,
     copied: &[(String, Value)],

@@ -9,24 +9,24 @@ use gyre_engine::program::Program;
 use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
-use crate::preview::texts_of_secrets;
 use crate::plan::{Action, Subject, Verb};
+use crate::preview::texts_of_secrets;
 use crate::rendered::Rendered;
-use crate::simulation::{HostRun, End};
+use crate::simulation::{End, HostRun};
 
-/// Why a child is a comment.
+/// Explains why a child is printed as a comment.
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
 
-/// Why children have no owners.
+/// Explains why children have no owners.
 const UNOWNED: &str = "\
 # Owner references are left out where the files do not give the UID of the owner, because the garbage collector deletes objects whose
 # owners do not exist. To print owner references, set metadata.uid of the objects in the files.
 ";
 
-/// What is shown of a rendering.
+/// The output of `gyre render`.
 pub struct RenderOutput {
     rendered: Rendered,
-    /// Generated UIDs.
+    /// UIDs that the simulation generated.
     invented: BTreeSet<String>,
     /// The children that contain hidden values of Secrets.
     withheld: BTreeSet<Subject>,
@@ -79,7 +79,7 @@ impl RenderOutput {
         self.rendered.is_fine()
     }
 
-    /// For programs.
+    /// As JSON.
     pub fn json(&self) -> Value {
         let Rendered { host_run, parents } = &self.rendered;
         let plan: Vec<Value> = host_run.actions.iter().map(step).collect();
@@ -98,7 +98,7 @@ impl RenderOutput {
         let host_run = &self.rendered.host_run;
         let mut text = String::from("# plan:\n");
         for action in &host_run.actions {
-            // The message of an event may have several.
+            // The message of an event may have several lines.
             commented(&mut text, "#   ", &action.to_string());
         }
         if host_run.actions.is_empty() {
@@ -163,7 +163,7 @@ fn commented(text: &mut String, prefix: &str, lines: &str) {
     lines.lines().for_each(|line| text.push_str(&format!("{prefix}{line}\n")));
 }
 
-/// With what is sent; a deletion sends nothing of the object.
+/// An action with the object that is sent. A deletion sends none.
 fn step(action: &Action) -> Value {
     let mut step = action.json();
     if let Some(fields) = step.as_object_mut().filter(|_| action.verb != Verb::Delete) {

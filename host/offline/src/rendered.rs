@@ -1,4 +1,4 @@
-//! What a host did with objects, and the resulting objects.
+//! Runs a host on objects of files.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::plan::{Action, Subject, Verb};
-use crate::simulation::{HostRun, End, Simulation, simulate};
+use crate::simulation::{End, HostRun, Simulation, simulate};
 
 /// What a host did with objects, and the resulting objects.
 pub struct Rendered {
     /// What the host did.
     pub host_run: HostRun,
-    /// The parents, as they are afterwards.
+    /// The resulting parents.
     pub parents: Vec<Value>,
 }
 
 impl Rendered {
-    /// The children as they were last written, in the order of their first.
+    /// The children as they were last written, in the order in which they were first written.
     pub fn children(&self) -> Vec<&Value> {
         let mut children: Vec<&Action> = Vec::new();
         let parents: Vec<_> = self.parents.iter().map(Subject::of).collect();
@@ -43,7 +43,7 @@ impl Rendered {
             let subject = Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
             let mut told = json!({ "object": subject.to_string(), "status": status });
-            if let (Some(time), Some(fields)) = (self.host_run.requeues.about(&subject), told.as_object_mut()) {
+            if let (Some(time), Some(fields)) = (self.host_run.requeues.of(&subject), told.as_object_mut()) {
                 fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
             }
             told
@@ -59,7 +59,7 @@ impl Rendered {
         self.host_run.end == End::Converged && !self.host_run.actions.iter().any(is_bad)
     }
 
-    /// All of it, for people and golden files.
+    /// The complete result, for people and golden files.
     pub fn summary(&self) -> Value {
         let plan: Vec<String> = self.host_run.actions.iter().map(|action| action.to_string()).collect();
         let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
@@ -92,7 +92,7 @@ pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Times
 ///
 /// # Errors
 ///
-/// When they contain none.
+/// When there is none, or its apiVersion or kind is wrong.
 pub fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
     let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     if objects.iter().any(|(_, object)| is_parent(object)) {

@@ -1,12 +1,12 @@
-//! Making recorded calls again, and comparing what is answered.
+//! Makes recorded calls again, and compares the answers.
 //!
 //! ```text
 //!   file ──▶ record::Reader ──▶ call ──▶ Given ──▶ the plugin ──▶ answer ──▶ Verdict
 //!                                 └──────────── recorded answer ─────────────┘
 //! ```
 //!
-//! The plugin runs in the same sandbox and through the same function as in a host (`call::make`). With the plugin that was recorded each
-//! answer is the same, byte for byte, or the plugin is not a pure function. With another version it shows what that would do otherwise.
+//! The plugin runs in the same sandbox and is called by the same function as in a host (`call::make`). The plugin that was recorded gives the
+//! same answers, byte for byte, unless it is not a pure function. The answers of another version show what it does differently.
 
 pub mod show;
 
@@ -19,12 +19,12 @@ use gyre_sandbox::Plugin;
 /// A call that was made again.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// How it compares.
+    /// How the answers compare.
     pub verdict: Verdict,
-    /// What is answered now.
+    /// The new answer.
     pub answer: AnswerLine,
-    /// What was asked that the recording has no answer to: the plugin was told that there is no such kind, so what it answered then is
-    /// not what it would have.
+    /// Reads that the recording does not contain. The plugin was told that the kind does not exist, so its answer may differ from the one that
+    /// it would give in a cluster.
     pub unanswered: BTreeSet<Question>,
 }
 
@@ -33,18 +33,18 @@ pub struct Replayed {
 pub enum Verdict {
     /// The same, byte for byte.
     Identical,
-    /// Another one.
+    /// Different.
     Differs,
-    /// The plugin was not asked when it was recorded, for a fault of the host.
-    NotAsked,
+    /// The recording has no answer of the plugin, because of a fault of the host.
+    NotRecorded,
 }
 
-/// Makes a call again. Blocks as long as the plugin runs.
+/// Makes a call again. Blocks while the plugin runs.
 pub fn replay(plugin: &Plugin, program: &ProgramLine, call: &CallLine) -> Replayed {
     let made = call.given(program).make(plugin);
     let answer = AnswerLine::of(&made.answer, made.usage.clock);
     let verdict = if !call.answer.is_of_the_plugin() {
-        Verdict::NotAsked
+        Verdict::NotRecorded
     } else if is_identical(&call.answer, &answer) {
         Verdict::Identical
     } else {
@@ -53,7 +53,7 @@ pub fn replay(plugin: &Plugin, program: &ProgramLine, call: &CallLine) -> Replay
     Replayed { verdict, answer, unanswered: made.unanswered }
 }
 
-/// As they are written: what serializes alike is alike to the byte.
+/// Whether two answers serialize to the same bytes.
 fn is_identical(recorded: &AnswerLine, replayed: &AnswerLine) -> bool {
     match (serde_json::to_vec(recorded), serde_json::to_vec(replayed)) {
         (Ok(recorded), Ok(replayed)) => recorded == replayed,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::plan::Subject;
 
-/// How many objects are named one by one.
+/// The most objects that are named; the others are counted.
 const MOST_SHOWN: usize = 10;
 
 /// Whether a program reconciles an object.
@@ -36,7 +36,7 @@ pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Val
     let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
     let mut unselected: Vec<&Value> = Vec::new();
     for object in objects.iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
-        // Each program of the kind lists it.
+        // Each program of the kind would list it.
         if !unselected.iter().any(|other| Subject::of(other) == Subject::of(object)) {
             unselected.push(object);
         }

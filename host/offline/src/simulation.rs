@@ -28,20 +28,20 @@ use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
 
-/// After this time without a write request, the host rests. Failing objects are retried several times within it.
+/// The host has converged after this time without a write request. Failing objects are retried several times within it.
 const QUIET: Duration = Duration::from_secs(2);
-/// A host that still writes after this time never stops.
+/// A host that still writes after this time never converges.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The field manager that applies files to existing objects.
 const FIELD_MANAGER: &str = "kubectl";
 
-/// See the module's documentation.
+/// A simulated cluster, and what a host needs to run on it.
 pub struct Simulation {
     cluster: Cluster,
     journal: Journal,
     clock: Clock,
-    /// Where its host keeps what it has mounted; none: in memory.
+    /// The inventory of its host; none: the host has none.
     inventory: Option<Place>,
 }
 
@@ -49,7 +49,7 @@ pub struct Simulation {
 pub struct HostRun {
     /// In order.
     pub actions: Vec<Action>,
-    /// How it ended.
+    /// Whether it converged.
     pub end: End,
     /// The requeues that the plugin has requested.
     pub requeues: RequeueTimes,
@@ -60,7 +60,7 @@ pub struct HostRun {
 pub struct RequeueTimes(BTreeMap<Subject, Duration>);
 
 impl RequeueTimes {
-    /// One more call.
+    /// Adds a call.
     pub fn note(&mut self, call: &CallRecord) {
         let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
         if self.0.is_empty() && time.is_none() {
@@ -73,23 +73,23 @@ impl RequeueTimes {
         };
     }
 
-    /// Each parent, and the time.
+    /// Each parent, and the time after which it is reconciled again.
     pub fn iter(&self) -> impl Iterator<Item = (&Subject, Duration)> {
         self.0.iter().map(|(parent, time)| (parent, *time))
     }
 
-    /// About this one.
-    pub fn about(&self, parent: &Subject) -> Option<Duration> {
+    /// The time of this parent.
+    pub fn of(&self, parent: &Subject) -> Option<Duration> {
         self.0.get(parent).copied()
     }
 }
 
-/// Whether it came to rest.
+/// How the run of a host ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It does.
+    /// The host stopped writing.
     Converged,
-    /// It goes on writing for ever.
+    /// The host never stops writing.
     NonConverging,
 }
 
@@ -122,21 +122,21 @@ pub fn simulated() -> anyhow::Result<Runtime> {
 }
 
 impl Simulation {
-    /// An empty cluster that serves what these programs bring, at that time of day. Within [`simulate`].
+    /// An empty cluster with the CRDs of these programs, at this time. To be called within [`simulate`].
     pub(crate) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
         Self::with_controllers(programs, start, Controllers::Absent)
     }
 
-    /// As [`Self::new`]; what controllers there are act while [`Self::controllers`] is polled. Pods never run.
+    /// Like [`Self::new`], with controllers, which run while [`Self::controllers`] is polled. Pods never run.
     pub(crate) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
-    /// A cluster that behaves so and serves what these programs bring, at that time of day. Within [`simulated`] time.
+    /// An empty cluster with these options and the CRDs of these programs, at this time. To be called within a [`simulated`] runtime.
     ///
     /// # Errors
     ///
-    /// What is wrong with a definition that a program brings.
+    /// When a CRD is invalid.
     pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
         let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
         let journal = Journal::new(Service::new(cluster.clone()));
@@ -145,23 +145,27 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Has the host know of which kinds the children of these programs were, as one that starts again does.
+    /// Creates an inventory with the previous kinds of children, which the host then reads like one that is restarted.
     ///
     /// # Errors
     ///
-    /// When the ConfigMap cannot be put there.
-    pub(crate) fn put_inventory(&mut self, programs: &[Program], previous_child_kinds: &PreviousChildKinds) -> anyhow::Result<()> {
+    /// When the ConfigMap cannot be created.
+    pub(crate) fn put_inventory(
+        &mut self,
+        programs: &[Program],
+        previous_child_kinds: &PreviousChildKinds,
+    ) -> anyhow::Result<()> {
         let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
         self.put(inventory::written(&place, programs, previous_child_kinds))?;
         self.inventory = Some(place);
         Ok(())
     }
 
-    /// Has the cluster serve what these programs bring.
+    /// Creates the CRDs of these programs.
     ///
     /// # Errors
     ///
-    /// What is wrong with a definition.
+    /// When a CRD is invalid.
     pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
         for program in programs {
             for crd in &program.manifest().crds {
@@ -196,30 +200,30 @@ impl Simulation {
         })
     }
 
-    /// Puts objects there, each with the name of its file. Owners come before what they own, so that they can be named without their UIDs.
+    /// Stores objects, each with the name of its file. Owners are stored before their dependents, so that files may name owners without UIDs.
     ///
     /// # Errors
     ///
-    /// As of [`Self::put`], after the name of the file.
+    /// As for [`Self::put`], after the name of the file.
     pub fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         self.restore_all(Origin::Written, objects)
     }
 
-    /// As [`Self::put_all`], of objects that another API server has: it may know of more fields, and of fewer rules.
+    /// Like [`Self::put_all`], for objects of another API server, which may allow fields and values that this one rejects.
     ///
     /// # Errors
     ///
-    /// As of [`Self::put_all`].
+    /// As for [`Self::put_all`].
     pub(crate) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
         self.restore_all(Origin::Stored, objects)
     }
 
-    /// As [`Self::put_all`], over what is there: as `kubectl apply --server-side` has it, and then with the statuses that the files have. Who
-    /// does not say its namespace is in that one. Nothing new can be in those that are absent.
+    /// Applies objects like `kubectl apply --server-side --force-conflicts`, and then writes their statuses. Objects without a namespace get
+    /// this one. Objects in a namespace that is `absent` are errors.
     ///
     /// # Errors
     ///
-    /// As of [`Self::put`], after the name of the file.
+    /// As for [`Self::put`], after the name of the file.
     pub(crate) async fn apply_all(
         &self,
         objects: Vec<(String, Value)>,
@@ -276,7 +280,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The objects that the programs reconcile, as they are now.
+    /// The current objects of the parent kinds of the programs.
     ///
     /// # Errors
     ///
@@ -294,7 +298,7 @@ impl Simulation {
         Ok(parents)
     }
 
-    /// The objects of a kind, as they are now; none if it is not served.
+    /// The current objects of a kind; none if it is not served.
     ///
     /// # Errors
     ///
@@ -305,7 +309,7 @@ impl Simulation {
         live::list(&client, &resource, None, parameters).await
     }
 
-    /// Creates an object, or replaces the one whose resource version it has, as somebody does who is told of unknown fields and goes on.
+    /// Creates an object, or replaces it if it has a resource version. Unknown fields are dropped.
     ///
     /// # Errors
     ///
@@ -329,18 +333,18 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// What the API server says.
+    /// When the API server rejects it.
     pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
         let Some(api) = self.api(subject).await? else { return Ok(()) };
         api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
         Ok(())
     }
 
-    /// An object as it is now; none if there is none, or its kind is not served.
+    /// The current object; none if it does not exist, or its kind is not served.
     ///
     /// # Errors
     ///
-    /// What the API server says.
+    /// When the API server rejects it.
     pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
         let Some(api) = self.api(subject).await? else { return Ok(None) };
         let found = api.get_opt(&subject.name).await.with_context(|| format!("cannot read {subject}"))?;
@@ -351,7 +355,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// What the API server says.
+    /// When the API server rejects it.
     pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
         let subject = Subject::of(object);
         let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
@@ -369,7 +373,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// What the API server says.
+    /// When the API server rejects it.
     pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
         let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
         let served = discovery.groups().flat_map(|group| group.recommended_resources());
@@ -377,12 +381,12 @@ impl Simulation {
         Ok(named.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    /// What time it is.
+    /// The simulated time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// None if no such kind is served. What has a namespace and does not name it is in `default`.
+    /// None if the kind is not served. A namespaced object without a namespace is in `default`.
     async fn api(&self, subject: &Subject) -> anyhow::Result<Option<Api<DynamicObject>>> {
         let client = self.client();
         let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
@@ -392,17 +396,17 @@ impl Simulation {
         Ok(Some(resource.api(&client, namespace)))
     }
 
-    /// What looks after garbage and the like, if there is anybody.
+    /// Runs the controllers, e.g. the garbage collector, if there are any.
     pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
         self.cluster.controllers()
     }
 
-    /// For others than the host: nothing that they send is in the journal.
+    /// A client for requests that are not the host's, and not in the journal.
     fn client(&self) -> Client {
         Client::new(Service::new(self.cluster.clone()), "default")
     }
 
-    /// Runs a host with these programs until it rests.
+    /// Runs a host with these programs until it converges.
     pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
         let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
         let noted = Arc::clone(&requeues);
@@ -410,18 +414,18 @@ impl Simulation {
         let lacks_status = self.lacks_status(programs).await?;
         let until_it_rests = async {
             if lacks_status {
-                // It waits for one, and then works without.
+                // The host waits for the definition to be updated, and then works without a status.
                 tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
             }
             let end = self.until_converged().await;
-            // Before it is stopped: what it does then is not what was asked.
+            // Read before the host is stopped, because calls may end differently during the shutdown.
             let requeues = requeues.lock().unwrap_or_else(PoisonError::into_inner).clone();
             HostRun { actions: self.actions(), end, requeues }
         };
         self.with_host(programs, recordings.clone(), until_it_rests).await
     }
 
-    /// Whether the parents of one have no status here, though it brings a definition that gives them one.
+    /// Whether the parents of a program have no status here, although the CRD that the program brings defines one.
     async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
         for manifest in programs.iter().map(Program::manifest) {
             let served = kinds::find(&self.client(), &manifest.parent).await?;
@@ -480,13 +484,13 @@ impl Simulation {
         without_retries(self.journal.take().iter().filter_map(Action::of).collect())
     }
 
-    /// Waits until the host that is running rests.
+    /// Waits until the running host converges.
     pub async fn until_converged(&self) -> End {
         let began = tokio::time::Instant::now();
         while began.elapsed() < PATIENCE {
             let quiet = self.journal.last().max(began).elapsed();
             if quiet >= QUIET {
-                // It would write again in a minute, and so on.
+                // A host that was slowed down would write again every minute.
                 return if self.journal.has_event(SLOWED_DOWN) { End::NonConverging } else { End::Converged };
             }
             tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
@@ -500,7 +504,7 @@ fn without_shadows(programs: &[Program]) -> Vec<Program> {
     programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
 }
 
-/// Owners before what they own, and what defines kinds first of all.
+/// Definitions first, then owners before their dependents.
 fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
     objects.sort_by_key(|(_, object)| match object.get("kind").and_then(Value::as_str) {
@@ -511,7 +515,7 @@ fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
     objects
 }
 
-/// Leaves out of an object that was printed what cannot be applied, or is out of date. Owners without UIDs are those that it has.
+/// Removes fields of a printed object that cannot be applied, or are out of date. Owners without UIDs stay as they are in the cluster.
 fn as_applied(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
@@ -523,8 +527,8 @@ fn as_applied(object: &mut Value) {
     }
 }
 
-/// Without attempts that were refused and then made again: with success, as those are that take back what somebody has edited; or as
-/// much in vain, as those are that are tried again. An event whose name was taken is made again by another name.
+/// Removes refused attempts that were repeated later: with success, e.g. when the host reverts an edit by force, or without, e.g. by a retry.
+/// An event whose name was taken is created again with another name.
 fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     let is_kept = |(index, action): (usize, &Action)| {
         let (earlier, later) = actions.split_at(index);
@@ -536,7 +540,7 @@ fn without_retries(actions: Vec<Action>) -> Vec<Action> {
     actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
 }
 
-/// Whether two requests ask for the same. Each event has a name and a time of its own.
+/// Whether two actions are the same request. Events are compared without their names and times.
 fn is_same_request(one: &Action, other: &Action) -> bool {
     let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
     let is_same_event = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use gyre_input::document::yaml_problem;
 use gyre_engine::error::error_chain;
+use gyre_input::document::yaml_problem;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
-
 
 /// The cluster of that kubeconfig; without one, as kubectl finds it, or that of the pod. A context is one of the kubeconfig.
 ///

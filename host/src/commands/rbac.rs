@@ -231,7 +231,12 @@ impl Permissions {
         Ok(permissions)
     }
 
-    fn add_program(&mut self, program: &Program, known: &Known, cross_namespace_children: CrossNamespaceChildren) -> Result<(), Error> {
+    fn add_program(
+        &mut self,
+        program: &Program,
+        known: &Known,
+        cross_namespace_children: CrossNamespaceChildren,
+    ) -> Result<(), Error> {
         let manifest = program.manifest();
         let parent = known.find(&program.name, &manifest.parent)?;
         let children: Vec<(&GroupVersionKind, Served)> = manifest
@@ -398,7 +403,12 @@ fn writes_beyond_parents(program: &Program) -> bool {
 }
 
 /// Where children of that scope are written, or deleted.
-fn written_places(program: &Program, parent: KindScope, child: KindScope, cross_namespace_children: CrossNamespaceChildren) -> Vec<Where> {
+fn written_places(
+    program: &Program,
+    parent: KindScope,
+    child: KindScope,
+    cross_namespace_children: CrossNamespaceChildren,
+) -> Vec<Where> {
     match (program.grants.write_namespaces(), parent, child, cross_namespace_children) {
         (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, CrossNamespaceChildren::Unexpected) => {
             names.iter().cloned().map(Where::In).collect()

@@ -196,7 +196,7 @@ impl<'a> Report<'a> {
         self.unanswered += u64::from(!replayed.unanswered.is_empty());
         match replayed.verdict {
             Verdict::Identical => self.identical += 1,
-            Verdict::NotAsked => self.not_asked += 1,
+            Verdict::NotRecorded => self.not_asked += 1,
             Verdict::Differs => {
                 self.differ += 1;
                 self.differ_unanswered += u64::from(!replayed.unanswered.is_empty());

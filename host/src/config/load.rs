@@ -8,15 +8,15 @@ use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, W
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
 use gyre_input::document::{Part, Source, Value};
 use gyre_input::problem::Problems;
 use gyre_input::settings;
-use gyre_engine::error::error_chain;
-use gyre_engine::program::Program;
 use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
-use super::keys::{self, Reach};
 use super::document::read_document;
+use super::keys::{self, Reach};
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
 use crate::plugins;

@@ -7,11 +7,11 @@ use std::error::Error as _;
 use std::path::Path;
 use std::time::Duration;
 
-use gyre_input::document::{Node, Source};
-use gyre_input::problem::{Place, Problems};
 use clap::builder::PossibleValue;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
+use gyre_input::document::{Node, Source};
+use gyre_input::problem::{Place, Problems};
 use serde_json::{Map, Value, json};
 
 use super::document::read_document;

@@ -6,13 +6,13 @@ use std::path::Path;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::{Limits, Reuse};
 
-use gyre_input::document::{Node, Part};
-use gyre_input::problem::Problems;
 use super::keys::{self, File, Mount, Shadow};
 use super::process;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Count, FilePath, Label, List, Size, Time};
 use super::validate::check;
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
+use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
-use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
 use gyre_sandbox::{Digest, Limits};
 
 use super::keys::Mount;

@@ -146,7 +146,7 @@ impl World {
     }
 
     /// Waits until no host has changed anything for that long; whether that came to be.
-    pub async fn until_converged(&self, quiet: Duration) -> bool {
+    pub async fn rest(&self, quiet: Duration) -> bool {
         let began = tokio::time::Instant::now();
         for _ in 0..LOOKS {
             let passed = self.record.quiet_for().min(began.elapsed());

@@ -1,4 +1,4 @@
-//! Checks of each call: its answer, whether a repeated call gives the same answer, and the resources that it used.
+//! Checks each call: its answer, whether a repeated call gives the same answer, and the resources that it used.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +17,19 @@ use super::finding::{Flaw, Tally, Tried};
 use crate::plan::Subject;
 use crate::replay::show;
 
-/// More of one case are alike.
-const MOST_MADE_AGAIN: usize = 40;
+/// The most calls of one case that are repeated; further ones are similar.
+const MOST_REPEATED: usize = 40;
 
 /// The most lines of a difference; to see more, repeat the call.
 const MOST_LINES: usize = 40;
 
-/// Idle instances belong to the plugin: parallel experiments would take them from each other, and results would vary.
+/// Held while an instance is reused. All experiments share the idle instances of a plugin, so that results would vary with their timing.
 static SERVED: Mutex<()> = Mutex::new(());
 
 /// A plugin that repeatedly requests a requeue sooner than this keeps a worker busy for nothing.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Something about a call.
+/// Something wrong with a call.
 pub(super) struct Remark {
     pub(super) flaw: Flaw,
     pub(super) what: String,
@@ -43,15 +43,15 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
         remarks.extend(outside(call));
     }
     let answered: Vec<_> = calls.iter().filter(|call| fault(call).is_none()).collect();
-    for call in answered.iter().take(MOST_MADE_AGAIN) {
+    for call in answered.iter().take(MOST_REPEATED) {
         tally.add(Tried::Calls, 1);
-        again(call, &mut remarks);
+        repeat(call, &mut remarks);
     }
-    tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_MADE_AGAIN));
+    tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_REPEATED));
     remarks
 }
 
-/// What a call ended in by the plugin's own fault.
+/// The fault of the plugin that ended a call, if one did.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
     Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent(call)) })
@@ -79,7 +79,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
     remarks
 }
 
-/// Parents about which the plugin is called again and again although nothing changes, each with the time after which it asks to be called.
+/// Parents for which the plugin keeps requesting early requeues although nothing changes, each with the requested time.
 pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
     let mut by_parent: BTreeMap<Subject, Vec<&CallRecord>> = BTreeMap::new();
     for call in calls {
@@ -101,13 +101,13 @@ fn soon(call: &CallRecord) -> Option<Duration> {
     teardown.response.requeue_after.filter(|after| *after < SOON && !teardown.done)
 }
 
-/// Whether the inputs of two calls differ at most in the time.
+/// Whether the inputs of two calls differ at most in the time, and the answers not at all.
 fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
     let is_seen = (&one.parent, &one.children, &one.reads) == (&other.parent, &other.children, &other.reads);
     is_seen && one.answer.texts == other.answer.texts
 }
 
-/// The children that a call answered.
+/// The children that a call returned.
 pub(super) fn wanted(call: &CallRecord) -> &[Child] {
     let response = call.answer.result.as_ref().ok().map(|teardown| &teardown.response);
     response.and_then(|response| response.children.as_deref()).unwrap_or_default()
@@ -119,13 +119,13 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
 }
 
 /// Repeats a call twice: in a new instance, and in an instance that has served a call before.
-fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
+fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
     let plugin = &call.program.plugin;
     let mut given = Given::of(call);
     given.limits.reuse = Reuse::Never;
     let alone = given.make(plugin);
     if ran_out_of_time(&alone) {
-        // That depends on the machine: see below.
+        // Whether a call runs out of time depends on the machine: see below.
     } else if alone.answer != call.answer {
         let what = format!(
             "{}: the call was repeated with the same input, and the answer differs.\n{}",
@@ -134,7 +134,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
         );
         remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
     } else {
-        // As a mount with `limits.reuse` does it.
+        // Like a mount with `limits.reuse`.
         given.limits.reuse = Reuse::UpTo(2);
         let served = {
             let _one = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +149,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
             remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
         }
     }
-    // On a busy machine, one call may be slow, but hardly two.
+    // On a busy machine, one call may be slow; two slow calls are unlikely.
     let took = alone.usage.duration.min(call.usage.duration);
     if took > given.limits.deadline / 2 {
         let what = format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
@@ -162,7 +162,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
     }
 }
 
-/// What another answer to the same call differs in, line by line, without values of Secrets.
+/// The difference between two answers to the same call, line by line, without values of Secrets.
 fn difference(call: &CallRecord, made: &Made) -> String {
     let seen = call.children.values().flatten().chain(call.reads.values().flatten().flatten()).chain([&call.parent]);
     let wanted = call.answer.texts.iter().chain(&made.answer.texts);
@@ -178,13 +178,13 @@ fn difference(call: &CallRecord, made: &Made) -> String {
     lines.join("\n")
 }
 
-/// Whether the host ended the call, which it does not do each time.
+/// Whether the host ended the call, which depends on the timing.
 fn ran_out_of_time(made: &Made) -> bool {
     let is_of_time = |error: &Error| matches!(error, Error::DeadlineExceeded { .. }) || error.fault() == Fault::Host;
     made.answer.result.as_ref().is_err_and(is_of_time)
 }
 
-/// Names the parent of a call.
+/// The parent of a call.
 pub(super) fn parent(call: &CallRecord) -> Subject {
     Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
 }

@@ -1,19 +1,19 @@
-//! What differs between objects, by field.
+//! Compares objects field by field.
 
 use serde_json::Value;
 
 use crate::plan::{Action, Subject, Verb};
 
-/// More are not read by anybody.
+/// The most fields that are printed.
 const MOST_SHOWN: usize = 10;
 
-/// Not longer than a line.
+/// A value, cut to the length of a line.
 pub(super) fn brief(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 100 { text } else { text.chars().take(100).collect::<String>() + "…" }
 }
 
-/// The fields that differ, each with what it was and what it is.
+/// The fields that differ, each with both values.
 pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
@@ -34,7 +34,7 @@ pub(super) fn differences(before: &Value, after: &Value, path: &str, into: &mut 
     }
 }
 
-/// What a host that does not rest writes: by object, the fields that its last two writes differ in.
+/// Describes the writes of a host that does not converge: for each object, the fields in which its last two writes differ.
 pub fn flapping(actions: &[Action]) -> String {
     let writes: Vec<&Action> = actions.iter().filter(|action| action.verb != Verb::Event).collect();
     let mut subjects: Vec<&Subject> = Vec::new();
@@ -49,7 +49,7 @@ pub fn flapping(actions: &[Action]) -> String {
         let (Some(last), Some(before)) = (of_it.next(), of_it.next()) else { continue };
         let mut fields = Vec::new();
         differences(&before.object, &last.object, "", &mut fields);
-        // When a condition changed is said by the condition, and that there was a write by the write.
+        // The time of a transition and the resource version follow from other changes.
         fields.retain(|field| !field.contains("lastTransitionTime") && !field.starts_with("metadata.resourceVersion:"));
         if fields.is_empty() || last.verb != before.verb {
             lines.push(format!("{subject}: {}, then {}, and so on", before.verb.name(), last.verb.name()));
@@ -60,7 +60,7 @@ pub fn flapping(actions: &[Action]) -> String {
     lines.join("\n")
 }
 
-/// The fields that are desired, were there before, and are not there after.
+/// The desired fields that have lost their value.
 pub(super) fn lost(desired: &Value, before: &Value, after: &Value) -> Vec<String> {
     let mut lost = Vec::new();
     find_lost(desired, before, after, "", &mut lost);
@@ -83,13 +83,13 @@ fn find_lost(desired: &Value, before: &Value, after: &Value, path: &str, into: &
                 find_lost(item, one, other, &format!("{path}[{index}]"), into);
             }
         }
-        // What the API server writes otherwise than the plugin is compared with what it wrote before.
+        // The API server may have normalized the desired value, so the values before and after are compared.
         _ if before == after => {}
         _ => into.push(format!("{}: {} became {}", path.trim_start_matches('.'), brief(before), brief(after))),
     }
 }
 
-/// Where the scalars of an object are, as JSON pointers, without what names it.
+/// JSON pointers to the scalars of an object that another client may change, e.g. not its name.
 pub(super) fn leaves(object: &Value) -> Vec<String> {
     let mut leaves = Vec::new();
     find_leaves(object, "", &mut leaves);

@@ -1,24 +1,18 @@
-//! Numbers that a seed decides.
+//! Random choices that follow from a seed.
 
-/// A source of numbers that a seed decides: SplitMix64.
-pub(super) struct Dice(u64);
+use gyre_devcluster::random::Random;
+
+/// A source of random choices that follow from a seed.
+pub(super) struct Dice(Random);
 
 impl Dice {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Random::new(seed))
     }
 
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Less than that, or 0.
+    /// A number below the bound; 0 if the bound is 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.roll().checked_rem(bound).unwrap_or_default()
+        self.0.next_u64().checked_rem(bound).unwrap_or_default()
     }
 
     /// Any number of 32 bits.
@@ -28,10 +22,10 @@ impl Dice {
 
     /// Any number of 128 bits.
     pub(super) fn wide(&mut self) -> u128 {
-        (u128::from(self.roll()) << 64) | u128::from(self.roll())
+        (u128::from(self.0.next_u64()) << 64) | u128::from(self.0.next_u64())
     }
 
-    /// In so many of a hundred.
+    /// True with this probability.
     pub(super) fn in_percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

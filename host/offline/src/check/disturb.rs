@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
-use super::setup::{Found, CheckSetup, Listener, Made, OWNER_UID, ConvergedState, find, is_named, is_of_child, last};
+use super::setup::{CheckSetup, ConvergedChild, ConvergedState, Found, Listener, OWNER_UID, find, is_named, is_of_child, last};
 use crate::plan::{Action, Subject};
-use crate::simulation::{End, Simulation};
+use crate::simulation::Simulation;
 
-/// Of each child: they are much alike.
+/// The most fields of each child that are changed; further ones are treated alike.
 const MOST_CHANGES: usize = 3;
-/// How many objects are changed one by one; a plugin treats further ones alike.
+/// The most children that are changed; a plugin treats further ones alike.
 pub(super) const MOST_CHILDREN: usize = 20;
 /// A teardown that takes longer than this never ends. Controllers take a minute at most.
 const TEARDOWN: Duration = Duration::from_secs(300);
@@ -35,12 +35,12 @@ pub(super) struct Disturbed {
 #[derive(Clone, Debug)]
 pub(super) enum Disturbance {
     Removed,
-    /// A field has another value; null: it is gone.
+    /// A field gets another value; null: it is removed.
     Changed {
         pointer: String,
         value: Value,
     },
-    /// It comes to an end, or to where it serves.
+    /// Its status says that it has finished, or is available.
     Finished {
         word: &'static str,
         status: Value,
@@ -75,7 +75,7 @@ pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
     disturbances
 }
 
-fn changes(child: &Made) -> Vec<Disturbance> {
+fn changes(child: &ConvergedChild) -> Vec<Disturbance> {
     let leaves = compare::leaves(&child.desired);
     let (labels, fields): (Vec<_>, Vec<_>) = leaves.into_iter().partition(|leaf| leaf.starts_with("/metadata/"));
     let gone = labels.into_iter().take(1).map(|pointer| Disturbance::Changed { pointer, value: Value::Null });
@@ -91,7 +91,7 @@ fn changes(child: &Made) -> Vec<Disturbance> {
     gone.chain(fields.into_iter().filter_map(other).take(MOST_CHANGES)).collect()
 }
 
-fn ends(child: &Made) -> Vec<Disturbance> {
+fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
     let condition = |kind: &str| json!([{ "type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
     let times = "2026-01-01T00:00:00Z";
     let statuses = match child.subject.kind.as_str() {
@@ -118,7 +118,7 @@ fn ends(child: &Made) -> Vec<Disturbance> {
     statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
 }
 
-/// Why a child is not restored; none: it is, or this cannot be decided.
+/// Whether the host handled a change to a child correctly.
 enum Verdict {
     Fine,
     Unsure,
@@ -149,9 +149,7 @@ impl CheckSetup {
         };
         found.tally.add(Tried::Disturbances, 1);
         let actions = simulation.actions();
-        if end == End::NonConverging {
-            found.add(Flaw::KeepsWriting, &case, compare::flapping(&actions), self.all());
-        }
+        found.judge_end(end, &case, &actions, || self.all());
         found.judge(self, &listener, &case);
         if !matches!(disturbance, Disturbance::Finished { .. }) {
             match self.verdict(&simulation, &made, &before, &listener, &actions).await? {
@@ -166,12 +164,12 @@ impl CheckSetup {
     async fn verdict(
         &self,
         simulation: &Simulation,
-        made: &Made,
+        made: &ConvergedChild,
         before: &ConvergedState,
         listener: &Listener,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
-        let Made { parent: _, subject, strategy, desired, live } = made;
+        let ConvergedChild { parent: _, subject, strategy, desired, live } = made;
         let owned = self.owned(simulation).await?;
         if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
             return Ok(Verdict::Unsure);
@@ -225,11 +223,9 @@ impl CheckSetup {
         };
         found.tally.add(Tried::Specs, 1);
         let actions = simulation.actions();
-        if end == End::NonConverging {
-            found.add(Flaw::KeepsWriting, &case, compare::flapping(&actions), self.all());
-        }
+        found.judge_end(end, &case, &actions, || self.all());
         found.judge(self, &listener, &case);
-        // A fault depends on this spec alone.
+        // The other spec alone reproduces a fault.
         for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
@@ -250,8 +246,13 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// What is not as it was.
-    async fn differs(&self, simulation: &Simulation, before: &ConvergedState, listener: &Listener) -> anyhow::Result<Vec<String>> {
+    /// How the children differ from those before.
+    async fn differs(
+        &self,
+        simulation: &Simulation,
+        before: &ConvergedState,
+        listener: &Listener,
+    ) -> anyhow::Result<Vec<String>> {
         let owned = self.owned(simulation).await?;
         let calls = listener.calls();
         let mut lines = Vec::new();
@@ -376,8 +377,8 @@ impl CheckSetup {
     }
 }
 
-/// Whether it could be done.
-async fn disturb(simulation: &Simulation, made: &Made, disturbance: &Disturbance) -> bool {
+/// Changes a child. Returns whether the API server accepted the change.
+async fn disturb(simulation: &Simulation, made: &ConvergedChild, disturbance: &Disturbance) -> bool {
     let mut object = made.live.clone();
     match disturbance {
         Disturbance::Removed => return simulation.delete(&made.subject).await.is_ok(),

@@ -66,7 +66,7 @@ fn array(schema: &Value, sample: Option<&Value>, dice: &mut Dice, depth: usize) 
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
     for _ in 0..count.min(100) {
         let item = at_depth(items, model, dice, depth + 1)?;
-        // Lists may be sets or maps: no two are alike in any.
+        // Lists may be sets or maps, so items are made unique in all lists.
         let is_alike = |other: &Value| match keys {
             Some(keys) => keys.iter().filter_map(Value::as_str).all(|key| other.get(key) == item.get(key)),
             None => *other == item,

@@ -8,17 +8,17 @@ use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
 use serde_json::{Value, json};
 
-use super::compare::{self, brief};
+use super::compare::brief;
 use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::setup::{Found, CheckSetup, Listener, is_about_form, is_of_child};
+use super::setup::{CheckSetup, Found, Listener, is_about_form, is_of_child};
 use super::{calls, draw};
 use crate::plan::Subject;
-use crate::simulation::{End, simulate};
+use crate::simulation::simulate;
 
-/// How many generated parents share a cluster.
+/// The number of generated parents that share a cluster.
 const BATCH: usize = 10;
-/// How many specs are generated at most to find one that is not rejected.
+/// The most specs that are generated to find one that is accepted.
 const MOST_REFUSED: usize = 10;
 /// If this many generated specs are all equal, the schema allows only one.
 const TRIES: usize = 20;
@@ -51,10 +51,10 @@ fn is_text(value: &Value, pointer: &str, text: &str) -> bool {
     value.pointer(pointer).and_then(Value::as_str) == Some(text)
 }
 
-/// A spec for a parent like that one.
+/// A spec for a parent like the sample.
 pub(super) fn spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Option<Value> {
     let known = schema.pointer("/properties/spec");
-    // A kind that takes any fields has them in its spec.
+    // If the schema allows any fields, the spec may have any.
     let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     draw::value(known.unwrap_or(&open), sample.get("spec"), dice)
 }
@@ -64,7 +64,7 @@ pub(super) fn other_spec(schema: &Value, sample: &Value, dice: &mut Dice) -> Opt
     (0..TRIES).filter_map(|_| spec(schema, sample, dice)).find(|drawn| Some(drawn) != sample.get("spec"))
 }
 
-/// As many parents as requested that the API server accepts, grouped by cluster; rejected ones are counted, and others generated instead.
+/// Generates as many parents as requested, grouped by cluster. Those that the API server rejects are counted and replaced.
 pub(super) fn worlds(
     setup: &CheckSetup,
     parents: &[Value],
@@ -87,7 +87,7 @@ pub(super) fn worlds(
                 continue;
             };
             let parent = parent(sample, &Subject::of(sample).api_version, number, spec);
-            // They all get the same name, because no host reads them here.
+            // All get the same name, because no host reads them here.
             let mut tried = parent.clone();
             if let Some(name) = tried.pointer_mut("/metadata/name") {
                 *name = Value::from("drawn");
@@ -108,7 +108,7 @@ pub(super) fn worlds(
     })?
 }
 
-/// A parent beside one of the files, with another spec.
+/// A parent like the sample, with another name and spec.
 pub(super) fn parent(sample: &Value, api_version: &str, number: usize, spec: Value) -> Value {
     let subject = Subject::of(sample);
     let mut metadata = json!({ "name": format!("drawn-{number}") });
@@ -146,10 +146,8 @@ impl CheckSetup {
                 found.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }
         }
-        if end == End::NonConverging {
-            let all = world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
-            found.add(Flaw::KeepsWriting, "specs generated from the schema", compare::flapping(&actions), all);
-        }
+        let all = || world.others.iter().chain(world.drawn.iter().copied()).cloned().collect();
+        found.judge_end(end, "specs generated from the schema", &actions, all);
         for action in actions.iter().filter(|action| is_of_child(action)) {
             // A spec may request impossible things, but the plugin is responsible for names and labels.
             let Some(refusal) = action.refusal.as_ref().filter(|said| is_about_form(said) && is_about_metadata(said)) else {
@@ -165,7 +163,7 @@ impl CheckSetup {
 
 /// The objects of a cluster, without those that the plugin creates.
 struct World<'a> {
-    /// What the files have, but for their parents.
+    /// The objects of the files, except parents.
     others: Vec<Value>,
     drawn: Vec<&'a Value>,
 }

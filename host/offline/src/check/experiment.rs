@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::compare::brief;
 use super::disturb::Disturbed;
-use super::setup::{Found, CheckSetup};
 use super::narrow::Focus;
+use super::setup::{CheckSetup, Found};
 use super::stored::Stored;
 use crate::plan::Subject;
 use crate::simulation::simulate;
@@ -19,12 +19,12 @@ pub(super) enum Experiment {
     TornDown(Subject),
     /// Parents were stored as another version of their kind.
     Stored(Box<Stored>),
-    /// There are other parents.
+    /// The parents are replaced by generated ones.
     Drawn(Vec<Value>),
 }
 
 impl CheckSetup {
-    /// Does it.
+    /// Runs the experiment.
     pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
         let setup = self.narrowed(experiment.focus());
         simulate(async {
@@ -40,7 +40,7 @@ impl CheckSetup {
 }
 
 impl Experiment {
-    /// For people.
+    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
@@ -51,7 +51,7 @@ impl Experiment {
         }
     }
 
-    /// Whose world it needs.
+    /// The parents that it is about.
     fn focus(&self) -> Focus<'_> {
         match self {
             Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {

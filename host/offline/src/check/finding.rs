@@ -1,24 +1,24 @@
-//! Findings of a check, and how they are printed.
+//! The findings of a check, and their output.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// Lists what can be wrong, in the order in which it is told: each flaw with its name, for people and programs, and what the author can do.
+/// Lists the flaws in the order in which they are printed: each with its name in the output, and the remedy.
 macro_rules! flaws {
     ($($(#[$documentation:meta])* $flaw:ident, $name:literal, $remedy:expr;)*) => {
-        /// What is wrong, in a word. See [`Flaw::name`].
+        /// A kind of finding. See [`Flaw::name`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Flaw {
             $(#[doc = concat!("`", $name, "`.")] $(#[$documentation])* $flaw,)*
         }
 
         impl Flaw {
-            /// All that there are.
+            /// All flaws.
             pub const ALL: &[Self] = &[$(Self::$flaw),*];
 
-            /// Short, for people and programs.
+            /// Its name in the output.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$flaw => $name,)*
@@ -58,7 +58,7 @@ flaws! {
     Stack, "stack", BOUND;
     LogFlood, "log-flood", BOUND;
     TooManyReads, "too-many-reads", BOUND;
-    /// Whatever else a call can end in by the plugin's own fault.
+    /// Any other fault of the plugin.
     BadAnswer, "bad-answer", BOUND;
     OutsideManifest, "outside-manifest", "Declare the kind in the manifest.";
     InvalidChild, "invalid-child", "Return the child as its kind requires: the API server names the wrong field. `names::dns_label` turns any text into a valid name.";
@@ -67,7 +67,7 @@ flaws! {
 }
 
 impl Flaw {
-    /// What the plugin's own fault is called, by the sandbox's [`reason`](gyre_sandbox::call::Error::reason).
+    /// The flaw for a fault of the plugin, by the sandbox's [`reason`](gyre_sandbox::call::Error::reason).
     pub(super) fn of_fault(reason: &str) -> Self {
         match reason {
             "Trapped" => Self::Trap,
@@ -80,7 +80,7 @@ impl Flaw {
         }
     }
 
-    /// Whether a call ended in it.
+    /// Whether it is a fault of the plugin that ended a call.
     pub const fn is_fault(self) -> bool {
         match self {
             Self::Trap
@@ -105,30 +105,30 @@ impl Flaw {
     }
 }
 
-/// Something that is wrong.
+/// Something that a check has found.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What is wrong.
+    /// The kind of finding.
     pub flaw: Flaw,
-    /// What had been done when it occurred.
+    /// The experiment in which it occurred.
     pub case: String,
-    /// In sentences; lines of details.
+    /// A description in sentences, followed by lines with details.
     pub what: String,
-    /// The initial objects, to reproduce it.
+    /// The initial objects, which reproduce it.
     pub objects: Vec<Value>,
 }
 
 impl Finding {
-    /// What identifies it: findings with the same gist are one.
+    /// Its identity: of findings with the same one, only the first is kept.
     pub(super) fn gist(&self) -> (Flaw, &str) {
         match self.flaw {
-            // The differing lines vary.
+            // The lines of the difference vary.
             Flaw::Nondeterministic => (self.flaw, self.what.lines().next().unwrap_or_default()),
             _ => (self.flaw, &self.what),
         }
     }
 
-    /// For programs, with the command that reproduces it.
+    /// As JSON, with the command that reproduces it.
     pub(super) fn json(&self, reproduction: &Value) -> Value {
         json!({
             "finding": self.flaw.name(), "case": self.case, "what": self.what, "remedy": self.flaw.remedy(),
@@ -136,7 +136,7 @@ impl Finding {
         })
     }
 
-    /// For people, with the command that reproduces it.
+    /// As text, with the command that reproduces it.
     pub(super) fn text(&self, reproduction: &str) -> String {
         let mut text = format!("{}: {}\n", self.flaw.name(), self.case);
         self.what.lines().for_each(|line| text.push_str(&format!("    {line}\n")));
@@ -145,7 +145,7 @@ impl Finding {
     }
 }
 
-/// How often each check was made, in the order in which they are printed.
+/// The number of experiments of each kind, in the order in which they are printed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Tried, usize>);
 

@@ -1,26 +1,26 @@
-//! Which objects a world needs: parents that an experiment is not about cost as much as the one that it is about, in every world.
+//! Leaves out objects that an experiment does not need, because every parent costs calls in every experiment.
 //!
-//! They are left out where nobody reads their kind or makes objects of it: then no call depends on them. All are there together in the world
-//! without a disturbance.
+//! A parent that the experiment is not about is left out, with its children, if no plugin reads its kind or creates objects of it: then no call
+//! depends on it. The run without changes has all objects.
 
 use serde_json::Value;
 
 use super::setup::{CheckSetup, OWNER_UID, is_named};
 use crate::plan::Subject;
 
-/// Whose world it is.
+/// The parents that an experiment is about.
 #[derive(Clone, Copy)]
 pub(super) enum Focus<'a> {
-    /// That of all parents.
+    /// All parents.
     All,
-    /// That of one.
+    /// This parent.
     One(&'a Subject),
-    /// That of parents which the experiment brings.
+    /// Parents that the experiment itself creates.
     Others,
 }
 
 impl CheckSetup {
-    /// Without the parents that nobody there needs, and what they own.
+    /// The setup without the parents that the experiment does not need, and without their children.
     pub(super) fn narrowed(&self, focus: Focus<'_>) -> Self {
         let objects = needed(&self.objects, focus, |object| self.is_unread_parent(object));
         let objects = objects.unwrap_or_else(|| self.objects.clone());
@@ -38,7 +38,7 @@ impl CheckSetup {
     }
 }
 
-/// What is left without the parents that the focus is not on, and what they own; none: all are needed.
+/// The objects without the parents that the focus is not on, and without their children; none: all are needed.
 fn needed(
     objects: &[(String, Value)],
     focus: Focus<'_>,
@@ -63,7 +63,7 @@ fn needed(
         }
         out.extend(gone);
     }
-    // What has others beside them cannot do without them.
+    // An object that also has other owners needs all of them.
     let is_mixed = kept.iter().any(|(_, object)| owners(object, &out) != Owners::Others);
     (!is_mixed).then(|| kept.into_iter().cloned().collect())
 }
@@ -71,11 +71,11 @@ fn needed(
 /// Who owns an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owners {
-    /// None of those that are left out.
+    /// None of the objects that are left out.
     Others,
-    /// Some of them.
+    /// Some of the objects that are left out, and others.
     Mixed,
-    /// Them alone.
+    /// Only objects that are left out.
     Out,
 }
 
@@ -95,7 +95,7 @@ fn owners(object: &Value, out: &[&(String, Value)]) -> Owners {
     }
 }
 
-/// Whether an owner reference names that object. One without a namespace may be of the cluster, or of the namespace `default`.
+/// Whether an owner reference names this object. An object without a namespace may be cluster-scoped, or in the namespace `default`.
 fn is_owner(reference: &Value, object: &Value, of: &Value) -> bool {
     let [subject, owned] = [Subject::of(object), Subject::of(of)];
     let is = |field: &str, text: &str| reference.get(field).is_some_and(|value| value == text);
@@ -129,7 +129,7 @@ mod tests {
         json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata })
     }
 
-    /// What is left of these where the focus is on the parent `it`.
+    /// The objects that are left if the focus is on the parent `it`.
     fn left(objects: &[Value]) -> Option<Vec<String>> {
         let it = Subject::of(&object("Parent", "it", &[]));
         let objects: Vec<(String, Value)> = objects.iter().map(|object| (String::new(), object.clone())).collect();

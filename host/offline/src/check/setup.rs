@@ -1,4 +1,4 @@
-//! The simulated clusters of a check: their initial objects, the calls that are recorded, and the findings.
+//! What the experiments of a check share: initial objects, recorded calls, and findings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +15,19 @@ use kube::api::ListParams;
 use serde_json::Value;
 
 use super::calls::{self, kind_of, wanted};
+use super::compare;
 use super::finding::{Finding, Flaw, Tally};
 use crate::plan::{Action, Subject, Verb};
-use crate::simulation::Simulation;
+use crate::simulation::{End, Simulation};
 
-/// More parents are disturbed no differently.
+/// The most parents that are changed or deleted; further ones are treated alike.
 pub(super) const MOST_PARENTS: usize = 10;
-/// By which children are known that no owner reference can reach.
+/// The label with the owner of a child that can have no owner reference.
 pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
-/// Of one simulation: what goes on for ever is cut short.
+/// The most calls of one simulation that are kept, because some plugins never stop.
 const MOST_CALLS: usize = 500;
-/// What all experiments share: the plugins and the initial objects.
+
+/// The plugins and the initial objects of all experiments.
 pub struct CheckSetup {
     /// The plugins.
     pub programs: Vec<Program>,
@@ -40,33 +42,33 @@ pub struct CheckSetup {
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
     pub(super) tally: Tally,
-    /// What was left out, or done differently than expected, in sentences.
+    /// Sentences about what was left out, or done differently than expected.
     pub(super) notes: Vec<String>,
 }
 
-/// A child of a world at rest.
+/// A child after the host has converged.
 #[derive(Clone)]
-pub(super) struct Made {
-    /// Who wants it.
+pub(super) struct ConvergedChild {
+    /// The parent for which the plugin returned it.
     pub(super) parent: Subject,
     pub(super) subject: Subject,
     pub(super) strategy: Strategy,
-    /// As the plugin wants it.
+    /// As the plugin returned it.
     pub(super) desired: Value,
-    /// As it is.
+    /// As it is in the cluster.
     pub(super) live: Value,
 }
 
-/// A world at rest.
+/// The objects and calls after the host has converged.
 #[derive(Default)]
 pub(super) struct ConvergedState {
     pub(super) parents: Vec<Value>,
     /// The last call about each parent.
     pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
-    pub(super) children: Vec<Made>,
+    pub(super) children: Vec<ConvergedChild>,
 }
 
-/// Keeps the calls of a host.
+/// Records the calls of a host.
 pub(super) struct Listener {
     pub(super) recordings: Recordings,
     calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
@@ -81,7 +83,7 @@ impl Listener {
         let listening = recordings.listen(None, move |call| {
             let mut calls: std::sync::MutexGuard<'_, Vec<Arc<CallRecord>>> =
                 kept.lock().unwrap_or_else(PoisonError::into_inner);
-            // The last one is what holds in the end.
+            // The last call is always kept, because it decides the result.
             if calls.len() >= MOST_CALLS {
                 calls.pop();
             }
@@ -96,7 +98,7 @@ impl Listener {
 }
 
 impl Found {
-    /// With what came of another experiment.
+    /// Adds the result of another experiment.
     pub(super) fn merge(&mut self, other: Self) {
         self.tally.merge(&other.tally);
         self.findings.extend(other.findings);
@@ -111,7 +113,14 @@ impl Found {
         self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
     }
 
-    /// What the calls say of the plugin.
+    /// Adds a finding if the host never stopped writing.
+    pub(super) fn judge_end(&mut self, end: End, case: &str, actions: &[Action], objects: impl FnOnce() -> Vec<Value>) {
+        if end == End::NonConverging {
+            self.add(Flaw::KeepsWriting, case, compare::flapping(actions), objects());
+        }
+    }
+
+    /// Checks the recorded calls.
     pub(super) fn judge(&mut self, setup: &CheckSetup, listener: &Listener, case: &str) {
         let remarks = calls::remarks(&listener.calls(), &mut self.tally);
         for remark in remarks {
@@ -136,7 +145,7 @@ impl CheckSetup {
         Ok(simulation)
     }
 
-    /// The children that there are, of whatever parent.
+    /// The children of all parents.
     pub(super) async fn owned(&self, simulation: &Simulation) -> anyhow::Result<BTreeMap<Subject, Value>> {
         let mut owned = BTreeMap::new();
         let parameters = ListParams::default().labels(OWNER_UID_LABEL);
@@ -153,8 +162,12 @@ impl CheckSetup {
         declared.find(|child| child.kind == kind).map(|child| child.strategy)
     }
 
-    /// A world at rest, and what its plugin last wanted.
-    pub(super) async fn converged_state(&self, simulation: &Simulation, calls: &[Arc<CallRecord>]) -> anyhow::Result<ConvergedState> {
+    /// The objects after the host has converged, and the last calls.
+    pub(super) async fn converged_state(
+        &self,
+        simulation: &Simulation,
+        calls: &[Arc<CallRecord>],
+    ) -> anyhow::Result<ConvergedState> {
         let owned = self.owned(simulation).await?;
         let mut children = Vec::new();
         for call in last(calls).values() {
@@ -164,7 +177,7 @@ impl CheckSetup {
                 let parent = calls::parent(call);
                 let found = find(&owned, &desired, &parent);
                 if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
-                    children.push(Made { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
+                    children.push(ConvergedChild { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
                 }
             }
         }
@@ -178,7 +191,7 @@ pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallReco
     calls.iter().map(|call| (calls::parent(call), call)).collect()
 }
 
-/// The live object of a child that is wanted, which may leave out its namespace.
+/// The live object of a desired child, which may lack its namespace.
 pub(super) fn find<'a>(
     owned: &'a BTreeMap<Subject, Value>,
     desired: &Value,
@@ -197,13 +210,13 @@ pub(super) fn is_of_child(action: &Action) -> bool {
     matches!(action.verb, Verb::Create | Verb::Update)
 }
 
-/// Not about conflicts and the like, which are not the plugin's.
+/// Whether a refusal is about the form of an object, which is the plugin's fault, and not e.g. about a conflict.
 pub(super) fn is_about_form(refusal: &str) -> bool {
     let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
     is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
 }
 
-/// Files may leave out a namespace.
+/// Whether the subject names this object. Objects in files may lack their namespace.
 pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
     let own = Subject::of(object);
     (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)

@@ -1,7 +1,7 @@
 //! Parents that were stored as another version of their kind than the one in which the plugin reads them.
 //!
-//! Without a conversion webhook an API server changes the name of the version and no more: what the version that is read lacks is gone, and
-//! what it requires may be missing, as what is stored is not validated again. So a plugin meets objects that nobody could write now.
+//! Without a conversion webhook, an API server only changes the name of the version, and drops fields that the version lacks. Fields that the
+//! version requires may be missing, because stored objects are not validated again. So a plugin can get objects that nobody could write now.
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
@@ -17,37 +17,37 @@ use super::compare::{self, brief};
 use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::setup::{Found, CheckSetup, Listener, MOST_PARENTS, ConvergedState, is_named, last};
+use super::setup::{CheckSetup, ConvergedState, Found, Listener, MOST_PARENTS, is_named, last};
 use crate::plan::Subject;
-use crate::simulation::{End, Simulation};
+use crate::simulation::Simulation;
 
-/// So many specs are drawn from the schema of each other version.
+/// The most specs that are generated from the schema of each other version.
 const MOST_DRAWN: usize = 10;
-/// More differences are not read by anybody.
+/// The most differences that are printed.
 const MOST_SHOWN: usize = 10;
 
-/// How parents were stored.
+/// An experiment with parents that were stored as another version.
 pub(super) struct Stored {
-    /// Who reads them.
+    /// The program that reads them.
     program: Program,
     /// The definition of their kind.
     definition: Value,
-    /// In which version.
+    /// The version in which they were stored.
     version: String,
-    /// Others than those of the files, in that version.
+    /// Generated parents in this version, in addition to those of the files.
     drawn: Vec<Value>,
-    /// The last calls about the parents of the files as they are.
+    /// The last calls about the unchanged parents of the files.
     calls: BTreeMap<Subject, Arc<CallRecord>>,
 }
 
 impl Stored {
-    /// For people.
+    /// Its description, for people.
     pub(super) fn name(&self) -> String {
         format!("parents stored as {}/{}", self.program.manifest().parent.group, self.version)
     }
 }
 
-/// One for each other version that a definition of parents has.
+/// An experiment for each other version in the CRD of the parents.
 pub(super) fn all(setup: &CheckSetup, converged: &ConvergedState, seed: u64, cases: usize) -> Vec<Stored> {
     setup.programs.iter().flat_map(|program| all_of(program, setup, converged, seed, cases)).collect()
 }
@@ -56,7 +56,7 @@ fn all_of(program: &Program, setup: &CheckSetup, converged: &ConvergedState, see
     let Some(definition) = drawn::definition(setup, program) else { return Vec::new() };
     let strategy = definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy.is_some_and(|strategy| strategy != "None") {
-        // What a webhook makes of them only it can say.
+        // The conversion webhook is not available here.
         return Vec::new();
     }
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
@@ -86,7 +86,7 @@ impl CheckSetup {
         let Stored { program, definition, .. } = stored;
         let parent = &program.manifest().parent;
         let simulation = self.simulation(Controllers::Absent)?;
-        simulation.put(as_it_was(definition, &stored.version))?;
+        simulation.put(with_storage_version(definition, &stored.version))?;
         self.write(&simulation, stored, &mut found).await?;
         simulation.put(definition.clone())?;
 
@@ -94,16 +94,14 @@ impl CheckSetup {
             simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
         let listener = Listener::new();
         let end = simulation.with_host(&self.programs, listener.recordings.clone(), simulation.until_converged()).await?;
-        if end == End::NonConverging {
-            found.add(Flaw::KeepsWriting, &stored.name(), compare::flapping(&simulation.actions()), self.all());
-        }
+        found.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
         let all = listener.calls();
         for (subject, call) in last(&all) {
             let Some(object) = read.get(&subject) else { continue };
             let of_it: Vec<Arc<CallRecord>> =
                 all.iter().filter(|call| calls::parent(call) == subject).map(Arc::clone).collect();
             let case = format!("{subject}, stored as {}/{}, is read as {}", parent.group, stored.version, brief(object));
-            // What can be written so today is not about versions.
+            // If the object can be written like this today, findings are not about versions.
             let is_old = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
@@ -119,7 +117,7 @@ impl CheckSetup {
         Ok(found)
     }
 
-    /// Writes parents in the other version, as somebody did once.
+    /// Writes parents in the other version, as a client did before an upgrade.
     async fn write(&self, simulation: &Simulation, stored: &Stored, found: &mut Found) -> anyhow::Result<()> {
         let version = format!("{}/{}", stored.program.manifest().parent.group, stored.version);
         let mut objects = Vec::new();
@@ -128,7 +126,7 @@ impl CheckSetup {
             let written = self.written(&subject).and_then(|written| written.get("spec"));
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("apiVersion".to_owned(), json!(version));
-                // Without the defaults of the version in which it is read.
+                // The spec of the files lacks the defaults of the version in which it is read.
                 fields.extend(written.map(|spec| ("spec".to_owned(), spec.clone())));
             }
             objects.push(object);
@@ -140,12 +138,12 @@ impl CheckSetup {
         Ok(())
     }
 
-    /// A parent, as the files have it.
+    /// A parent in the files.
     fn written(&self, subject: &Subject) -> Option<&Value> {
         self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, subject))
     }
 
-    /// How a parent of the files is answered otherwise than it is in the version in which the plugin reads it; none: it is not.
+    /// How the answer about a parent of the files differs from the answer about the same parent stored in the version that the plugin reads.
     fn other(&self, stored: &Stored, subject: &Subject, object: &Value, is_old: bool, call: &CallRecord) -> Option<String> {
         let before = stored.calls.get(subject)?;
         if before.answer.result.is_err() {
@@ -157,7 +155,7 @@ impl CheckSetup {
         }
         let spec = self.written(subject)?.get("spec").unwrap_or(&Value::Null);
         let read = object.get("spec").unwrap_or(&Value::Null);
-        // Where fields are gone, other children may well be wanted.
+        // If fields were lost, other children are to be expected.
         if !compare::lost(spec, spec, read).is_empty() || wanted(before) == wanted(call) {
             return None;
         }
@@ -180,8 +178,8 @@ fn desired(child: &gyre_core::response::Child) -> Value {
     }
 }
 
-/// The definition, when that version was the one in which objects are stored, and each could be written.
-fn as_it_was(definition: &Value, stored: &str) -> Value {
+/// The CRD with this version as the storage version, and all versions served.
+fn with_storage_version(definition: &Value, stored: &str) -> Value {
     let mut definition = definition.clone();
     let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     for version in versions.into_iter().flatten().filter_map(Value::as_object_mut) {

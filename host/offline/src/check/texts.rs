@@ -1,4 +1,4 @@
-//! Texts drawn from what a schema says of them: a pattern, a format, a length.
+//! Generates texts by the pattern, format and length in a schema.
 
 use std::net::Ipv6Addr;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::dice::Dice;
 
-/// Texts that plugins stumble over.
+/// Texts that plugins may not expect.
 const TEXTS: [&str; 16] = [
     "",
     "a",
@@ -28,21 +28,21 @@ const TEXTS: [&str; 16] = [
     "* * * * *",
 ];
 
-/// What is repeated without end is repeated so often more than it has to.
+/// The most repetitions beyond the minimum, where a pattern has no maximum.
 const MOST_REPEATED: u64 = 3;
-/// A text of a pattern grows no longer, in bytes: the API server takes none of more than a megabyte or so.
+/// The longest text of a pattern in bytes. The API server accepts about a megabyte.
 const MOST_BYTES: usize = 1 << 14;
-/// Parts of a pattern lie no deeper in each other; Go's own limit is 1000.
+/// How deep a pattern may nest. Go's limit is 1000.
 const DEEPEST: u32 = 100;
-/// Of so many texts of a pattern one may have the right length.
+/// The most texts that are generated from a pattern to find one of the right length.
 const TRIES: usize = 20;
 
-/// A text that the schema allows, as far as this can tell; none: this does not know how to make one.
+/// A text that the schema allows, as far as can be told here; none: none could be generated.
 pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> Option<Value> {
     let bound = |field: &str| schema.get(field).and_then(Value::as_u64).and_then(|bound| usize::try_from(bound).ok());
     let (least, most) = (bound("minLength").unwrap_or_default().min(1 << 16), bound("maxLength").unwrap_or(usize::MAX));
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str).filter(|pattern| !pattern.is_empty()) {
-        // What somebody wrote is known to be right.
+        // The sample is known to be valid.
         if sample.is_some() && dice.in_percent(20) {
             return sample.cloned();
         }
@@ -62,7 +62,7 @@ pub(super) fn text(schema: &Value, sample: Option<&Value>, dice: &mut Dice) -> O
     Some(Value::from(text.chars().take(most).collect::<String>()))
 }
 
-/// A text of a format that an API server checks; none: it checks none of this name.
+/// A text of a format that API servers check; none: they check no format of this name.
 fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     let choices: &[&str] = match format.replace('-', "").as_str() {
         "datetime" => {
@@ -109,12 +109,12 @@ fn formatted(format: &str, dice: &mut Dice) -> Option<String> {
     Some((*dice.pick(choices)?).to_owned())
 }
 
-/// The engine's syntax is that of Go's in all but corners.
+/// The syntax is almost the same as Go's.
 fn parse(pattern: &str) -> Option<Hir> {
     ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()
 }
 
-/// A text that matches, but for what a pattern says of places: that one is at the edge of a word is for the API server to refuse.
+/// A text that matches, except for assertions such as word boundaries: the API server rejects texts that violate them.
 fn matching(pattern: &Hir, dice: &mut Dice) -> String {
     let mut text = String::new();
     append(pattern, &mut text, dice);
@@ -132,7 +132,7 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
         HirKind::Repetition(repetition) => {
             let least = u64::from(repetition.min);
             let spread = repetition.max.map_or(MOST_REPEATED, |most| u64::from(most).saturating_sub(least).min(MOST_REPEATED));
-            // Now and then as many as there may be.
+            // Sometimes the maximum.
             let count = match repetition.max {
                 Some(most) if dice.in_percent(10) => u64::from(most),
                 _ => least + dice.below(spread + 1),
@@ -158,14 +158,14 @@ fn append(pattern: &Hir, text: &mut String, dice: &mut Dice) {
     }
 }
 
-/// Whether any text of it is longer than nothing: what has none is not repeated a million times.
+/// Whether a text of the pattern can be longer than nothing. One that cannot is not repeated a million times.
 fn may_grow(pattern: &Hir) -> bool {
     let properties = pattern.properties();
-    // What never matches has no least length.
+    // A pattern that never matches has no minimum length.
     properties.minimum_len().is_some() && properties.maximum_len() != Some(0)
 }
 
-/// A character of a class, one that can be typed rather than another.
+/// A character of a class, preferably one that can be typed.
 fn one_of(class: &Class, dice: &mut Dice) -> Option<char> {
     let ranges: Vec<(u32, u32)> = match class {
         Class::Unicode(class) => class.iter().map(|range| (range.start().into(), range.end().into())).collect(),
@@ -176,7 +176,7 @@ fn one_of(class: &Class, dice: &mut Dice) -> Option<char> {
     let from = if typed.is_empty() || dice.in_percent(5) { &ranges } else { &typed };
     let (start, end) = *dice.pick(from)?;
     let drawn = start + u32::try_from(dice.below(u64::from(end - start) + 1)).unwrap_or_default();
-    // Surrogates lie between the characters of a range.
+    // A range may contain surrogates, which are no characters.
     char::from_u32(drawn).or_else(|| char::from_u32(start))
 }
 

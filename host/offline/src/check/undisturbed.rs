@@ -1,4 +1,4 @@
-//! The world of the files as they are, to which nothing happens but the plugin.
+//! The run without changes: the objects of the files, and the host.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use gyre_devcluster::Controllers;
 use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
-use super::setup::{Found, CheckSetup, Listener, ConvergedState, is_about_form, is_of_child};
+use super::setup::{CheckSetup, ConvergedState, Found, Listener, is_about_form, is_of_child};
 use super::{calls, compare};
 use crate::plan::{Action, Verb};
 use crate::simulation::{End, Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;
-/// Whoever still asks for calls after this waits for nothing: what a plugin may wait for so closely has come by then.
+/// A plugin that still requests early requeues after this time waits for nothing: whatever it may wait for has happened by then.
 const COOLS: Duration = Duration::from_secs(10);
 
 impl CheckSetup {
-    /// Nothing happens to the world but the plugin.
+    /// Runs the host on the objects of the files, without any changes by other clients.
     pub(super) fn undisturbed(&self) -> anyhow::Result<(Found, ConvergedState)> {
         simulate(async {
             let case = "the files as they are";
@@ -41,22 +41,27 @@ impl CheckSetup {
                 found.add(Flaw::HotLoop, case, what, self.all());
             }
             let is_sound = !found.findings.iter().any(|finding| finding.flaw.is_fault());
-            let mut restless = end == End::NonConverging;
-            if !restless && is_sound {
-                restless = self.writes_at_each_start(&simulation, &mut actions, &mut found.tally).await?;
+            let mut keeps_writing = end == End::NonConverging;
+            if !keeps_writing && is_sound {
+                keeps_writing = self.writes_at_each_start(&simulation, &mut actions, &mut found.tally).await?;
             }
-            if restless {
+            if keeps_writing {
                 found.add(Flaw::KeepsWriting, case, compare::flapping(&actions), self.all());
             }
             Ok((found, converged))
         })?
     }
 
-    async fn writes_at_each_start(&self, simulation: &Simulation, all: &mut Vec<Action>, tally: &mut Tally) -> anyhow::Result<bool> {
+    async fn writes_at_each_start(
+        &self,
+        simulation: &Simulation,
+        all: &mut Vec<Action>,
+        tally: &mut Tally,
+    ) -> anyhow::Result<bool> {
         for _ in 0..RESTARTS {
             tally.add(Tried::Restarts, 1);
             let host_run = simulation.run(&self.programs).await?;
-            // What is refused is tried again, and changes nothing.
+            // Refused writes are retried, and change nothing.
             let is_write = |action: &Action| action.verb != Verb::Event && action.refusal.is_none();
             let writes: Vec<Action> = host_run.actions.into_iter().filter(is_write).collect();
             if writes.is_empty() && host_run.end == End::Converged {
@@ -77,7 +82,7 @@ impl CheckSetup {
                     let what = format!("The API server rejects the child {}: {why}.", action.subject);
                     found.add(Flaw::InvalidChild, case, what, self.all());
                 }
-                // What the host does not even send.
+                // The host refuses it without a request.
                 None if action.verb == Verb::Event && is_word(action, "InvalidChild") => {
                     let what = action.to_string();
                     found.add(Flaw::InvalidChild, case, what, self.all());

@@ -1,4 +1,4 @@
-//! What a check leaves out, and why: that nothing was found says nothing of it.
+//! Notes about what a check leaves out, and why: a clean result does not cover it.
 
 use gyre_core::object::GroupVersionKind;
 use gyre_engine::program::Program;
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::disturb::MOST_CHILDREN;
 use super::drawn;
-use super::setup::{CheckSetup, MOST_PARENTS, ConvergedState};
+use super::setup::{CheckSetup, ConvergedState, MOST_PARENTS};
 use crate::plan::Subject;
 
-/// So many parents are named; the others are counted.
+/// The most parents that are named; the others are counted.
 const MOST_NAMED: usize = 5;
 
-/// In sentences, of the experiments with a world at rest.
+/// Sentences about the experiments with the children and parents of the converged state.
 pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes = Vec::new();
     let parents = converged.parents.len();
@@ -32,7 +32,7 @@ pub(super) fn notes(setup: &CheckSetup, converged: &ConvergedState) -> Vec<Strin
     notes
 }
 
-/// Parents without a child: there is nothing of theirs to disturb.
+/// Notes about parents without a child that could be changed.
 fn childless(setup: &CheckSetup, converged: &ConvergedState) -> Vec<String> {
     let mut notes: Vec<String> = converged.parents.iter().filter_map(|parent| of_parent(setup, converged, parent)).collect();
     let others = notes.len().saturating_sub(MOST_NAMED);
@@ -55,12 +55,12 @@ fn of_parent(setup: &CheckSetup, converged: &ConvergedState, parent: &Value) -> 
     match (not_ready(parent), program.manifest().children.is_empty()) {
         (Some(reason), _) => Some(format!("{subject} is not Ready: {reason}; it has no child that could be changed.")),
         (None, false) => Some(format!("{subject} has no child that could be changed.")),
-        // That is as it should be.
+        // A plugin without children has none to change.
         (None, true) => None,
     }
 }
 
-/// The reason of the condition `Ready`; none: it is, or nobody says.
+/// The reason why the condition `Ready` is not true; none: it is true, or there is none.
 fn not_ready(parent: &Value) -> Option<&str> {
     let conditions = parent.pointer("/status/conditions")?.as_array()?;
     let is = |condition: &&Value, field: &str, word: &str| condition.get(field).is_some_and(|value| value == word);

@@ -1,4 +1,4 @@
-//! Differences between answers, for people.
+//! Describes differences between answers, for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -109,7 +109,7 @@ fn name_of(object: &Text) -> Option<String> {
     })
 }
 
-/// What differs between two answers of these names, line by line, as YAML; or as it was written, if it is the same in YAML.
+/// The difference of two named answers as YAML, line by line. If they are equal as YAML, the difference of the texts as they were written.
 pub fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
     let hunks = unified(&yaml(one), &yaml(other));
     if !hunks.is_empty() {
@@ -124,7 +124,7 @@ pub fn yaml(answer: &AnswerLine) -> String {
     serde_json::to_value(answer).ok().and_then(|value| serde_saphyr::to_string(&value).ok()).unwrap_or_default()
 }
 
-/// The texts of an answer as they stand.
+/// The texts of an answer as they were written.
 fn written(answer: &AnswerLine) -> String {
     let mut output = String::new();
     if let ResultLine::Response { children, status, .. } = &answer.result {

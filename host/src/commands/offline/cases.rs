@@ -13,7 +13,7 @@ use gyre_engine::difference::unified::unified;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
-use gyre_offline::cases::{Case, EXPECTED, Given, SETTINGS, cases_in, text};
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, SETTINGS, cases_in, text};
 use gyre_offline::parallel;
 use gyre_offline::rendered::rendered;
 use serde_json::Value;
@@ -110,7 +110,7 @@ fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bo
 }
 
 fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
-    let Given { objects, settings, time } = Given::read(&case.folder)?;
+    let CaseInput { objects, settings, time } = CaseInput::read(&case.folder)?;
     let own;
     let programs = match settings {
         None => programs,

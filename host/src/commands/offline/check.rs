@@ -6,9 +6,9 @@ mod reproduction;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use gyre_input::manifests;
 use anyhow::Context as _;
-use gyre_offline::check::{CheckReport, CheckOptions, Flaw, CheckSetup};
+use gyre_input::manifests;
+use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw};
 use gyre_offline::rendered::check_parents;
 use serde_json::Value;
 

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use gyre_input::manifests;
 use gyre_engine::program::Program;
-use gyre_offline::preview::{Preview, preview, texts_of_secrets};
+use gyre_input::manifests;
 use gyre_offline::plan::Subject;
+use gyre_offline::preview::{Preview, preview, texts_of_secrets};
+use gyre_offline::render_output::RenderOutput;
 use gyre_offline::rendered::{Rendered, rendered};
 use gyre_offline::selection::{unselected, why};
-use gyre_offline::render_output::RenderOutput;
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -20,9 +20,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
+use gyre_engine::program::bounds;
 use gyre_input::document::{Document, Part, Source as DocumentSource};
 use gyre_input::problem::Problems;
-use gyre_engine::program::bounds;
 use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
