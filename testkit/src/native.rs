@@ -1,4 +1,4 @@
-//! A reconciler as the sandbox calls native code: what the SDK does in a component, on the other side of the contract.
+//! Runs a reconciler as native code in the sandbox: does what the SDK does in a component.
 
 mod convert;
 
@@ -43,7 +43,7 @@ impl<R: Reconciler> Native for Adapter<R> {
     }
 }
 
-/// What the SDK asks.
+/// Answers the reads of the SDK.
 struct Host(Imports);
 
 impl fmt::Debug for Host {

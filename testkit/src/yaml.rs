@@ -1,4 +1,4 @@
-//! Comparing as YAML: what differs is shown line by line.
+//! Compares values as YAML, and shows differences line by line.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use gyre_engine::difference::unified::unified;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Writes goldens anew if it is set, and not to `0`.
+/// Golden files are written if this variable is set, and not to `0`.
 const BLESS: &str = "GYRE_BLESS";
 
-/// What something is expected to be: a value, or YAML as text.
+/// An expected value: a value, or YAML as text.
 pub trait Expected {
-    /// As a value.
+    /// The value.
     ///
     /// # Panics
     ///
-    /// When it is no YAML.
+    /// When it is not YAML.
     fn value(&self) -> Value;
 }
 
@@ -48,7 +48,7 @@ impl<T: Expected + ?Sized> Expected for &T {
     }
 }
 
-/// Asserts that something is what is expected, as YAML: a value, or a text. On failure the difference is shown.
+/// Asserts that a value is equal to an expected value or YAML text. On failure, the difference is shown.
 ///
 /// ```
 /// use gyre_test::assert_yaml_eq;
@@ -68,7 +68,7 @@ macro_rules! assert_yaml_eq {
     };
 }
 
-/// Asserts that something has at least what is expected: of maps the fields that are named, of lists each item in its place.
+/// Asserts that a value includes an expected value or YAML text: maps may have further fields; lists have the same number of items.
 ///
 /// ```
 /// use gyre_test::assert_yaml_includes;
@@ -87,7 +87,7 @@ macro_rules! assert_yaml_includes {
     };
 }
 
-/// What [`assert_yaml_eq!`] calls.
+/// The function behind [`assert_yaml_eq!`].
 ///
 /// # Panics
 ///
@@ -97,11 +97,11 @@ pub fn assert_same(actual: &(impl Serialize + ?Sized), expected: &(impl Expected
     compare(&yaml(&of(actual)), &yaml(&expected.value()), "it is not as expected");
 }
 
-/// What [`assert_yaml_includes!`] calls.
+/// The function behind [`assert_yaml_includes!`].
 ///
 /// # Panics
 ///
-/// When something is missing.
+/// When the value does not include what is expected.
 #[track_caller]
 pub fn assert_includes(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
     let expected = expected.value();
@@ -121,7 +121,7 @@ pub fn assert_golden(actual: &(impl Serialize + ?Sized), path: impl AsRef<Path>)
     }
 }
 
-/// Whether goldens are written anew.
+/// Whether golden files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bless {
     Yes,
@@ -134,7 +134,7 @@ pub(crate) fn bless() -> Bless {
 
 /// # Errors
 ///
-/// What differs, or why nothing can be compared.
+/// The difference, or why the values cannot be compared.
 pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), String> {
     let (actual, shown) = (yaml(actual), path.display());
     if bless() == Bless::Yes {
@@ -177,7 +177,7 @@ fn yaml(value: &Value) -> String {
     }
 }
 
-/// What is left of a value if of maps only those fields are kept that the other has.
+/// A value without the fields of maps that the expected value lacks.
 fn shaped(actual: Value, expected: &Value) -> Value {
     match (actual, expected) {
         (Value::Object(fields), Value::Object(expected)) => {

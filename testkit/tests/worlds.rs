@@ -1,4 +1,4 @@
-//! What can happen to a world, with plugins that are made for it.
+//! Changes to a world, with plugins for tests.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail, and a plugin too")]
 
 mod toy;
@@ -42,7 +42,7 @@ fn config_map(name: &str, text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
 }
 
-/// Makes a ConfigMap and a Secret, and does what `spec.does` says.
+/// Returns a ConfigMap and a Secret, and does what `spec.does` says.
 struct First;
 
 impl Reconciler for First {
@@ -95,7 +95,7 @@ fn again(response: Response) -> Response {
     response.requeue_after(Duration::from_secs(1))
 }
 
-/// The next version: one of the children is called otherwise, the other is not made any more, and what it leaves takes a finalizer.
+/// The next version: one child has another name, the other is no longer returned, and a finalizer is needed for what remains.
 struct Second;
 
 impl Reconciler for Second {
@@ -110,7 +110,7 @@ impl Reconciler for Second {
         Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
     }
 
-    /// It says good-bye for a day.
+    /// The teardown takes a day.
     fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let yesterday = gyre_sdk::clock::rfc3339(cluster.now() - Duration::from_secs(24 * 60 * 60));
         if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
@@ -186,7 +186,7 @@ fn a_host_that_starts_anew_writes_nothing() -> Result {
     Ok(())
 }
 
-/// What settling says of a toy that does this.
+/// The error of a run with a toy that does this.
 fn error(does: &str) -> String {
     let mut world = World::of(Plugin::native::<First>()).with(toy(does)).start().unwrap();
     world.settle().unwrap_err().to_string()
@@ -200,7 +200,7 @@ fn a_panic_is_told_as_a_trap_is() -> Result {
     let ready = run.condition("Toy bear", "Ready")?;
     assert_yaml_includes!(ready, "{status: 'False', reason: Trapped}");
     assert_eq!(run.events()[0].reason, "Trapped");
-    // And the world goes on.
+    // The world can still be used.
     world.edit("Toy bear", |toy| toy["spec"]["does"] = json!(""))?;
     assert_yaml_includes!(world.settle()?.condition("Toy bear", "Ready")?, "{status: 'True'}");
     Ok(())

@@ -12,8 +12,8 @@ use gyre_input::manifests;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The simulated time of a case that sets none.
-const START: &str = "2026-01-01T00:00:00Z";
+/// The simulated time at which cases, experiments and tests start, unless they set another: 2026-01-01T00:00:00Z.
+pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// The file with the expected result of a case.
 pub const EXPECTED: &str = "expected.yaml";
 /// The file with the settings of a case.
@@ -85,11 +85,13 @@ impl CaseInput {
     ///
     /// When one of its files cannot be read, or is invalid.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
-        let time = text(folder, TIME)?.unwrap_or_else(|| START.to_owned());
-        let time = time
-            .trim()
-            .parse()
-            .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?;
+        let time = match text(folder, TIME)? {
+            None => START,
+            Some(time) => time
+                .trim()
+                .parse()
+                .map_err(|_| anyhow!("{TIME}: {:?} is not a time: expected one such as {START}", time.trim()))?,
+        };
         let settings = text(folder, SETTINGS)?.map(|text| serde_saphyr::from_str(&text));
         let settings = settings.transpose().map_err(|error| yaml_problem(SETTINGS, &error))?;
         let mut files = manifests::manifests_in(folder)?;

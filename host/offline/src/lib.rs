@@ -16,7 +16,7 @@
 //! | [`rendered`], [`selection`] | what a host did with objects; which objects programs reconcile, and why not the others |
 //! | [`simulation`] | a cluster in memory, and a host that runs until it stops writing |
 //! | [`live`] | reads the objects of a live cluster |
-//! | [`plan`], `journal` | what a host did, in readable form; its write requests |
+//! | [`plan`], `journal`, [`call_log`] | what a host did, in readable form; its write requests; its calls |
 //! | [`cases`], [`replay`], [`parallel`] | golden cases in directories; makes recorded calls again; simulations in parallel |
 //!
 //! Here runs the host itself, not a second implementation of it. Nothing else acts: there are no controllers, so a Job does not start and
@@ -25,6 +25,7 @@
 //!
 //! What is absent: the command line and the configuration file, which are in `gyre`.
 
+pub mod call_log;
 pub mod cases;
 pub mod check;
 pub mod diff;

@@ -289,9 +289,7 @@ impl Simulation {
         let mut parents = Vec::new();
         for program in programs {
             for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
-                if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-                    metadata.remove("managedFields");
-                }
+                remove_managed_fields(&mut object);
                 parents.push(object);
             }
         }
@@ -496,6 +494,13 @@ impl Simulation {
             tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
         }
         End::NonConverging
+    }
+}
+
+/// Removes the managed fields of an object: they are long, and of no use to people and tests.
+pub fn remove_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
     }
 }
 

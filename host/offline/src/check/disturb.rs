@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 use super::calls::wanted;
 use super::compare::{self, brief};
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, ConvergedChild, ConvergedState, Found, Listener, OWNER_UID, find, is_named, is_of_child, last};
+use super::setup::{
+    CheckSetup, ConvergedChild, ConvergedState, Found, MOST_CALLS, OWNER_UID, find, is_named, is_of_child, last,
+};
+use crate::call_log::CallLog;
 use crate::plan::{Action, Subject};
 use crate::simulation::Simulation;
 
@@ -130,10 +133,10 @@ impl CheckSetup {
         let case = format!("{child} {disturbance}");
         let mut found = Found::default();
         let simulation = self.simulation(Controllers::Absent)?;
-        let listener = Listener::new();
+        let log = CallLog::new(MOST_CALLS);
         let happens = async {
             simulation.until_converged().await;
-            let before = self.converged_state(&simulation, &listener.calls()).await?;
+            let before = self.converged_state(&simulation, &log.calls()).await?;
             simulation.actions();
             let Some(made) = before.children.iter().find(|made| made.subject == *child) else { return Ok(None) };
             if !disturb(&simulation, made, disturbance).await {
@@ -142,7 +145,7 @@ impl CheckSetup {
             let end = simulation.until_converged().await;
             anyhow::Ok(Some((made.clone(), before, end)))
         };
-        let happened = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
+        let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         let Some((made, before, end)) = happened else {
             found.tally.add(Tried::NotDisturbed, 1);
             return Ok(found);
@@ -150,9 +153,9 @@ impl CheckSetup {
         found.tally.add(Tried::Disturbances, 1);
         let actions = simulation.actions();
         found.judge_end(end, &case, &actions, || self.all());
-        found.judge(self, &listener, &case);
+        found.judge(self, &log, &case);
         if !matches!(disturbance, Disturbance::Finished { .. }) {
-            match self.verdict(&simulation, &made, &before, &listener, &actions).await? {
+            match self.verdict(&simulation, &made, &before, &log, &actions).await? {
                 Verdict::Fine => {}
                 Verdict::Unsure => found.tally.add(Tried::Unsure, 1),
                 Verdict::Wrong(what) => found.add(Flaw::ChangeNotReverted, &case, what, self.all()),
@@ -166,7 +169,7 @@ impl CheckSetup {
         simulation: &Simulation,
         made: &ConvergedChild,
         before: &ConvergedState,
-        listener: &Listener,
+        log: &CallLog,
         actions: &[Action],
     ) -> anyhow::Result<Verdict> {
         let ConvergedChild { parent: _, subject, strategy, desired, live } = made;
@@ -182,7 +185,7 @@ impl CheckSetup {
                 Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
             });
         }
-        let calls = listener.calls();
+        let calls = log.calls();
         let says_why = last(&calls).values().any(|call| {
             let is_kept = |child: &Child| matches!(child, Child::Keep(kept) if kept.kind.kind == subject.kind && kept.key.name == subject.name);
             call.answer.result.is_err() || wanted(call).iter().any(is_kept)
@@ -200,10 +203,10 @@ impl CheckSetup {
         let case = format!("the spec of {parent} changes to {}, and back", brief(other));
         let mut found = Found::default();
         let simulation = self.simulation(Controllers::Absent)?;
-        let listener = Listener::new();
+        let log = CallLog::new(MOST_CALLS);
         let happens = async {
             simulation.until_converged().await;
-            let before = self.converged_state(&simulation, &listener.calls()).await?;
+            let before = self.converged_state(&simulation, &log.calls()).await?;
             let spec =
                 before.parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.get("spec"));
             let Some(spec) = spec.cloned() else { return Ok(None) };
@@ -216,7 +219,7 @@ impl CheckSetup {
             let end = simulation.until_converged().await;
             anyhow::Ok(Some((before, end)))
         };
-        let happened = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
+        let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         let Some((before, end)) = happened else {
             found.tally.add(Tried::NotDrawn, 1);
             return Ok(found);
@@ -224,21 +227,21 @@ impl CheckSetup {
         found.tally.add(Tried::Specs, 1);
         let actions = simulation.actions();
         found.judge_end(end, &case, &actions, || self.all());
-        found.judge(self, &listener, &case);
+        found.judge(self, &log, &case);
         // The other spec alone reproduces a fault.
         for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
             for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
                 object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
             }
         }
-        let calls = listener.calls();
+        let calls = log.calls();
         let fails = last(&calls).values().any(|call| call.answer.result.is_err());
         let is_refused = actions.iter().any(|action| is_of_child(action) && action.refusal.is_some());
         if fails || is_refused {
             found.tally.add(Tried::Unsure, 1);
             return Ok(found);
         }
-        let lines = self.differs(&simulation, &before, &listener).await?;
+        let lines = self.differs(&simulation, &before, &log).await?;
         if !lines.is_empty() {
             let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
             found.add(Flaw::SpecNotRestored, &case, what, self.all());
@@ -247,14 +250,9 @@ impl CheckSetup {
     }
 
     /// How the children differ from those before.
-    async fn differs(
-        &self,
-        simulation: &Simulation,
-        before: &ConvergedState,
-        listener: &Listener,
-    ) -> anyhow::Result<Vec<String>> {
+    async fn differs(&self, simulation: &Simulation, before: &ConvergedState, log: &CallLog) -> anyhow::Result<Vec<String>> {
         let owned = self.owned(simulation).await?;
-        let calls = listener.calls();
+        let calls = log.calls();
         let mut lines = Vec::new();
         for made in &before.children {
             match owned.get(&made.subject) {
@@ -303,7 +301,7 @@ impl CheckSetup {
         let mut found = Found::default();
         let simulation = self.simulation(Controllers::Run)?;
         let controllers = tokio::spawn(simulation.controllers());
-        let listener = Listener::new();
+        let log = CallLog::new(MOST_CALLS);
         let happens = async {
             simulation.until_converged().await;
             let parents = simulation.parents(&self.programs).await?;
@@ -321,10 +319,10 @@ impl CheckSetup {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
-        let left = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await??;
+        let left = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
         controllers.abort();
         found.tally.add(Tried::Teardowns, 1);
-        found.judge(self, &listener, &case);
+        found.judge(self, &log, &case);
         if !left.is_empty() {
             let minutes = TEARDOWN.as_secs() / 60;
             let what = format!("After {minutes} minutes, these objects still exist:\n{}", left.join("\n"));

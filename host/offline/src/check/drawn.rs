@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use super::compare::brief;
 use super::dice::Dice;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, Found, Listener, is_about_form, is_of_child};
+use super::setup::{CheckSetup, Found, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, draw};
+use crate::call_log::CallLog;
 use crate::plan::Subject;
 use crate::simulation::simulate;
 
@@ -133,11 +134,11 @@ impl CheckSetup {
                 world.drawn.push(parent);
             }
         }
-        let listener = Listener::new();
-        let end = simulation.with_host(&self.programs, listener.recordings.clone(), simulation.until_converged()).await?;
+        let log = CallLog::new(MOST_CALLS);
+        let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
         let actions = simulation.actions();
         let mut calls: BTreeMap<Subject, Vec<Arc<CallRecord>>> = BTreeMap::new();
-        for call in listener.calls() {
+        for call in log.calls() {
             calls.entry(calls::parent(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {

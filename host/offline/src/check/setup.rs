@@ -1,14 +1,14 @@
 //! What the experiments of a check share: initial objects, recorded calls, and findings.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gyre_core::manifest::Strategy;
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
-use gyre_engine::record::{CallRecord, Listening, Recordings};
+use gyre_engine::record::CallRecord;
 use gyre_engine::writes::apply::schema_violations;
 use jiff::Timestamp;
 use kube::api::ListParams;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::calls::{self, kind_of, wanted};
 use super::compare;
 use super::finding::{Finding, Flaw, Tally};
+use crate::call_log::CallLog;
 use crate::plan::{Action, Subject, Verb};
 use crate::simulation::{End, Simulation};
 
@@ -25,7 +26,7 @@ pub(super) const MOST_PARENTS: usize = 10;
 /// The label with the owner of a child that can have no owner reference.
 pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
 /// The most calls of one simulation that are kept, because some plugins never stop.
-const MOST_CALLS: usize = 500;
+pub(super) const MOST_CALLS: usize = 500;
 
 /// The plugins and the initial objects of all experiments.
 pub struct CheckSetup {
@@ -68,35 +69,6 @@ pub(super) struct ConvergedState {
     pub(super) children: Vec<ConvergedChild>,
 }
 
-/// Records the calls of a host.
-pub(super) struct Listener {
-    pub(super) recordings: Recordings,
-    calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
-    _listening: Listening,
-}
-
-impl Listener {
-    pub(super) fn new() -> Self {
-        let recordings = Recordings::default();
-        let calls = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&calls);
-        let listening = recordings.listen(None, move |call| {
-            let mut calls: std::sync::MutexGuard<'_, Vec<Arc<CallRecord>>> =
-                kept.lock().unwrap_or_else(PoisonError::into_inner);
-            // The last call is always kept, because it decides the result.
-            if calls.len() >= MOST_CALLS {
-                calls.pop();
-            }
-            calls.push(Arc::clone(call));
-        });
-        Self { recordings, calls, _listening: listening }
-    }
-
-    pub(super) fn calls(&self) -> Vec<Arc<CallRecord>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 impl Found {
     /// Adds the result of another experiment.
     pub(super) fn merge(&mut self, other: Self) {
@@ -121,8 +93,8 @@ impl Found {
     }
 
     /// Checks the recorded calls.
-    pub(super) fn judge(&mut self, setup: &CheckSetup, listener: &Listener, case: &str) {
-        let remarks = calls::remarks(&listener.calls(), &mut self.tally);
+    pub(super) fn judge(&mut self, setup: &CheckSetup, log: &CallLog, case: &str) {
+        let remarks = calls::remarks(&log.calls(), &mut self.tally);
         for remark in remarks {
             self.add(remark.flaw, case, remark.what, setup.all());
         }

@@ -17,7 +17,8 @@ use super::compare::{self, brief};
 use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
-use super::setup::{CheckSetup, ConvergedState, Found, Listener, MOST_PARENTS, is_named, last};
+use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, MOST_PARENTS, is_named, last};
+use crate::call_log::CallLog;
 use crate::plan::Subject;
 use crate::simulation::Simulation;
 
@@ -92,10 +93,10 @@ impl CheckSetup {
 
         let read: BTreeMap<Subject, Value> =
             simulation.parents(from_ref(program)).await?.into_iter().map(|object| (Subject::of(&object), object)).collect();
-        let listener = Listener::new();
-        let end = simulation.with_host(&self.programs, listener.recordings.clone(), simulation.until_converged()).await?;
+        let log = CallLog::new(MOST_CALLS);
+        let end = simulation.with_host(&self.programs, log.recordings.clone(), simulation.until_converged()).await?;
         found.judge_end(end, &stored.name(), &simulation.actions(), || self.all());
-        let all = listener.calls();
+        let all = log.calls();
         for (subject, call) in last(&all) {
             let Some(object) = read.get(&subject) else { continue };
             let of_it: Vec<Arc<CallRecord>> =

@@ -6,8 +6,9 @@ use gyre_devcluster::Controllers;
 use gyre_engine::writes::apply::schema_violations;
 
 use super::finding::{Flaw, Tally, Tried};
-use super::setup::{CheckSetup, ConvergedState, Found, Listener, is_about_form, is_of_child};
+use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, compare};
+use crate::call_log::CallLog;
 use crate::plan::{Action, Verb};
 use crate::simulation::{End, Simulation, simulate};
 
@@ -23,20 +24,20 @@ impl CheckSetup {
             let case = "the files as they are";
             let mut found = Found::default();
             let simulation = self.simulation(Controllers::Absent)?;
-            let listener = Listener::new();
+            let log = CallLog::new(MOST_CALLS);
             let happens = async {
                 let end = simulation.until_converged().await;
-                if !calls::hot_loops(&listener.calls()).is_empty() {
+                if !calls::hot_loops(&log.calls()).is_empty() {
                     tokio::time::sleep(COOLS).await;
                 }
                 end
             };
-            let end = simulation.with_host(&self.programs, listener.recordings.clone(), happens).await?;
+            let end = simulation.with_host(&self.programs, log.recordings.clone(), happens).await?;
             let mut actions = simulation.actions();
             self.refused(&mut found, case, &actions);
-            let converged = self.converged_state(&simulation, &listener.calls()).await?;
-            found.judge(self, &listener, case);
-            for (parent, after) in calls::hot_loops(&listener.calls()) {
+            let converged = self.converged_state(&simulation, &log.calls()).await?;
+            found.judge(self, &log, case);
+            for (parent, after) in calls::hot_loops(&log.calls()) {
                 let what = format!("{parent}: nothing changes, but each answer requests a requeue after {after:?}.");
                 found.add(Flaw::HotLoop, case, what, self.all());
             }

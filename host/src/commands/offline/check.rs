@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use gyre_input::manifests;
+use gyre_offline::cases::START;
 use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw};
 use gyre_offline::rendered::check_parents;
 use serde_json::Value;
 
 pub(crate) use self::arguments::CheckArguments;
-use self::arguments::START;
 use self::reproduction::{make_folder, reproduction};
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;

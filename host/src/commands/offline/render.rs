@@ -78,7 +78,7 @@ enum Format {
     Json,
 }
 
-/// The namespace of objects in files that do not name theirs, without a kubeconfig.
+/// The namespace of objects in files that have none, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Runs `gyre render`.
@@ -144,14 +144,14 @@ struct Selection {
 enum GivenParents {
     /// No parents.
     Nothing,
-    /// One at least that is reconciled.
+    /// At least one that is reconciled.
     Selected,
-    /// None that is.
+    /// Only parents that are not reconciled.
     Unselected,
 }
 
 impl Selection {
-    /// Of parents as they are, some of which are of files, in that namespace if they do not say theirs.
+    /// Compares the resulting parents with the objects of files, which are in this namespace if they have none.
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let unselected = unselected(programs, parents);
         let is_unselected = |file: &Value| {

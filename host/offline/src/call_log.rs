@@ -1,0 +1,38 @@
+//! The calls that a host makes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gyre_engine::record::{CallRecord, Listening, Recordings};
+
+/// Records the calls of a host that runs with its [`recordings`](Self::recordings).
+pub struct CallLog {
+    /// To be passed to the host.
+    pub recordings: Recordings,
+    calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
+    _listening: Listening,
+}
+
+impl CallLog {
+    /// A log that keeps at most this many calls, because some plugins never stop: the first ones, and the last one, which decides the result.
+    pub fn new(most: usize) -> Self {
+        let recordings = Recordings::default();
+        let calls = Arc::<Mutex<Vec<Arc<CallRecord>>>>::default();
+        let kept = Arc::clone(&calls);
+        let listening = recordings.listen(None, move |call| {
+            let mut calls = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            calls.truncate(most.saturating_sub(1));
+            calls.push(Arc::clone(call));
+        });
+        Self { recordings, calls, _listening: listening }
+    }
+
+    /// The calls so far.
+    pub fn calls(&self) -> Vec<Arc<CallRecord>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the calls since the last time.
+    pub fn take(&self) -> Vec<Arc<CallRecord>> {
+        std::mem::take(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
