@@ -149,14 +149,14 @@ struct Report<'a> {
     not_asked: u64,
     /// Calls that read what the recording does not contain.
     unanswered: u64,
-    /// Those of them whose answers differ.
+    /// Those whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
     /// The program of the last call that was compared.
     program: Option<Arc<ProgramLine>>,
     differences: Vec<Value>,
     ending: Option<Ending>,
-    /// How many were recorded of the same plugin.
+    /// The number of calls that were recorded with the same plugin.
     same_plugin: u64,
 }
 
@@ -262,7 +262,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// What the reader needs to know to judge the numbers.
+    /// Remarks that are needed to interpret the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

@@ -65,9 +65,9 @@ enum Verdict {
     AsExpected,
     /// The expected result has been rewritten.
     Updated,
-    /// What is different.
+    /// The difference.
     Differs(String),
-    /// Why nothing could be compared.
+    /// Why the case could not be run.
     Failed(String),
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Versions of what is mounted.
+/// Loads the versions that are mounted now.
 fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
     let sandbox = mount.code.sandbox()?;
     let open = |path: &PathBuf| {

@@ -9,7 +9,7 @@ use kube::Client;
 
 use crate::commands::connect::configuration;
 
-/// Which cluster is looked at.
+/// The live cluster.
 #[derive(Debug, Args)]
 pub(super) struct LiveArguments {
     /// Path to the kubeconfig file [default: $KUBECONFIG, else the service account of the pod, else ~/.kube/config].
@@ -25,7 +25,7 @@ impl LiveArguments {
         self.kubeconfig.is_none() && self.context.is_none()
     }
 
-    /// A client, and the namespace of objects that do not name theirs. Must be called within a runtime.
+    /// Connects to the cluster. Must be called within a runtime.
     ///
     /// # Errors
     ///
