@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use gyre_core::text::list;
 use gyre_engine::record::CallRecord;
+use gyre_offline::host_run::HostRun;
 use gyre_offline::plan::{Action, Subject, Verb};
-use gyre_offline::rendered::Rendered;
 use gyre_sandbox::LogLine;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use crate::yaml;
 
 /// What happened since the last run: the writes of the host, the calls of the plugin, and the resulting parents.
 pub struct Run {
-    pub(crate) rendered: Rendered,
+    pub(crate) host_run: HostRun,
     pub(crate) calls: Vec<Arc<CallRecord>>,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Event {
 impl Run {
     /// What the host did, in order: writes, refusals, events.
     pub fn plan(&self) -> &[Action] {
-        &self.rendered.host_run.actions
+        &self.host_run.actions
     }
 
     /// Actions that the API server rejected.
@@ -55,7 +55,7 @@ impl Run {
 
     /// The children as they were last written, in the order in which they were first written.
     pub fn children(&self) -> Vec<&Value> {
-        self.rendered.children()
+        self.host_run.children()
     }
 
     /// A parent as it was when the host converged.
@@ -66,7 +66,7 @@ impl Run {
     pub fn parent(&self, parent: impl Into<Reference>) -> Result<&Value> {
         let reference = parent.into();
         reference.check()?;
-        let parents = &self.rendered.parents;
+        let parents = &self.host_run.parents;
         parents.iter().find(|parent| reference.names(&Subject::of(parent))).ok_or_else(|| {
             let there = list(parents.iter().map(Subject::of));
             Error::new(format!("there is no parent {} {}; there is {there}", reference.kind, reference.name))
@@ -136,7 +136,7 @@ impl Run {
 
     /// The plan, the children and the statuses of the parents, as `gyre test` compares them with `expected.yaml`.
     pub fn summary(&self) -> Value {
-        self.rendered.summary()
+        self.host_run.summary()
     }
 
     /// Asserts what the host did, with a line for each action: `create Job default/hello`. The number of spaces between words does not matter.

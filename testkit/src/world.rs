@@ -10,9 +10,9 @@ use gyre_engine::program::{Program, Programs};
 use gyre_engine::record::Recordings;
 use gyre_offline::call_log::CallLog;
 use gyre_offline::check::compare::flapping;
+use gyre_offline::host_run::{End, HostRun, RequeueTimes};
 use gyre_offline::plan::Subject;
-use gyre_offline::rendered::Rendered;
-use gyre_offline::simulation::{End, HostRun, RequeueTimes, Simulation, Subresource, remove_managed_fields, simulated};
+use gyre_offline::simulation::{Simulation, Subresource, remove_managed_fields, simulated};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -112,7 +112,7 @@ impl World {
     /// When the host never stops writing, with its last writes.
     pub fn settle_with_faults(&mut self) -> Result<Run> {
         let run = self.wait()?;
-        if run.rendered.host_run.end == End::NonConverging {
+        if run.host_run.end == End::NonConverging {
             return Err(Error::new(flapping(run.plan())));
         }
         Ok(run)
@@ -126,7 +126,7 @@ impl World {
         let calls = self.log.take();
         let mut requeues = RequeueTimes::default();
         calls.iter().for_each(|call| requeues.note(call));
-        Ok(Run { rendered: Rendered { host_run: HostRun { actions, end, requeues }, parents: parents? }, calls })
+        Ok(Run { host_run: HostRun { actions, end, requeues, parents: parents? }, calls })
     }
 
     /// Advances the clock. What is due happens: the host calls plugins that requested a requeue, CronJobs create Jobs.
@@ -317,9 +317,12 @@ impl World {
         }
         let mut served = self.runtime.block_on(self.simulation.api_versions_of(kind))?;
         match served.len() {
-            0 => Err(Error::new(format!("no kind {kind} is served: it takes its CustomResourceDefinition"))),
+            0 => Err(Error::new(format!("the kind {kind} is not served: add its CustomResourceDefinition"))),
             1 => Ok(served.remove(0)),
-            _ => Err(Error::new(format!("there are several kinds {kind}: write before it one of {}", served.join(", ")))),
+            _ => Err(Error::new(format!(
+                "several API groups have the kind {kind}: write one of {} before it",
+                served.join(", ")
+            ))),
         }
     }
 }

@@ -25,7 +25,7 @@ impl Expected for str {
     fn value(&self) -> Value {
         match serde_saphyr::from_str(self) {
             Ok(value) => value,
-            Err(error) => panic!("what is expected is not YAML: {error}"),
+            Err(error) => panic!("the expected value is not YAML: {error}"),
         }
     }
 }
@@ -94,7 +94,7 @@ macro_rules! assert_yaml_includes {
 /// When they differ.
 #[track_caller]
 pub fn assert_same(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
-    compare(&yaml(&of(actual)), &yaml(&expected.value()), "it is not as expected");
+    compare(&yaml(&of(actual)), &yaml(&expected.value()), "the value is not as expected");
 }
 
 /// The function behind [`assert_yaml_includes!`].
@@ -105,7 +105,7 @@ pub fn assert_same(actual: &(impl Serialize + ?Sized), expected: &(impl Expected
 #[track_caller]
 pub fn assert_includes(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
     let expected = expected.value();
-    compare(&yaml(&shaped(of(actual), &expected)), &yaml(&expected), "it does not include what is expected");
+    compare(&yaml(&shaped(of(actual), &expected)), &yaml(&expected), "the value does not include what is expected");
 }
 
 /// Compares with a file, or writes it if `GYRE_BLESS` is set. Paths are relative to the package, where Cargo runs tests.
@@ -142,7 +142,7 @@ pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), Str
     }
     let expected = std::fs::read_to_string(path);
     let expected = expected.map_err(|error| format!("cannot read {shown}: {error}; {BLESS}=1 writes it"))?;
-    difference(&actual, &expected, &format!("it is not as in {shown}; if it is right, {BLESS}=1 writes it"))
+    difference(&actual, &expected, &format!("the value differs from {shown}; if it is right, {BLESS}=1 writes it"))
 }
 
 /// Compares lines of text.
@@ -165,7 +165,7 @@ fn difference(actual: &str, expected: &str, what: &str) -> Result<(), String> {
 fn of(actual: &(impl Serialize + ?Sized)) -> Value {
     match serde_json::to_value(actual) {
         Ok(value) => value,
-        Err(error) => panic!("what is compared cannot be written as YAML: {error}"),
+        Err(error) => panic!("the value cannot be written as YAML: {error}"),
     }
 }
 
@@ -173,7 +173,7 @@ fn of(actual: &(impl Serialize + ?Sized)) -> Value {
 fn yaml(value: &Value) -> String {
     match to_yaml(value) {
         Ok(text) => text,
-        Err(error) => panic!("what is compared cannot be written as YAML: {error:#}"),
+        Err(error) => panic!("the value cannot be written as YAML: {error:#}"),
     }
 }
 

@@ -329,13 +329,13 @@ fn the_status_of_a_child_is_its_controllers_to_write() -> Result {
 }
 
 #[test]
-fn what_does_not_work_is_said_in_a_sentence() -> Result {
+fn errors_are_sentences() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     let run = world.settle()?;
     let said = |result: Result| result.unwrap_err().to_string();
-    let event = "there are several kinds Event: write before it one of events.k8s.io/v1, v1";
+    let event = "several API groups have the kind Event: write one of events.k8s.io/v1, v1 before it";
     assert_eq!(said(world.find("Event x").map(drop)), event);
-    let unserved = "no kind Ballon is served: it takes its CustomResourceDefinition";
+    let unserved = "the kind Ballon is not served: add its CustomResourceDefinition";
     assert_eq!(said(world.find("Ballon x").map(drop)), unserved);
     assert_eq!(said(world.get("ConfigMap team-a/x").map(drop)), "there is no ConfigMap team-a/x");
     let named = "\"bear\" names no object: write it as in \"Job default/hello\"";
@@ -351,7 +351,7 @@ fn what_does_not_work_is_said_in_a_sentence() -> Result {
     let file = World::of(Plugin::native::<First>()).file("tests/absent.yaml").start().map(drop);
     assert!(said(file).starts_with("cannot read tests/absent.yaml: "));
     let wasm = Plugin::wasm("tests/worlds.rs").map(drop);
-    assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! What can hap\"");
+    assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! Changes to a\"");
     let misspelt = object("toys.gyre.dev/v1", "Ty", "default/bear");
     let put = "Ty bear: no matches for kind \"Ty\" in version \"toys.gyre.dev/v1\"; correct its apiVersion and kind, or add its \
                CustomResourceDefinition to the files";

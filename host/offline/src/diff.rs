@@ -7,10 +7,10 @@ use gyre_engine::difference::{Change, Counts, Difference, without_bookkeeping};
 use gyre_engine::program::Program;
 use serde_json::Value;
 
+use crate::host_run::End;
 use crate::plan::{Action, Subject, Verb};
 use crate::preview::Preview;
 use crate::selection::selects;
-use crate::simulation::End;
 
 /// Why the host refuses children before it sends a request,
 const PLANNED: &[RefusalReason] = &[

@@ -13,9 +13,10 @@
 //! | [`check`] | tries to break a plugin: `gyre check` |
 //! | [`diff`], [`render_output`] | what would change in a live cluster: `gyre diff`; what `gyre render` prints |
 //! | [`preview`] | what a host would do in a live cluster, by a copy of its objects |
-//! | [`rendered`], [`selection`] | what a host did with objects; which objects programs reconcile, and why not the others |
+//! | [`rendered`], [`selection`] | runs a host on objects of files; which objects programs reconcile, and why not the others |
 //! | [`simulation`] | a cluster in memory, and a host that runs until it stops writing |
 //! | [`live`] | reads the objects of a live cluster |
+//! | [`host_run`] | what a host did, and the resulting parents |
 //! | [`plan`], `journal`, [`call_log`] | what a host did, in readable form; its write requests; its calls |
 //! | [`cases`], [`replay`], [`parallel`] | golden cases in directories; makes recorded calls again; simulations in parallel |
 //!
@@ -29,6 +30,7 @@ pub mod call_log;
 pub mod cases;
 pub mod check;
 pub mod diff;
+pub mod host_run;
 mod journal;
 pub mod live;
 pub mod parallel;

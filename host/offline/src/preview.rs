@@ -11,9 +11,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::host_run::HostRun;
 use crate::live::{self, Copies, LiveCluster, PreviousChildKinds};
 use crate::plan::{Subject, Verb};
-use crate::simulation::{HostRun, Simulation, simulate};
+use crate::simulation::{Simulation, simulate};
 
 /// The most copies that are made. A created child may exist in the cluster although it was not copied. Such an object is found only after the
 /// run; then the copy is made again with the object, and the plugin may choose another name. After so many copies, the preview fails.
@@ -25,8 +26,6 @@ pub struct Preview {
     pub copied: Vec<(String, Value)>,
     /// What the host did.
     pub host_run: HostRun,
-    /// The resulting parents.
-    pub parents: Vec<Value>,
     /// The namespace of objects in files that have none.
     pub namespace: String,
     /// The URL of the live cluster.
@@ -76,7 +75,7 @@ pub fn preview(
     let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
     for _ in 0..MOST_COPIES {
         progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
-        let (host_run, parents) = simulate(run_on_copy(
+        let host_run = simulate(run_on_copy(
             programs,
             &previous_child_kinds,
             &copied,
@@ -89,7 +88,7 @@ pub fn preview(
         let created: BTreeSet<Subject> = created.filter(is_new).collect();
         let taken = threads.block_on(live::named(&client, &created))?;
         if taken.is_empty() {
-            return Ok(Preview { copied, host_run, parents, namespace, url, remarks, lacks_parents });
+            return Ok(Preview { copied, host_run, namespace, url, remarks, lacks_parents });
         }
         looked_for.extend(created);
         copied.extend(taken);
@@ -130,21 +129,19 @@ fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &s
     named
 }
 
-/// Runs a host on a copy; returns what it did, and the resulting parents.
+/// Runs a host on a copy.
 async fn run_on_copy(
     programs: &[Program],
     previous_child_kinds: &PreviousChildKinds,
     copied: &[(String, Value)],
     files: Files<'_>,
     time: Timestamp,
-) -> anyhow::Result<(HostRun, Vec<Value>)> {
+) -> anyhow::Result<HostRun> {
     let mut simulation = Simulation::new(programs, time)?;
     simulation.copy_all(copied.to_vec())?;
     simulation.put_inventory(programs, previous_child_kinds)?;
     simulation.apply_all(files.objects.to_vec(), files.namespace, files.absent).await?;
-    let host_run = simulation.run(programs).await?;
-    let parents = simulation.parents(programs).await?;
-    Ok((host_run, parents))
+    simulation.run(programs).await
 }
 
 /// The namespace that all programs are restricted to, if there is one.

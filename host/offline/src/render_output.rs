@@ -9,10 +9,9 @@ use gyre_engine::program::Program;
 use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
+use crate::host_run::{End, HostRun};
 use crate::plan::{Action, Subject, Verb};
 use crate::preview::texts_of_secrets;
-use crate::rendered::Rendered;
-use crate::simulation::{End, HostRun};
 
 /// Explains why a child is printed as a comment.
 const WITHHELD: &str = "Do not apply this object: values of Secrets are hidden. Use --secrets to show them.";
@@ -25,7 +24,7 @@ const UNOWNED: &str = "\
 
 /// The output of `gyre render`.
 pub struct RenderOutput {
-    rendered: Rendered,
+    host_run: HostRun,
     /// UIDs that the simulation generated.
     invented: BTreeSet<String>,
     /// The children that contain hidden values of Secrets.
@@ -36,11 +35,11 @@ pub struct RenderOutput {
 
 impl RenderOutput {
     /// The complete result for these objects.
-    pub fn whole<'a>(rendered: Rendered, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
+    pub fn whole<'a>(host_run: HostRun, given: impl Iterator<Item = &'a Value>, remarks: Vec<String>) -> Self {
         let given: BTreeSet<&str> = given.filter_map(uid).collect();
-        let there = rendered.host_run.actions.iter().flat_map(|action| &action.states).chain(&rendered.parents);
+        let there = host_run.actions.iter().flat_map(|action| &action.states).chain(&host_run.parents);
         let invented = there.filter_map(uid).filter(|uid| !given.contains(uid)).map(str::to_owned).collect();
-        Self { rendered, invented, withheld: BTreeSet::new(), remarks }
+        Self { host_run, invented, withheld: BTreeSet::new(), remarks }
     }
 
     /// Hides the values of Secrets: of those that were read, as JSON, and of those that the plugin returns.
@@ -49,9 +48,9 @@ impl RenderOutput {
     ///
     /// When there are too many values to search for.
     pub fn without_secrets(self, seen: &[String], programs: &[Program]) -> anyhow::Result<Self> {
-        let Self { rendered, invented, remarks, .. } = self;
-        let written = rendered.host_run.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
-        let wanted = texts_of_secrets(written.chain(&rendered.parents));
+        let Self { host_run, invented, remarks, .. } = self;
+        let written = host_run.actions.iter().flat_map(|action| action.states.iter().chain([&action.object]));
+        let wanted = texts_of_secrets(written.chain(&host_run.parents));
         let secrets = seen.iter().chain(&wanted).map(String::as_bytes);
         let programs: Vec<&Program> = programs.iter().collect();
         let Some(mut redaction) = Redaction::new(secrets, &programs) else {
@@ -61,32 +60,32 @@ impl RenderOutput {
             );
         };
         let is_changed = |child: &&Value| redaction.object(child) != **child;
-        let withheld = rendered.children().into_iter().filter(is_changed).map(Subject::of).collect();
+        let withheld = host_run.children().into_iter().filter(is_changed).map(Subject::of).collect();
         let shown = |action: Action| Action {
             object: redaction.object(&action.object),
             states: action.states.map(|state| redaction.object(&state)),
             refusal: action.refusal.map(|refusal| redaction.sentence(&refusal)),
             ..action
         };
-        let Rendered { host_run: HostRun { actions, end, requeues }, parents } = rendered;
+        let HostRun { actions, end, requeues, parents } = host_run;
         let actions = actions.into_iter().map(shown).collect();
         let parents = parents.iter().map(|parent| redaction.object(parent)).collect();
-        Ok(Self { rendered: Rendered { host_run: HostRun { actions, end, requeues }, parents }, invented, withheld, remarks })
+        Ok(Self { host_run: HostRun { actions, end, requeues, parents }, invented, withheld, remarks })
     }
 
     /// Whether there are no warnings and refusals.
     pub fn is_fine(&self) -> bool {
-        self.rendered.is_fine()
+        self.host_run.is_fine()
     }
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let Rendered { host_run, parents } = &self.rendered;
+        let host_run = &self.host_run;
         let plan: Vec<Value> = host_run.actions.iter().map(step).collect();
         let rests = host_run.end == End::Converged;
         let requeues: BTreeMap<String, f64> =
             host_run.requeues.iter().map(|(parent, time)| (parent.to_string(), time.as_secs_f64())).collect();
-        json!({ "plan": plan, "children": self.rendered.children(), "parents": parents, "rests": rests, "againInSeconds": requeues, "remarks": self.remarks })
+        json!({ "plan": plan, "children": self.host_run.children(), "parents": host_run.parents, "rests": rests, "againInSeconds": requeues, "remarks": self.remarks })
     }
 
     /// The children, for kubectl, and the rest as comments.
@@ -95,7 +94,7 @@ impl RenderOutput {
     ///
     /// When an object cannot be written as YAML.
     pub fn yaml(&self) -> anyhow::Result<String> {
-        let host_run = &self.rendered.host_run;
+        let host_run = &self.host_run;
         let mut text = String::from("# plan:\n");
         for action in &host_run.actions {
             // The message of an event may have several lines.
@@ -110,7 +109,7 @@ impl RenderOutput {
         if host_run.end == End::NonConverging {
             text.push_str("# The host never stops writing: the plan is cut off.\n");
         }
-        for status in self.rendered.statuses() {
+        for status in self.host_run.statuses() {
             let object = status.get("object").and_then(Value::as_str).unwrap_or_default();
             text.push_str(&format!("# status of {object}:\n"));
             commented(&mut text, "#   ", &to_yaml(status.get("status").unwrap_or(&Value::Null))?);
@@ -118,7 +117,7 @@ impl RenderOutput {
                 text.push_str(&format!("# reconciled again {time}\n"));
             }
         }
-        let children = self.rendered.children();
+        let children = self.host_run.children();
         let applicable: Vec<Value> = children.iter().map(|child| without_owners(child, &self.invented)).collect();
         if applicable.iter().zip(children).any(|(applicable, child)| applicable != child) {
             text.push_str(UNOWNED);

@@ -1,6 +1,6 @@
 //! A simulated cluster with the objects of files, and a host that runs on it until it stops writing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,13 +17,14 @@ use gyre_engine::host::{self, Options};
 use gyre_engine::mounts::inventory::{self, Place};
 use gyre_engine::program::{Program, Programs, fixed};
 use gyre_engine::reconcile::report::SLOWED_DOWN;
-use gyre_engine::record::{CallRecord, Recordings};
+use gyre_engine::record::Recordings;
 use jiff::Timestamp;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
 use kube::{Client, Discovery};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::host_run::{End, HostRun, RequeueTimes};
 use crate::journal::Journal;
 use crate::live::{self, PreviousChildKinds};
 use crate::plan::{Action, Subject, Verb};
@@ -43,54 +44,6 @@ pub struct Simulation {
     clock: Clock,
     /// The inventory of its host; none: the host has none.
     inventory: Option<Place>,
-}
-
-/// What a host did.
-pub struct HostRun {
-    /// In order.
-    pub actions: Vec<Action>,
-    /// Whether it converged.
-    pub end: End,
-    /// The requeues that the plugin has requested.
-    pub requeues: RequeueTimes,
-}
-
-/// The parents for which the last call requested a requeue, and after what time.
-#[derive(Clone, Debug, Default)]
-pub struct RequeueTimes(BTreeMap<Subject, Duration>);
-
-impl RequeueTimes {
-    /// Adds a call.
-    pub fn note(&mut self, call: &CallRecord) {
-        let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
-        if self.0.is_empty() && time.is_none() {
-            return;
-        }
-        let parent = Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default());
-        match time {
-            Some(time) => self.0.insert(parent, time),
-            None => self.0.remove(&parent),
-        };
-    }
-
-    /// Each parent, and the time after which it is reconciled again.
-    pub fn iter(&self) -> impl Iterator<Item = (&Subject, Duration)> {
-        self.0.iter().map(|(parent, time)| (parent, *time))
-    }
-
-    /// The time of this parent.
-    pub fn of(&self, parent: &Subject) -> Option<Duration> {
-        self.0.get(parent).copied()
-    }
-}
-
-/// How the run of a host ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The host stopped writing.
-    Converged,
-    /// The host never stops writing.
-    NonConverging,
 }
 
 /// Where an object is written to.
@@ -410,7 +363,7 @@ impl Simulation {
         let noted = Arc::clone(&requeues);
         let _listening = recordings.listen(None, move |call| noted.lock().unwrap_or_else(PoisonError::into_inner).note(call));
         let lacks_status = self.lacks_status(programs).await?;
-        let until_it_rests = async {
+        let until_converged = async {
             if lacks_status {
                 // The host waits for the definition to be updated, and then works without a status.
                 tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
@@ -418,9 +371,10 @@ impl Simulation {
             let end = self.until_converged().await;
             // Read before the host is stopped, because calls may end differently during the shutdown.
             let requeues = requeues.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            HostRun { actions: self.actions(), end, requeues }
+            (self.actions(), end, requeues)
         };
-        self.with_host(programs, recordings.clone(), until_it_rests).await
+        let (actions, end, requeues) = self.with_host(programs, recordings.clone(), until_converged).await?;
+        Ok(HostRun { actions, end, requeues, parents: self.parents(programs).await? })
     }
 
     /// Whether the parents of a program have no status here, although the CRD that the program brings defines one.

@@ -1,16 +1,16 @@
 //! Previews of what plugins would do with objects from files, or with copies of objects of a live cluster: the arguments and the output. The
 //! simulation is [`gyre_offline`].
 
-mod cases;
 mod check;
 mod diff;
 mod live;
 mod render;
+mod test;
 
-pub(crate) use cases::{TEST_EXAMPLES, TestArguments, test};
-pub(crate) use check::{CheckArguments, check, check_examples};
-pub(crate) use diff::{DIFF_EXAMPLES, DiffArguments, diff};
-pub(crate) use render::{RENDER_EXAMPLES, RenderArguments, render};
+pub(crate) use self::check::{CheckArguments, check, check_examples};
+pub(crate) use self::diff::{DIFF_EXAMPLES, DiffArguments, diff};
+pub(crate) use self::render::{RENDER_EXAMPLES, RenderArguments, render};
+pub(crate) use self::test::{TEST_EXAMPLES, TestArguments, test};
 
 use jiff::Timestamp;
 

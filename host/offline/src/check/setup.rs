@@ -18,8 +18,9 @@ use super::calls::{self, kind_of, wanted};
 use super::compare;
 use super::finding::{Finding, Flaw, Tally};
 use crate::call_log::CallLog;
+use crate::host_run::End;
 use crate::plan::{Action, Subject, Verb};
-use crate::simulation::{End, Simulation};
+use crate::simulation::Simulation;
 
 /// The most parents that are changed or deleted; further ones are treated alike.
 pub(super) const MOST_PARENTS: usize = 10;

@@ -9,8 +9,9 @@ use super::finding::{Flaw, Tally, Tried};
 use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, compare};
 use crate::call_log::CallLog;
+use crate::host_run::End;
 use crate::plan::{Action, Verb};
-use crate::simulation::{End, Simulation, simulate};
+use crate::simulation::{Simulation, simulate};
 
 /// A host that writes after each restart never converges.
 const RESTARTS: usize = 3;

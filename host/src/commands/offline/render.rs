@@ -11,7 +11,7 @@ use gyre_input::manifests;
 use gyre_offline::plan::Subject;
 use gyre_offline::preview::{Preview, preview, texts_of_secrets};
 use gyre_offline::render_output::RenderOutput;
-use gyre_offline::rendered::{Rendered, rendered};
+use gyre_offline::rendered::rendered;
 use gyre_offline::selection::{unselected, why};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -100,12 +100,12 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
         let threads = threads()?;
         let connected = threads.block_on(cluster.connect())?;
         let preview = preview(&threads, connected, &programs, &[], &objects, time)?;
-        let Preview { copied, host_run, parents, namespace, mut remarks, lacks_parents, .. } = preview;
-        let selection = Selection::of(&programs, &parents, &objects, &namespace);
+        let Preview { copied, host_run, namespace, mut remarks, lacks_parents, .. } = preview;
+        let selection = Selection::of(&programs, &host_run.parents, &objects, &namespace);
         let is_given = selection.is_given;
         remarks.extend(selection.why);
         let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
-        let shown = RenderOutput::whole(Rendered { host_run, parents }, given(), remarks);
+        let shown = RenderOutput::whole(host_run, given(), remarks);
         let shown = if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? };
         let verdict = match is_given {
             GivenParents::Unselected => ExitCode::from(2),

@@ -7,8 +7,9 @@ use gyre_devcluster::random::Random;
 use gyre_devcluster::{Controllers, Options};
 use gyre_engine::program::{Program, fixed};
 use gyre_engine::record::Recordings;
+use gyre_offline::host_run::End;
 use gyre_offline::plan::{Action, Verb};
-use gyre_offline::simulation::{End, Simulation, simulated};
+use gyre_offline::simulation::{Simulation, simulated};
 use serde_json::{Value, json};
 
 use super::describe;
@@ -101,7 +102,7 @@ async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Res
         let outcome = if action.refusal.is_some() { "refused" } else { action.verb.name() };
         count(&mut tally, &format!("host-{outcome}"));
     }
-    law(end == End::Converged, || format!("the host does not rest: {}", list(&actions)))?;
+    law(end == End::Converged, || format!("the host does not converge: {}", list(&actions)))?;
     for parent in simulation.parents(&programs).await.map_err(wrong)? {
         let mut conditions = parent["status"]["conditions"].as_array().into_iter().flatten();
         let is_short = |condition: &Value| condition["message"].as_str().is_none_or(|message| message.len() <= MESSAGE);
