@@ -26,13 +26,13 @@ fn both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
     let samples = format!("../plugins/{name}/samples");
     let [native, wasm] =
         [native, Plugin::wasm(wasm).unwrap()].map(|plugin| scenario(World::of(plugin).file(&samples)).unwrap());
-    let told = |runs: &[Run]| runs.iter().map(told).collect::<Vec<_>>();
-    yaml::assert_same(&told(&native), &Value::Array(told(&wasm)));
+    let contents = |runs: &[Run]| runs.iter().map(content).collect::<Vec<_>>();
+    yaml::assert_same(&contents(&native), &Value::Array(contents(&wasm)));
     native
 }
 
 /// The complete content of a run.
-fn told(run: &Run) -> Value {
+fn content(run: &Run) -> Value {
     let texts = |texts: &mut dyn Iterator<Item = String>| texts.collect::<Vec<_>>();
     json!({
         "summary": run.summary(),
@@ -202,7 +202,7 @@ fn a_spec_that_is_edited_reaches_the_child() {
 }
 
 #[test]
-fn what_others_have_is_refused_and_told() {
+fn objects_of_others_are_refused_and_reported() {
     let runs = both("echo", |setup| {
         let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}});
         let foreign = object("batch/v1", "Job", "default/hello").spec(json!({ "template": template }));

@@ -176,7 +176,7 @@ fn a_component_takes_over_too() -> Result {
 }
 
 #[test]
-fn a_host_that_starts_anew_writes_nothing() -> Result {
+fn a_restarted_host_writes_nothing() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     world.settle()?;
     world.restart()?;

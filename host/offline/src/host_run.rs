@@ -81,11 +81,11 @@ impl HostRun {
         let of = |parent: &Value| {
             let subject = Subject::of(parent);
             let status = parent.get("status").cloned().unwrap_or_default();
-            let mut told = json!({ "object": subject.to_string(), "status": status });
-            if let (Some(time), Some(fields)) = (self.requeues.of(&subject), told.as_object_mut()) {
+            let mut status = json!({ "object": subject.to_string(), "status": status });
+            if let (Some(time), Some(fields)) = (self.requeues.of(&subject), status.as_object_mut()) {
                 fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
             }
-            told
+            status
         };
         self.parents.iter().map(of).collect()
     }

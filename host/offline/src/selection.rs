@@ -46,8 +46,8 @@ pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Val
 
 /// A sentence about each of the first objects, and one about the rest.
 pub fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
-    let told = unselected.iter().take(MOST_SHOWN);
-    let mut sentences: Vec<String> = told.map(|object| why_one(programs, object)).collect();
+    let shown = unselected.iter().take(MOST_SHOWN);
+    let mut sentences: Vec<String> = shown.map(|object| why_one(programs, object)).collect();
     if unselected.len() > MOST_SHOWN {
         sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_SHOWN));
     }

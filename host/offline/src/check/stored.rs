@@ -151,8 +151,8 @@ impl CheckSetup {
             return None;
         }
         if let Err(error) = &call.answer.result {
-            let is_told = !is_old || calls::fault(call).is_some();
-            return (!is_told).then(|| format!("The plugin cannot reconcile it: {error}."));
+            let is_reported = !is_old || calls::fault(call).is_some();
+            return (!is_reported).then(|| format!("The plugin cannot reconcile it: {error}."));
         }
         let spec = self.written(subject)?.get("spec").unwrap_or(&Value::Null);
         let read = object.get("spec").unwrap_or(&Value::Null);

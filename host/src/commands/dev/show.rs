@@ -200,7 +200,7 @@ fn is_everywhere(kind: &str, name: &str) -> bool {
 
 /// The changed fields, except those of the status, which conditions describe, and those that change with each write.
 fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
-    const NOT_TOLD: [&str; 7] = [
+    const NOT_SHOWN: [&str; 7] = [
         "metadata",
         "status",
         "resourceVersion",
@@ -214,8 +214,8 @@ fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
         let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
         names.filter(move |name| before.get(name) != now.get(name))
     });
-    let told: BTreeSet<&str> = fields.map(String::as_str).filter(|name| !NOT_TOLD.contains(name)).collect();
-    told.into_iter().collect()
+    let shown: BTreeSet<&str> = fields.map(String::as_str).filter(|name| !NOT_SHOWN.contains(name)).collect();
+    shown.into_iter().collect()
 }
 
 fn owner(value: &Value) -> String {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_namespace_has_is_not_told() {
+    fn objects_that_every_namespace_has_are_not_shown() {
         let noise = config_map("kube-root-ca.crt", "1");
         assert_eq!(said(None, &noise), [""; 0]);
         let row = |name: &str| json!({ "cells": [name], "object": { "metadata": { "name": name, "namespace": "default" } } });
