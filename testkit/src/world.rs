@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
 use gyre_engine::program::{Program, Programs};
 use gyre_engine::record::Recordings;
-use gyre_offline::call_log::CallLog;
+use gyre_offline::call_log::{CallLog, parent_of};
 use gyre_offline::check::compare::flapping;
 use gyre_offline::host_run::{End, HostRun, RequeueTimes};
 use gyre_offline::plan::Subject;
@@ -79,7 +80,7 @@ impl World {
         let options = gyre_devcluster::Options { controllers, pod_run_time, ..gyre_devcluster::Options::default() };
         let entered = runtime.enter();
         let simulation = Simulation::with(&programs, start, &options)?;
-        simulation.put_all(objects)?;
+        simulation.put_all(Origin::Written, objects)?;
         let controllers = tokio::spawn(simulation.controllers());
         drop(entered);
         Ok(Self { simulation, programs, host: None, _controllers: controllers, log: CallLog::new(MOST_CALLS), runtime })
@@ -98,7 +99,7 @@ impl World {
         for call in run.calls() {
             let fault = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin);
             if let Some(error) = fault {
-                let parent = Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default());
+                let parent = parent_of(call);
                 return Err(Error::new(format!("about {parent}: {error}")));
             }
         }

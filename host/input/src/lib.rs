@@ -11,7 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`manifests`], [`settings`] | reads objects from files and directories; checks the settings of a plugin |
-//! | [`schema`], [`schema_cost`] | describes what a JSON Schema finds wrong; limits what validating by a schema may cost |
+//! | [`schema`], `schema_cost` | describes what a JSON Schema finds wrong; limits what validating by a schema may cost |
 //! | [`document`] | a YAML document as a tree that knows the position of each value |
 //! | [`problem`] | something that is wrong: where, what, and what to do |
 //!
@@ -21,5 +21,5 @@ pub mod document;
 pub mod manifests;
 pub mod problem;
 pub mod schema;
-pub mod schema_cost;
+mod schema_cost;
 pub mod settings;

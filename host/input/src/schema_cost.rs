@@ -15,12 +15,8 @@ const MOST_VISITS: u64 = 1_000;
 /// Keywords whose subschemas apply to the same value.
 const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
 
-/// Checks that validating by this schema ends soon.
-///
-/// # Errors
-///
-/// Why it may not.
-pub fn check(schema: &Value) -> Result<(), String> {
+/// Checks that validating by this schema ends soon; an error says why it may not.
+pub(crate) fn check(schema: &Value) -> Result<(), String> {
     let mut visits = Visits { root: schema, anchors: HashMap::new(), known: HashMap::new(), under_way: HashSet::new() };
     let mut schemas = Vec::new();
     let mut references = 0;

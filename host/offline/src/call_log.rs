@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gyre_engine::record::{CallRecord, Listening, Recordings};
 
+use crate::plan::Subject;
+
 /// Records the calls of a host that runs with its [`recordings`](Self::recordings).
 pub struct CallLog {
     /// To be passed to the host.
@@ -35,4 +37,9 @@ impl CallLog {
     pub fn take(&self) -> Vec<Arc<CallRecord>> {
         std::mem::take(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The parent of a call.
+pub fn parent_of(call: &CallRecord) -> Subject {
+    Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
 }

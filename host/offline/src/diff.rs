@@ -8,7 +8,7 @@ use gyre_engine::program::Program;
 use serde_json::Value;
 
 use crate::host_run::End;
-use crate::plan::{Action, Subject, Verb};
+use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::Preview;
 use crate::selection::selects;
 
@@ -59,10 +59,10 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     let mut selected = BTreeSet::new();
     for (_, object) in &preview.copied {
         if programs.iter().any(|program| program.reconciles(object)) {
-            parents.insert(uid(object).to_owned(), Subject::of(object));
+            parents.insert(uid(object).unwrap_or_default().to_owned(), Subject::of(object));
         }
         if programs.iter().any(|program| selects(program, object)) {
-            selected.insert(uid(object));
+            selected.insert(uid(object).unwrap_or_default());
         }
     }
     let host_run = preview.host_run;
@@ -128,10 +128,6 @@ fn parent<'a>(action: &Action, parents: &'a BTreeMap<String, Subject>) -> Option
         let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         let owners = owners.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str());
         let labelled = object.pointer("/metadata/labels").and_then(|labels| labels.get(OWNER_UID_LABEL)?.as_str());
-        owners.chain(labelled).chain([uid(object)]).find_map(|uid| parents.get(uid))
+        owners.chain(labelled).chain(uid(object)).find_map(|uid| parents.get(uid))
     })
-}
-
-fn uid(object: &Value) -> &str {
-    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gyre_engine::record::CallRecord;
 use serde_json::{Value, json};
 
+use crate::call_log::parent_of;
 use crate::plan::{Action, Subject, Verb};
 
 /// What a host did, and the resulting parents.
@@ -31,7 +32,7 @@ impl RequeueTimes {
         if self.0.is_empty() && time.is_none() {
             return;
         }
-        let parent = Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default());
+        let parent = parent_of(call);
         match time {
             Some(time) => self.0.insert(parent, time),
             None => self.0.remove(&parent),

@@ -17,8 +17,10 @@
 //! | [`simulation`] | a cluster in memory, and a host that runs until it stops writing |
 //! | [`live`] | reads the objects of a live cluster |
 //! | [`host_run`] | what a host did, and the resulting parents |
-//! | [`plan`], `journal`, [`call_log`] | what a host did, in readable form; its write requests; its calls |
-//! | [`cases`], [`replay`], [`parallel`] | golden cases in directories; makes recorded calls again; simulations in parallel |
+//! | [`call_log`] | the calls of a host |
+//! | [`replay`] | makes recorded calls again |
+//! | [`plan`] | what a host did, in readable form |
+//! | `journal`, [`cases`], [`parallel`] | the write requests of a host; golden cases in directories; simulations in parallel |
 //!
 //! Here runs the host itself, not a second implementation of it. Nothing else acts: there are no controllers, so a Job does not start and
 //! nothing is garbage-collected. To see what a plugin does next, add objects in that state. Only [`check`] changes objects while the host

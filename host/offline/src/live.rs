@@ -19,7 +19,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
-use crate::plan::Subject;
+use crate::plan::{Subject, uid};
 
 /// The kinds that children of each mount may have besides the declared ones: those that earlier versions declared.
 pub(crate) type PreviousChildKinds = BTreeMap<String, BTreeSet<GroupVersionKind>>;
@@ -68,7 +68,8 @@ pub(crate) async fn copies(
 ) -> anyhow::Result<Copies> {
     let (there, absent) = all_namespaces(client, named).await?;
     let mut objects: Vec<(String, Value)> = there.into_iter().map(|namespace| (COPIED.to_owned(), namespace)).collect();
-    let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| uid(namespace)).collect();
+    let key = |object: &Value| uid(object).unwrap_or_default().to_owned();
+    let mut seen: BTreeSet<String> = objects.iter().map(|(_, namespace)| key(namespace)).collect();
     let (mut remarks, mut lacks_parents, progress) = (BTreeSet::new(), false, Progress::default());
     for program in programs {
         let manifest = program.manifest();
@@ -98,9 +99,9 @@ pub(crate) async fn copies(
             }
             for namespace in namespaces(&resource, namespace, &program.namespaces) {
                 for object in
-                    pages(client, &resource, namespace, ListParams::default().labels(&selector), Some(&progress)).await?
+                    list(client, &resource, namespace, ListParams::default().labels(&selector), Some(&progress)).await?
                 {
-                    if seen.insert(uid(&object)) {
+                    if seen.insert(key(&object)) {
                         objects.push((COPIED.to_owned(), object));
                     }
                 }
@@ -176,7 +177,7 @@ pub(crate) async fn previous_child_kinds(
 ) -> anyhow::Result<PreviousChildKinds> {
     let mut maps = Vec::new();
     if let Some(resource) = find(client, &GroupVersionKind::new("", "v1", "ConfigMap")).await? {
-        maps = match list(client, &resource, None, ListParams::default()).await {
+        maps = match list(client, &resource, None, ListParams::default(), None).await {
             Err(error) if is_forbidden(&error) => Vec::new(),
             listed => listed?,
         };
@@ -199,7 +200,7 @@ async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Re
         // Any web server may answer with 404.
         bail!("this is not a Kubernetes API server: it does not serve Namespaces");
     };
-    let listed = match list(client, &namespaces, None, ListParams::default()).await {
+    let listed = match list(client, &namespaces, None, ListParams::default(), None).await {
         Err(error) if is_forbidden(&error) => None,
         listed => Some(listed?),
     };
@@ -223,10 +224,6 @@ async fn all_namespaces(client: &Client, named: &BTreeSet<String>) -> anyhow::Re
 
 fn is_forbidden(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(kube::Error::Api(status)) if status.code == 403)
-}
-
-fn uid(object: &Value) -> String {
-    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 async fn find(client: &Client, kind: &GroupVersionKind) -> anyhow::Result<Option<Resource>> {
@@ -259,18 +256,8 @@ async fn definition(client: &Client, resource: &Resource) -> anyhow::Result<Opti
     }
 }
 
-/// All pages of a list.
-pub(crate) async fn list(
-    client: &Client,
-    resource: &Resource,
-    namespace: Option<&str>,
-    params: ListParams,
-) -> anyhow::Result<Vec<Value>> {
-    pages(client, resource, namespace, params, None).await
-}
-
 /// All pages of a list; on a terminal, the progress is shown.
-async fn pages(
+pub(crate) async fn list(
     client: &Client,
     resource: &Resource,
     namespace: Option<&str>,

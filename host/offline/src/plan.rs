@@ -23,6 +23,11 @@ pub struct Action {
     pub refusal: Option<String>,
 }
 
+/// The UID of an object, if it has one.
+pub(crate) fn uid(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/uid").and_then(Value::as_str)
+}
+
 /// The object that an event is about.
 fn involved(event: &Value) -> Subject {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).map(str::to_owned);

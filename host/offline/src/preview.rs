@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use gyre_core::grants::Namespaces;
+use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Plugin;
@@ -137,8 +139,8 @@ async fn run_on_copy(
     files: Files<'_>,
     time: Timestamp,
 ) -> anyhow::Result<HostRun> {
-    let mut simulation = Simulation::new(programs, time)?;
-    simulation.copy_all(copied.to_vec())?;
+    let mut simulation = Simulation::new(programs, time, Controllers::Absent)?;
+    simulation.put_all(Origin::Stored, copied.to_vec())?;
     simulation.put_inventory(programs, previous_child_kinds)?;
     simulation.apply_all(files.objects.to_vec(), files.namespace, files.absent).await?;
     simulation.run(programs).await

@@ -10,7 +10,7 @@ use gyre_engine::record::Redaction;
 use serde_json::{Map, Value, json};
 
 use crate::host_run::{End, HostRun};
-use crate::plan::{Action, Subject, Verb};
+use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::texts_of_secrets;
 
 /// Explains why a child is printed as a comment.
@@ -134,10 +134,6 @@ impl RenderOutput {
         }
         Ok(text)
     }
-}
-
-fn uid(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/uid").and_then(Value::as_str)
 }
 
 /// A child without the owner references to these UIDs, and without the corresponding labels, so that a mount may adopt it.

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 use gyre_core::text::list;
+use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
 use gyre_engine::program::Program;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -19,8 +21,8 @@ use crate::simulation::{Simulation, simulate};
 pub fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<HostRun> {
     check_parents(programs, &objects)?;
     simulate(async {
-        let simulation = Simulation::new(programs, time)?;
-        simulation.put_all(objects)?;
+        let simulation = Simulation::new(programs, time, Controllers::Absent)?;
+        simulation.put_all(Origin::Written, objects)?;
         simulation.run(programs).await
     })?
 }

@@ -75,13 +75,9 @@ pub fn simulated() -> anyhow::Result<Runtime> {
 }
 
 impl Simulation {
-    /// An empty cluster with the CRDs of these programs, at this time. To be called within [`simulate`].
-    pub(crate) fn new(programs: &[Program], start: Timestamp) -> anyhow::Result<Self> {
-        Self::with_controllers(programs, start, Controllers::Absent)
-    }
-
-    /// Like [`Self::new`], with controllers, which run while [`Self::controllers`] is polled. Pods never run.
-    pub(crate) fn with_controllers(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
+    /// An empty cluster with the CRDs of these programs, at this time. Controllers run while [`Self::controllers`] is polled; Pods never run.
+    /// To be called within [`simulate`].
+    pub(crate) fn new(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
         Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
     }
 
@@ -154,21 +150,16 @@ impl Simulation {
     }
 
     /// Stores objects, each with the name of its file. Owners are stored before their dependents, so that files may name owners without UIDs.
+    /// Objects that another API server has stored may have fields and values that this one rejects.
     ///
     /// # Errors
     ///
     /// As for [`Self::put`], after the name of the file.
-    pub fn put_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
-        self.restore_all(Origin::Written, objects)
-    }
-
-    /// Like [`Self::put_all`], for objects of another API server, which may allow fields and values that this one rejects.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::put_all`].
-    pub(crate) fn copy_all(&self, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
-        self.restore_all(Origin::Stored, objects)
+    pub fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        for (file, object) in in_order(objects) {
+            self.restore(origin, object).context(file)?;
+        }
+        Ok(())
     }
 
     /// Applies objects like `kubectl apply --server-side --force-conflicts`, and then writes their statuses. Objects without a namespace get
@@ -226,13 +217,6 @@ impl Simulation {
         Ok(())
     }
 
-    fn restore_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
-        for (file, object) in in_order(objects) {
-            self.restore(origin, object).context(file)?;
-        }
-        Ok(())
-    }
-
     /// The current objects of the parent kinds of the programs.
     ///
     /// # Errors
@@ -257,7 +241,7 @@ impl Simulation {
     pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
         let client = self.client();
         let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
-        live::list(&client, &resource, None, parameters).await
+        live::list(&client, &resource, None, parameters, None).await
     }
 
     /// Creates an object, or replaces it if it has a resource version. Unknown fields are dropped.
@@ -266,11 +250,8 @@ impl Simulation {
     ///
     /// When the API server rejects it.
     pub(crate) async fn write(&self, object: Value) -> anyhow::Result<()> {
-        let client = self.client();
         let subject = Subject::of(&object);
-        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
-        let resource = kinds::find(&client, &kind).await?.with_context(|| format!("{} is not served", subject.kind))?;
-        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        let api = self.api(&subject).await?.with_context(|| format!("{} is not served", subject.kind))?;
         let object: DynamicObject = serde_json::from_value(object).context("an object")?;
         let parameters = PostParams::default();
         match object.metadata.resource_version {

@@ -14,6 +14,7 @@ use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
 
 use super::finding::{Flaw, Tally, Tried};
+use crate::call_log::parent_of;
 use crate::plan::Subject;
 use crate::replay::show;
 
@@ -54,7 +55,7 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
 /// The fault of the plugin that ended a call, if one did.
 pub(super) fn fault(call: &CallRecord) -> Option<Remark> {
     let error = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin)?;
-    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent(call)) })
+    Some(Remark { flaw: Flaw::of_fault(error.reason()), what: format!("{}: {error}.", parent_of(call)) })
 }
 
 fn outside(call: &CallRecord) -> Vec<Remark> {
@@ -83,7 +84,7 @@ fn outside(call: &CallRecord) -> Vec<Remark> {
 pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
     let mut by_parent: BTreeMap<Subject, Vec<&CallRecord>> = BTreeMap::new();
     for call in calls {
-        by_parent.entry(parent(call)).or_default().push(call);
+        by_parent.entry(parent_of(call)).or_default().push(call);
     }
     let hot = by_parent.into_iter().filter_map(|(subject, calls)| match calls.as_slice() {
         [.., before, last] => {
@@ -129,7 +130,7 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
     } else if alone.answer != call.answer {
         let what = format!(
             "{}: the call was repeated with the same input, and the answer differs.\n{}",
-            parent(call),
+            parent_of(call),
             difference(call, &alone)
         );
         remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
@@ -143,7 +144,7 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
         if let Some(made) = served.iter().find(|made| made.answer != call.answer && !ran_out_of_time(made)) {
             let what = format!(
                 "{}: an instance that has served an earlier call answers differently: it keeps state between calls.\n{}",
-                parent(call),
+                parent_of(call),
                 difference(call, made)
             );
             remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
@@ -152,12 +153,12 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
     // On a busy machine, one call may be slow; two slow calls are unlikely.
     let took = alone.usage.duration.min(call.usage.duration);
     if took > given.limits.deadline / 2 {
-        let what = format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent(call), given.limits.deadline);
+        let what = format!("{}: a call took {took:.1?}, and the deadline is {:?}.", parent_of(call), given.limits.deadline);
         remarks.push(Remark { flaw: Flaw::TooSlow, what });
     }
     let [peak, limit] = [call.usage.memory_peak_bytes, given.limits.memory_bytes];
     if peak > limit / 2 {
-        let what = format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent(call), peak >> 20, limit >> 20);
+        let what = format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent_of(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
 }
@@ -182,9 +183,4 @@ fn difference(call: &CallRecord, made: &Made) -> String {
 fn ran_out_of_time(made: &Made) -> bool {
     let is_of_time = |error: &Error| matches!(error, Error::DeadlineExceeded { .. }) || error.fault() == Fault::Host;
     made.answer.result.as_ref().is_err_and(is_of_time)
-}
-
-/// The parent of a call.
-pub(super) fn parent(call: &CallRecord) -> Subject {
-    Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default())
 }

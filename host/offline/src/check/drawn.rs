@@ -13,7 +13,7 @@ use super::dice::Dice;
 use super::finding::{Flaw, Tried};
 use super::setup::{CheckSetup, Found, MOST_CALLS, is_about_form, is_of_child};
 use super::{calls, draw};
-use crate::call_log::CallLog;
+use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::simulate;
 
@@ -139,7 +139,7 @@ impl CheckSetup {
         let actions = simulation.actions();
         let mut calls: BTreeMap<Subject, Vec<Arc<CallRecord>>> = BTreeMap::new();
         for call in log.calls() {
-            calls.entry(calls::parent(&call)).or_default().push(call);
+            calls.entry(parent_of(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
             let remarks = calls::remarks(calls, &mut found.tally);

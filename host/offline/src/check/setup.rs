@@ -7,6 +7,7 @@ use gyre_core::manifest::Strategy;
 use gyre_core::plan::OWNER_UID_LABEL;
 use gyre_core::response::Child;
 use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
 use gyre_engine::writes::apply::schema_violations;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use super::calls::{self, kind_of, wanted};
 use super::compare;
 use super::finding::{Finding, Flaw, Tally};
-use crate::call_log::CallLog;
+use crate::call_log::{CallLog, parent_of};
 use crate::host_run::End;
 use crate::plan::{Action, Subject, Verb};
 use crate::simulation::Simulation;
@@ -113,8 +114,8 @@ impl CheckSetup {
     }
 
     pub(super) fn simulation(&self, controllers: Controllers) -> anyhow::Result<Simulation> {
-        let simulation = Simulation::with_controllers(&self.programs, self.start, controllers)?;
-        simulation.put_all(self.objects.clone())?;
+        let simulation = Simulation::new(&self.programs, self.start, controllers)?;
+        simulation.put_all(Origin::Written, self.objects.clone())?;
         Ok(simulation)
     }
 
@@ -147,7 +148,7 @@ impl CheckSetup {
             for child in wanted(call) {
                 let Child::Apply(desired) = child else { continue };
                 let desired = Value::Object(desired.clone());
-                let parent = calls::parent(call);
+                let parent = parent_of(call);
                 let found = find(&owned, &desired, &parent);
                 if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
                     children.push(ConvergedChild { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
@@ -161,7 +162,7 @@ impl CheckSetup {
 
 /// The last call about each parent.
 pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
-    calls.iter().map(|call| (calls::parent(call), call)).collect()
+    calls.iter().map(|call| (parent_of(call), call)).collect()
 }
 
 /// The live object of a desired child, which may lack its namespace.

@@ -18,7 +18,7 @@ use super::dice::Dice;
 use super::drawn;
 use super::finding::{Flaw, Tried};
 use super::setup::{CheckSetup, ConvergedState, Found, MOST_CALLS, MOST_PARENTS, is_named, last};
-use crate::call_log::CallLog;
+use crate::call_log::{CallLog, parent_of};
 use crate::plan::Subject;
 use crate::simulation::Simulation;
 
@@ -99,8 +99,7 @@ impl CheckSetup {
         let all = log.calls();
         for (subject, call) in last(&all) {
             let Some(object) = read.get(&subject) else { continue };
-            let of_it: Vec<Arc<CallRecord>> =
-                all.iter().filter(|call| calls::parent(call) == subject).map(Arc::clone).collect();
+            let of_it: Vec<Arc<CallRecord>> = all.iter().filter(|call| parent_of(call) == subject).map(Arc::clone).collect();
             let case = format!("{subject}, stored as {}/{}, is read as {}", parent.group, stored.version, brief(object));
             // If the object can be written like this today, findings are not about versions.
             let is_old = simulation.put(object.clone()).is_err();

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use gyre_engine::difference::unified::unified;
 use gyre_engine::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
-use serde::Deserialize;
+
+use crate::plan::Subject;
 
 /// `reconcile Echo default/hello`.
 pub fn title(call: &CallLine) -> String {
@@ -92,21 +93,8 @@ fn child_name(index: usize, child: &ChildLine) -> String {
 
 /// `Echo default/hello`.
 fn name_of(object: &Text) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Head {
-        kind: String,
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    struct Metadata {
-        name: String,
-        namespace: Option<String>,
-    }
-    let Head { kind, metadata: Metadata { name, namespace } } = serde_json::from_slice(&object.0).ok()?;
-    Some(match namespace {
-        Some(namespace) => format!("{kind} {namespace}/{name}"),
-        None => format!("{kind} {name}"),
-    })
+    let subject = Subject::of(&serde_json::from_slice(&object.0).ok()?);
+    (!subject.kind.is_empty() && !subject.name.is_empty()).then(|| subject.to_string())
 }
 
 /// The difference of two named answers as YAML, line by line. If they are equal as YAML, the difference of the texts as they were written.
