@@ -1,4 +1,4 @@
-//! The command line. It only wires: arguments in, modules together, errors out.
+//! The command line: parses arguments, connects modules, prints errors.
 
 #[cfg(any(test, not(feature = "tools")))]
 mod absent;
@@ -24,6 +24,7 @@ use gyre_engine::host::{self, Options};
 use gyre_engine::program::ServiceAccount;
 use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
+use gyre_input::manifests;
 use gyre_sandbox::CodeSource;
 use tokio::sync::watch;
 use tracing::{error, info};
@@ -31,7 +32,7 @@ use tracing::{error, info};
 use crate::commands::connect::configuration;
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::process::{threads, told_to_stop};
-use crate::commands::rbac::{Deployment, Far, Known, Leases, Permissions, Reviews};
+use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Known, Leases, Permissions, Reviews};
 use crate::commands::record::{self, RecordArguments};
 use crate::commands::shadow::{self, ShadowArguments};
 use crate::config::arguments::admin::SecureArguments;
@@ -39,7 +40,6 @@ use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts, RunMounts};
 use crate::config::values::{MissingArgument, WrongArguments, label};
 use crate::config::{self, HostArguments, Reload, Source};
-use crate::manifests;
 use crate::plugins::{open, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
@@ -179,8 +179,7 @@ struct PluginArguments {
     code: CodeArguments,
 }
 
-/// Runs the command that the arguments name, the first of which is the name of the program. Exit codes: 0 all went well, 1 it failed, 2 the
-/// arguments are wrong.
+/// Runs the command in the arguments, the first of which is the name of the program. Exit codes: 0 success, 1 failure, 2 invalid arguments.
 pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCode {
     let command = match parse(arguments.into_iter().map(Into::into).collect()) {
         Ok(Gyre { command }) => command,
@@ -225,7 +224,7 @@ fn parse(arguments: Vec<OsString>) -> Result<Gyre, clap::Error> {
     Gyre::from_arg_matches(&commands.try_get_matches_from(arguments)?)
 }
 
-/// As of `diff`: 1 says that something differs, and 2 that nothing was compared.
+/// The exit codes of commands like `diff`: 1 there are differences, 2 nothing was compared.
 fn compared(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| failed(&error, ExitCode::from(2)))
 }
@@ -241,7 +240,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     if let Some(missing) = error.downcast_ref() {
         arguments::missing(missing, Gyre::command());
     }
-    // Sources are printed once each: some errors print theirs within their own text.
+    // Each source is printed once: some errors contain the text of theirs.
     let _ = writeln!(std::io::stderr(), "gyre: {}", error_chain(error.as_ref()));
     if error.is::<WrongArguments>() { ExitCode::from(2) } else { code }
 }
@@ -323,7 +322,11 @@ fn rbac(arguments: &RbacArguments) -> anyhow::Result<()> {
         inventory: source.inventory_place(home),
         leases: election.map(|(scope, election)| Leases { namespace: home.clone(), name: election.name, scope }),
         reviews: if arguments.secure.metrics_secure { Reviews::Asked } else { Reviews::Never },
-        far: if arguments.cross_namespace { Far::Expected } else { Far::Unexpected },
+        cross_namespace_children: if arguments.cross_namespace {
+            CrossNamespaceChildren::Expected
+        } else {
+            CrossNamespaceChildren::Unexpected
+        },
     };
     let permissions = Permissions::of(&programs, &known, &deployment)?;
     if arguments.namespaced {

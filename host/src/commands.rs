@@ -1,6 +1,6 @@
-//! The commands of `gyre` beside the host itself: how a plugin begins, what it is, what it does to objects, and what it may.
+//! The commands of `gyre` other than `run`.
 //!
-//! They are wired in [`cli`](crate::cli). What the host does itself of `record` and `shadow` is in [`gyre_engine::admin`].
+//! [`cli`](crate::cli) runs them. The endpoints of the host for `record` and `shadow` are in [`gyre_engine::admin`].
 
 pub(crate) mod connect;
 #[cfg(feature = "tools")]

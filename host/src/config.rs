@@ -1,33 +1,30 @@
-//! The operator's configuration: a file or flags, and the programs that they come down to.
+//! The operator's configuration: a file or flags, and the programs that result from it.
 //!
 //! ```text
-//! gyre.yaml ─ node ─▶ tree with lines ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
-//!                                          ▲ schema                  ▲    ▲            ▲
-//! flags ───────────────────── arguments ─────────────────────────────┘    │            │
-//!                                                                plugin directory   plugins, settings
+//! gyre.yaml ─ document ─▶ tree with positions ─ validate ─▶ keys ─ read ─▶ Configuration ─ load ─▶ programs
+//!                                                  ▲ schema                  ▲    ▲            ▲
+//! flags ───────────────────────── arguments ─────────────────────────────────┘    │            │
+//!                                                                        plugin directory   plugins, settings
 //! ```
 //!
-//! The types in `keys` are what is said once of the file: the schema is derived from them (`gyre config-schema`), what is wrong with a
-//! file is found by the schema, and what is right is read into them.
+//! The types in `keys` are the single definition of the file: the schema is derived from them (`gyre config-schema`), errors in a file are
+//! found by the schema, and the valid rest is read into them.
 //!
-//! Everything that is wrong is found in one pass and said with its place: see [`Problems`]. [`Source::follow`] reads it all again when
-//! a file has changed; what is wrong then is refused as a whole, and what ran before goes on.
+//! All problems are found in one pass, and reported with their places: see [`Problems`]. [`Source::follow`] reads everything again when a file
+//! has changed. If there is a problem then, the whole change is refused, and the programs stay as they are.
 //!
-//! For a value that can be set in several places, a flag goes before its environment variable, which goes before `host` and `defaults` in
-//! the file, which go before what is built in. What a mount says of itself goes before all of these.
+//! If a value can be set in several places, a flag overrides its environment variable, which overrides `host` and `defaults` in the file, which
+//! override the built-in default. The entry of a mount in the file overrides all of these.
 
 pub(crate) mod arguments;
-mod bounded;
 mod directory;
+mod document;
 mod keys;
 mod load;
-mod node;
-pub(crate) mod problem;
 mod process;
 mod quantity;
 mod read;
 mod schema;
-mod settings;
 mod spec;
 mod table;
 #[cfg(test)]
@@ -45,6 +42,8 @@ use gyre_core::queue::Time;
 use gyre_engine::error::error_chain;
 use gyre_engine::mounts::inventory;
 use gyre_engine::program::Program;
+use gyre_input::document::{Part, Source as DocumentSource};
+use gyre_input::problem::{Place, Problem, Problems};
 use gyre_sandbox::Sandbox;
 use tokio::sync::watch as channel;
 use tokio::time::Instant;
@@ -52,55 +51,51 @@ use tracing::{debug, error, info, warn};
 
 pub(crate) use self::directory::GRACE;
 use self::directory::{Directory, Looked};
+use self::document::read_document;
 use self::load::{Loader, Programs};
-pub(crate) use self::node::yaml_problem;
-use self::node::{Part, Source as DocumentSource, read_document};
-use self::problem::Place;
-pub use self::problem::{Problem, Problems};
 pub(crate) use self::process::{HostArguments, with_defaults};
 pub(crate) use self::schema::schema;
-pub use self::settings::accept as accept_settings;
 use self::spec::{Configuration, Located, MountSpec, NAME, Origin, Setting};
 pub(crate) use self::table::Table;
 use crate::config::arguments::election::ElectionArguments;
 use crate::config::arguments::mounts::MountArguments;
 use crate::plugins::files::Files;
 
-/// A file that has changed may still be written. It is taken when it has stayed as it is for so long,
+/// A changed file may not be complete yet. It is read when it has not changed for this time,
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
-/// or when it has been waited for so often: what never settles would never be taken otherwise.
+/// or after this number of waits, because a file that changes all the time would never be read otherwise.
 const MOST_WAITS: u32 = 25;
-/// So often files are read again that changed while they were read, so that what is taken is of one moment: the kubelet turns one link to
-/// bring all files of a ConfigMap at once.
+/// How often files are read again that changed while they were read, so that all are from one moment: the kubelet replaces all files of a
+/// ConfigMap at once, by one link.
 const MOST_READS: u32 = 25;
 
-/// The most calls at once in one host: beyond a few per core they only take turns, and each may take its memory limit.
+/// The most concurrent calls in one host: beyond a few per core, calls only take turns, and each may use its memory limit.
 const MOST_CALLS: u32 = 256;
-/// Room for workers that a changed configuration adds. What is reserved is addresses, and some 30 KiB of memory for each.
+/// The fewest concurrent calls, so that a changed configuration can add workers. For each, addresses and some 30 KiB of memory are reserved.
 const FEWEST_CALLS: u32 = 16;
 
-/// Why there is nothing to run.
+/// Why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The configuration is wrong.
+    /// The configuration has problems.
     #[error("the configuration is refused\n{0}")]
     Refused(Problems),
-    /// There is no sandbox for plugins.
+    /// The sandbox cannot be created.
     #[error("cannot set up the sandbox")]
     Sandbox(#[source] gyre_sandbox::Error),
 }
 
-/// What became of a configuration that has changed.
+/// The result of reading a configuration that has changed.
 #[derive(Debug)]
 pub enum Reload<'a> {
-    /// It is in force.
+    /// The changed configuration is in force.
     Taken,
-    /// It is wrong, and the one before it goes on.
+    /// The changed configuration has problems, and the previous one stays in force.
     Refused(&'a Problems),
 }
 
 impl Reload<'_> {
-    /// What is wrong.
+    /// The problems of a refused configuration.
     pub fn problems(&self) -> &[Problem] {
         match self {
             Self::Taken => &[],
@@ -109,7 +104,7 @@ impl Reload<'_> {
     }
 }
 
-/// Where programs come from, and those that were loaded last.
+/// The source of programs, and the programs that were loaded last.
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
@@ -117,37 +112,37 @@ pub struct Source {
     programs: Arc<[Program]>,
 }
 
-/// What came of reading everything once.
+/// The result of reading everything once.
 struct Loaded {
     files: Files,
-    /// As it is if the result comes into force.
+    /// The state of the plugin directory if the result comes into force.
     directory: Directory,
-    /// What is to be reported of the plugin directory. Nothing is given up by a configuration that is refused.
+    /// What is reported about the plugin directory. A refused configuration gives up no plugins.
     looked: Looked,
     result: Result<Arc<[Program]>, Problems>,
 }
 
-/// What stays while the process runs.
+/// What does not change while the process runs.
 struct Shared {
     arguments: MountArguments,
     sandbox: Sandbox,
     process: Process,
 }
 
-/// What a process cannot change.
+/// Settings that need a restart to change.
 struct Process {
-    /// None: nobody gave it one.
+    /// The name of the deployment, if it has one.
     name: Option<String>,
     /// Whether plugins are mounted from a directory.
     has_directory: bool,
-    /// What the file said of it when it began.
+    /// The settings under `host` in the file at the start.
     host: Vec<Setting>,
     concurrent_calls: u32,
     max_memory_bytes: usize,
 }
 
 impl Process {
-    /// Large enough for a configuration.
+    /// A process that is large enough for a configuration.
     fn of(configuration: &Configuration) -> Self {
         let policies = || configuration.mounts.iter().map(|mount| &mount.policy);
         let largest = policies().chain([&configuration.defaults]).map(|policy| policy.limits.memory_bytes).max();
@@ -160,7 +155,7 @@ impl Process {
         }
     }
 
-    /// What of a configuration needs another process.
+    /// Reports changes that need a restart.
     fn check(&self, configuration: &Configuration, problems: &mut Problems) {
         let Located { value: name, place } = &configuration.name;
         let renamed = match (&self.name, name) {
@@ -194,29 +189,29 @@ impl Process {
 }
 
 fn calls(configuration: &Configuration) -> u32 {
-    // A shadow is called about one object at a time.
+    // A shadow has one call at a time.
     let workers: usize =
         configuration.mounts.iter().map(|mount| mount.policy.workers + usize::from(mount.shadow.is_some())).sum();
     u32::try_from(workers).unwrap_or(u32::MAX)
 }
 
 impl Source {
-    /// As [`Self::open_host`], for commands that take part in no election.
+    /// Like [`Self::open_host`], for commands without leader election.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the configuration.
+    /// All problems of the configuration.
     #[cfg(any(test, feature = "tools"))]
     pub(crate) fn open(arguments: &MountArguments) -> Result<Self, Error> {
         Self::open_as(arguments, None)
     }
 
-    /// Reads the configuration that the arguments name or are, and loads its programs, for a host that takes part in this election, about which
-    /// the file may have said something. Blocks: compiling takes some 100 ms a plugin.
+    /// Reads the configuration from the file or the flags, and loads its programs, for a host with this leader election. Blocks: compiling takes
+    /// some 100 ms per plugin.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it, and what the file says of the election that cannot be.
+    /// All problems of the configuration, including invalid times of the election.
     pub(crate) fn open_host(arguments: &MountArguments, election: &ElectionArguments) -> Result<Self, Error> {
         Self::open_as(arguments, Some(election))
     }
@@ -243,31 +238,31 @@ impl Source {
         Ok(Self { shared, files, directory, programs: programs.into() })
     }
 
-    /// The same, where a plugin that vanishes from the plugin directory stays mounted for so long.
+    /// Sets how long a plugin that vanishes from the plugin directory stays mounted.
     #[must_use]
     pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
         self.directory = self.directory.with_grace(grace);
         self
     }
 
-    /// How long what a start finds to be no longer mounted is left alone: it may be mounted again once the plugin directory is filled.
+    /// How long a start waits before it cleans up after removed mounts, because they may be mounted again once the plugin directory is filled.
     pub(crate) fn patience(&self) -> Duration {
         if self.shared.process.has_directory { self.directory.grace() } else { Duration::ZERO }
     }
 
-    /// What the deployment is called, for want of a name as any other that has none.
+    /// The name of the deployment, or the default name.
     pub fn name(&self) -> &str {
         self.shared.process.name.as_deref().unwrap_or(NAME)
     }
 
-    /// Where the deployment keeps what it has mounted, if it lives in that namespace; none: nowhere. Only a name that was given tells it
-    /// from others: deployments that share an inventory would remove each other's finalizers.
+    /// The inventory of the deployment in this namespace; none if the deployment has no name. Deployments that share an inventory would remove
+    /// each other's finalizers, so the default name is not enough.
     pub(crate) fn inventory_place(&self, namespace: &str) -> Option<inventory::Place> {
         let name = self.shared.process.name.as_ref()?;
         Some(inventory::Place { namespace: namespace.to_owned(), name: format!("{name}{}", inventory::SUFFIX) })
     }
 
-    /// The most calls of plugins at once, each of which takes a thread.
+    /// The most concurrent calls of plugins. Each takes a thread.
     pub fn concurrent_calls(&self) -> u32 {
         self.shared.process.concurrent_calls
     }
@@ -277,12 +272,13 @@ impl Source {
         Arc::clone(&self.programs)
     }
 
-    /// Looks at the files every so often. When they have changed, everything is read again, and the programs are sent if they are valid. Ends when
-    /// nobody wants them any more.
+    /// Polls the files. When they have changed, everything is read again, and the programs are sent if there are no problems. Ends when the
+    /// receiver is dropped.
     ///
     /// # Guarantees
     ///
-    /// What is sent is right as a whole. A program whose plugin and configuration are the same as before is the same.
+    /// The programs that are sent come from a configuration without problems. A program whose plugin and configuration have not changed stays
+    /// the same.
     pub async fn follow(mut self, every: Duration, wanted: channel::Sender<Arc<[Program]>>, report: impl Fn(Reload<'_>)) {
         let (mut is_refused, origin, mut last) = (false, Instant::now(), Time::default());
         loop {
@@ -294,9 +290,9 @@ impl Source {
             }
             let now = Time::from_duration(origin.elapsed());
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
-            // Compiling would hold up everything else that this thread has to do.
+            // Compiling would block other tasks of this thread.
             let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
-            // Also after a panic: a grace period that has ended would otherwise be due at once, again and again.
+            // Also after a panic: otherwise, a grace period that has ended would be due at once, again and again.
             last = now;
             let Ok(Loaded { files, directory, looked, result }) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
@@ -330,7 +326,7 @@ impl Source {
         }
     }
 
-    /// Ends when the files are others than those that were read, and have settled.
+    /// Waits until the files have changed, and have not changed again for some time.
     async fn changed(&self, every: Duration) {
         loop {
             tokio::time::sleep(every).await;
@@ -352,7 +348,7 @@ impl Source {
 }
 
 impl Shared {
-    /// Reads everything as it is at one moment.
+    /// Reads everything as of one moment.
     fn load(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         for _ in 1..MOST_READS {
             let loaded = self.load_once(current, directory, now);
@@ -371,7 +367,7 @@ impl Shared {
             None => "--plugin and --plugin-dir".to_owned(),
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
-        // The look does not count: the next one reports what it finds.
+        // The look at the directory is dropped: the next one reports the changes.
         Loaded { files: loaded.files, directory: directory.clone(), looked: Looked::default(), result: Err(problems) }
     }
 
@@ -386,14 +382,14 @@ impl Shared {
             programs.into()
         });
         if result.is_err() {
-            // What runs goes on, and so do these.
+            // A refused configuration changes nothing, so these stay mounted, too.
             looked.given_up.clear();
         }
         Loaded { files, directory, looked, result }
     }
 }
 
-/// Says what vanished from the plugin directory.
+/// Logs which plugins vanished from the plugin directory.
 fn tell(looked: &Looked, grace: Duration) {
     for path in &looked.vanished {
         warn!(
@@ -406,7 +402,7 @@ fn tell(looked: &Looked, grace: Duration) {
     }
 }
 
-/// Waits until then; without a time, for ever.
+/// Waits until this time; without one, for ever.
 async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -414,12 +410,12 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// The programs that a configuration file means, with the plugins of `known` where the file names one with the same digest. Public because
-/// fuzzing, which lives outside of this crate, reads files as [`Source`] does, without its process and its arguments.
+/// Loads the programs of a configuration file. Plugins of `known` are reused if the file names one with the same digest. Public for fuzzing,
+/// which reads files like [`Source`], but without a process and arguments.
 ///
 /// # Errors
 ///
-/// All that is wrong with the file.
+/// All problems of the file.
 #[doc(hidden)]
 pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Vec<Program>, Problems> {
     let arguments = MountArguments::of_file(path.to_owned());
@@ -429,7 +425,7 @@ pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Ve
     problems.or(loaded.programs)
 }
 
-/// What the arguments name or are, and how the plugin directory is.
+/// Reads the configuration of the arguments, and looks at the plugin directory.
 fn read(
     arguments: &MountArguments,
     files: &mut Files,
@@ -450,11 +446,11 @@ fn read(
             Ok(mut plugins) => {
                 known.forget_all_but(&plugins.iter().cloned().collect());
                 plugins.retain(|plugin| {
-                    // A link that leads nowhere and was never mounted is an error when it is read.
+                    // A dangling link that was never mounted is an error when it is read.
                     if !known.has_mounted(plugin) {
                         return true;
                     }
-                    // One that was mounted has vanished. It is noted first, because it may come back without a change of the directory.
+                    // A dangling link that was mounted has vanished. Its target may come back without a change of the directory.
                     files.note(plugin);
                     plugin.exists()
                 });
@@ -482,9 +478,9 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
     }
 }
 
-/// Mounts the plugins of a directory with the defaults, but for those that a mount names; after them those that vanished from it.
+/// Mounts the plugins of a directory with the defaults, except those that a mount names, and then those that vanished from it.
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, looked: &Looked) {
-    // Links are followed, as there are many ways to write a path.
+    // Paths are compared in their canonical form.
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));

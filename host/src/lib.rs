@@ -5,7 +5,7 @@
 //!                   │         ▲
 //!                   │      plugins (files, compiled code)
 //!                   ├▶ commands: rbac, crds, inspect, record, shadow
-//!                   └▶ tools: render, test, check, diff, dev, new, replay (commands::offline, scene, replay)
+//!                   └▶ tools: render, test, check, diff, replay ─▶ gyre_offline, and dev, new
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:
@@ -13,21 +13,15 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
-//! | `commands`, [`scene`] | the commands other than `run`; what the test kit uses of them |
-//! | [`manifests`] | reads objects from files and directories |
+//! | `commands` | the commands other than `run` |
 //! | [`config`], `plugins` | the operator's configuration and arguments; the files of plugins; the programs that result from both |
-//! | [`replay`] | makes recorded calls again |
 //!
 //! With the feature `tools`, which is on by default, it has all commands. Without it, it is the program that runs in a cluster.
 //!
-//! What is absent: the host itself, which is `gyre_engine`.
+//! What is absent: the host itself, which is `gyre_engine`; simulations of it, which are `gyre_offline`; and the reading of YAML, manifests
+//! and settings, which is `gyre_input`.
 
 pub mod cli;
 mod commands;
 pub mod config;
-pub mod manifests;
 mod plugins;
-#[cfg(feature = "tools")]
-pub mod replay;
-#[cfg(feature = "tools")]
-pub mod scene;

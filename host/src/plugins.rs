@@ -1,4 +1,4 @@
-//! Plugins from files: reading them, and having them compiled.
+//! Reads plugins from files, and compiles them.
 
 mod compiling;
 pub(crate) mod files;
@@ -13,10 +13,10 @@ use tracing::{debug, info};
 
 use crate::plugins::files::Files;
 
-/// Components with an interpreter in them have some 20 MiB.
+/// The largest plugin. Components with an interpreter have some 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
 
-/// Loads the plugin in a file, whose bytes these are, for a process that stays. Says so first if it has to compile a large one.
+/// Loads a plugin for a process that runs for long. Reports first if a large plugin has to be compiled.
 pub(crate) fn load_file(
     sandbox: &Sandbox,
     path: &Path,
@@ -28,8 +28,8 @@ pub(crate) fn load_file(
     load(sandbox, bytes)
 }
 
-/// Has a plugin compiled by another process, which takes with it the tens of megabytes that the compiler needs: they would stay with
-/// this one. Whatever is wrong with the plugin, loading it says.
+/// Compiles a plugin in another process, because the compiler needs tens of megabytes that this process would keep. Errors are reported when
+/// the plugin is loaded.
 fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Path>) {
     let (Some(cache), Ok(gyre)) = (cache, std::env::current_exe()) else { return };
     if sandbox.is_compiled(bytes) {
@@ -44,10 +44,10 @@ fn compile_apart(sandbox: &Sandbox, path: &Path, bytes: &[u8], cache: Option<&Pa
     }
 }
 
-/// What to do about a file that is no plugin.
+/// The remedy for a file that is no plugin.
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
-/// Reads a plugin and loads it. Says so first if it has to compile a large one.
+/// Reads and loads a plugin. Reports first if a large plugin has to be compiled.
 pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Plugin> {
     let bytes = read(path)?;
     let _shown = compiling::announce(sandbox, path, &bytes);

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use gyre::scene::{Case, EXPECTED, cases_in};
+use gyre_offline::cases::{Case, EXPECTED, cases_in};
 
 use crate::error::Result;
 use crate::plugin::Plugin;
 use crate::world::World;
 use crate::yaml;
 
-/// Asserts that the cases in a folder come out as expected, as `gyre test` does. With `GYRE_BLESS=1` what comes out is what is expected.
-/// Paths are relative to the package.
+/// Asserts that the cases in a directory have the expected results, like `gyre test`. `GYRE_BLESS=1` writes the actual results as the expected
+/// ones. Paths are relative to the package.
 ///
 /// # Panics
 ///
-/// When some do not, with what differs in each, or when there are none.
+/// When results differ, with the difference for each case, or when there are no cases.
 #[track_caller]
 #[expect(clippy::panic, reason = "an assertion fails the test")]
 pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
@@ -36,7 +36,7 @@ pub fn assert_cases(plugin: &Plugin, folder: impl AsRef<Path>) {
     }
 }
 
-/// What is wrong with a case, if anything is.
+/// The difference between the actual and the expected result of a case, if there is one.
 fn check(plugin: &Plugin, case: &Case) -> Result<Option<String>> {
     let run = World::of(plugin.clone()).case(&case.folder)?.start()?.wait()?;
     Ok(yaml::differs_from_golden(&run.summary(), &case.folder.join(EXPECTED)).err())

@@ -1,12 +1,12 @@
-//! What goes wrong in a test before anything can be compared.
+//! The errors of the test kit.
 
 use std::fmt;
 
-/// A sentence that says what is wrong. It prints the same as `{}` and as `{:?}`, so that a test that returns it says it in words.
+/// A sentence that describes an error. `{}` and `{:?}` print the same, so that a test that returns the error fails with the sentence.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(String);
 
-/// What most of the kit returns, and a test may: `fn a_test() -> gyre_test::Result`.
+/// The result of most functions here, and of tests: `fn a_test() -> gyre_test::Result`.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 impl Error {

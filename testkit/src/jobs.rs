@@ -1,8 +1,9 @@
-//! Jobs that come to their end: the Pods end, and the cluster's own Job controller does the rest.
+//! Finishes Jobs: ends their Pods, after which the cluster's Job controller finishes the Job.
 
 use std::time::Duration;
 
-use gyre::scene::{Part, Subject};
+use gyre_offline::plan::Subject;
+use gyre_offline::simulation::Subresource;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::world::World;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// A Job's controller waits between tries, at most six minutes each; it tries six times unless the Job says otherwise.
 const LOOKS: u32 = 3600;
-/// By which the Pods of a Job are known.
+/// The label of the Pods of a Job.
 const JOB_NAME: &str = "/metadata/labels/batch.kubernetes.io~1job-name";
 
 /// How a Pod ends.
@@ -23,20 +24,21 @@ enum Ending {
 }
 
 impl World {
-    /// The Pods of a Job succeed, until the Job is complete.
+    /// Has the Pods of a Job succeed until the Job is complete.
     ///
     /// # Errors
     ///
-    /// When there is no such Job, it has no Pods, as one that is suspended, or it ends otherwise.
+    /// When there is no such Job, it has no Pods, e.g. because it is suspended, or it ends differently.
     pub fn finish_job(&mut self, job: impl Into<Reference>) -> Result {
         self.end_job(job.into(), Ending::Succeeds)
     }
 
-    /// The Pods of a Job fail, one after the other, until the Job has failed. That takes time: the Job's controller waits longer before each.
+    /// Has the Pods of a Job fail, one after the other, until the Job has failed. That takes simulated time: the Job controller waits longer
+    /// before each.
     ///
     /// # Errors
     ///
-    /// When there is no such Job, it has no Pods, as one that is suspended, or it ends otherwise.
+    /// When there is no such Job, it has no Pods, e.g. because it is suspended, or it ends differently.
     pub fn fail_job(&mut self, job: impl Into<Reference>) -> Result {
         self.end_job(job.into(), Ending::Fails)
     }
@@ -57,7 +59,7 @@ impl World {
 
     fn end_pods(&mut self, job: &Value, ending: Ending) -> Result {
         let Subject { namespace, name, .. } = Subject::of(job);
-        for mut pod in self.runtime.block_on(self.scene.list(&pods(), Default::default()))? {
+        for mut pod in self.runtime.block_on(self.simulation.list(&pods(), Default::default()))? {
             let is_of_job = Subject::of(&pod).namespace == namespace && pod.pointer(JOB_NAME).is_some_and(|of| *of == *name);
             let runs = pod.pointer("/status/phase").is_some_and(|phase| phase == "Running");
             if !is_of_job || !runs {
@@ -66,13 +68,13 @@ impl World {
             if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
                 let annotations = metadata.entry("annotations").or_insert_with(|| Value::Object(Default::default()));
                 if let Some(annotations) = annotations.as_object_mut() {
-                    // What the cluster's own kubelet goes by.
+                    // The kubelet of devcluster reads these annotations.
                     annotations.insert("devcluster.gyre.dev/run-for".to_owned(), Value::from("0s"));
                     annotations
                         .insert("devcluster.gyre.dev/fail".to_owned(), Value::from((ending == Ending::Fails).to_string()));
                 }
             }
-            self.runtime.block_on(self.scene.replace(Part::Object, &pod))?;
+            self.runtime.block_on(self.simulation.replace(Subresource::None, &pod))?;
         }
         Ok(())
     }
@@ -82,7 +84,7 @@ fn pods() -> gyre_core::object::GroupVersionKind {
     gyre_core::object::GroupVersionKind::new("", "v1", "Pod")
 }
 
-/// How a Job has ended; none: it has not.
+/// The condition with which a Job has ended; none: it has not ended.
 fn end_of(job: &Value) -> Option<&str> {
     let conditions = job.pointer("/status/conditions").and_then(Value::as_array)?;
     let true_ones = conditions.iter().filter(|condition| condition.get("status").is_some_and(|status| status == "True"));

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   Plugin::native::<R>(), Plugin::wasm(path) ─┐
-//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host over an API server in memory, in time of its own
+//!   settings, time, objects, files ────────────┴▶ Setup ──▶ World: gyre_engine::host on an API server in memory
 //!                                                            │  ▲
-//!                             Run: plan, children, status, … ┘  └ edit, delete, finish_job, advance, upgrade: whatever else happens
+//!                             Run: plan, children, status, … ┘  └ edit, delete, finish_job, advance, upgrade: changes by others
 //! ```
 #![doc = include_str!("../README.md")]
 //!
-//! What is absent: a second implementation of what the host does. `gyre render`, `gyre test` and `gyre check` are made of the same.
+//! What is absent: a second implementation of the host. The real host runs here, as in `gyre render`, `gyre test` and `gyre check`; the command
+//! line is not needed.
 
 mod cases;
 mod error;
@@ -22,9 +23,9 @@ mod setup;
 mod world;
 pub mod yaml;
 
-pub use gyre::scene::{Action, Subject, Verb};
 pub use gyre_engine::program::Program;
 pub use gyre_engine::record::CallRecord;
+pub use gyre_offline::plan::{Action, Subject, Verb};
 
 pub use crate::cases::assert_cases;
 pub use crate::error::{Error, Result};

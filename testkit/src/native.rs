@@ -1,4 +1,4 @@
-//! A reconciler as the sandbox calls native code: what the SDK does in a component, on the other side of the contract.
+//! Runs a reconciler as native code in the sandbox: does what the SDK does in a component.
 
 mod convert;
 
@@ -43,7 +43,7 @@ impl<R: Reconciler> Native for Adapter<R> {
     }
 }
 
-/// What the SDK asks.
+/// Answers the reads of the SDK.
 struct Host(Imports);
 
 impl fmt::Debug for Host {
@@ -54,16 +54,16 @@ impl fmt::Debug for Host {
 
 impl hosted::Host for Host {
     fn children(&self, kind: Kind) -> Result<Vec<Vec<u8>>, ReadError> {
-        self.0.children(&named(kind)).map(copied).map_err(|error| told(kind, error))
+        self.0.children(&named(kind)).map(copied).map_err(|error| read_error(kind, error))
     }
 
     fn get(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let found = self.0.get(&named(kind), namespace, name);
-        found.map(|found| found.map(|object| object.to_vec())).map_err(|error| told(kind, error))
+        found.map(|found| found.map(|object| object.to_vec())).map_err(|error| read_error(kind, error))
     }
 
     fn list(&self, kind: Kind, namespace: Option<&str>, label_selector: Option<&str>) -> Result<Vec<Vec<u8>>, ReadError> {
-        self.0.list(&named(kind), namespace, label_selector).map(copied).map_err(|error| told(kind, error))
+        self.0.list(&named(kind), namespace, label_selector).map(copied).map_err(|error| read_error(kind, error))
     }
 
     fn now(&self) -> SystemTime {
@@ -91,7 +91,7 @@ fn copied(objects: Vec<Bytes>) -> Vec<Vec<u8>> {
     objects.iter().map(|object| object.to_vec()).collect()
 }
 
-fn told(kind: Kind, error: gyre_sandbox::ReadError) -> ReadError {
+fn read_error(kind: Kind, error: gyre_sandbox::ReadError) -> ReadError {
     match error {
         gyre_sandbox::ReadError::NotDeclared => ReadError::NotDeclared(kind),
         gyre_sandbox::ReadError::NotGranted => ReadError::NotGranted(kind),

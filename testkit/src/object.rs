@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// An object that is being put together. It serializes as the object, and turns [into](Self::build) a [`Value`].
+/// A builder of an object. It serializes as the object, and [`build`](Self::build) returns it as a [`Value`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object(Value);
 
@@ -45,12 +45,12 @@ impl Object {
         self
     }
 
-    /// What its user wants.
+    /// Its spec.
     pub fn spec(self, spec: impl Into<Value>) -> Self {
         self.field("spec", spec)
     }
 
-    /// What somebody has recorded of it.
+    /// Its status.
     pub fn status(self, status: impl Into<Value>) -> Self {
         self.field("status", status)
     }
@@ -65,12 +65,12 @@ impl Object {
         self.entry("annotations", key, value)
     }
 
-    /// Its UID; without one it gets one.
+    /// Its UID; without it, one is generated.
     pub fn uid(self, uid: &str) -> Self {
         self.metadata("uid", uid)
     }
 
-    /// How often its spec was written; without it, once.
+    /// Its generation; without it, 1.
     pub fn generation(self, generation: i64) -> Self {
         self.metadata("generation", generation)
     }
@@ -80,12 +80,12 @@ impl Object {
         self.metadata("creationTimestamp", time)
     }
 
-    /// Something has to be done by that name before the object may go.
+    /// A finalizer.
     pub fn finalizer(self, name: &str) -> Self {
         self.push("finalizers", Value::from(name))
     }
 
-    /// It is a child of this parent that the plugin of that name made. The parent may lack its UID if it is put there as well.
+    /// Makes it a child of this parent, created by the plugin of this name. The parent may lack its UID if it is put into the world, too.
     pub fn child_of(self, parent: impl Into<Value>, plugin: &str) -> Self {
         let parent = parent.into();
         let text = |pointer: &str| parent.pointer(pointer).cloned().unwrap_or_default();

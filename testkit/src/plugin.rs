@@ -1,12 +1,12 @@
-//! The plugin under test: as native code, or as the component that is mounted.
+//! The plugin under test: native code, or a component.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use gyre::config::accept_settings;
 use gyre_core::grants::Namespaces;
 use gyre_core::manifest::Manifest;
 use gyre_engine::program::Program;
+use gyre_input::settings;
 use gyre_sandbox::{Digest, Sandbox};
 use gyre_sdk::Reconciler;
 use parking_lot::Mutex;
@@ -20,10 +20,10 @@ use crate::native::Adapter;
 pub struct Plugin(pub(crate) gyre_sandbox::Plugin);
 
 impl Plugin {
-    /// A reconciler as the native code of the test, so that a debugger works and a change takes no build for Wasm.
+    /// A reconciler as native code, so that a debugger works, and a change needs no build for Wasm.
     ///
-    /// Calls have no deadline and no limit of memory, and what the reconciler asks past [`Cluster`](gyre_sdk::Cluster) is the machine's: the
-    /// system's clock, random numbers, files. A panic ends the call, as a trap does.
+    /// Calls have no deadline and no memory limit. The clock, random numbers and files are those of the machine. A panic ends the call, like a
+    /// trap.
     ///
     /// # Panics
     ///
@@ -60,28 +60,28 @@ impl Plugin {
         Ok(load(bytes)?)
     }
 
-    /// A mount of the plugin with these settings, and with everything granted that its manifest names.
+    /// A mount of the plugin with these settings, and with everything granted that its manifest declares.
     pub(crate) fn program(self, settings: &Value) -> Result<Program> {
         let mut program = Program::new(self.0, Namespaces::All);
         let settings = if settings.is_null() { &Value::Object(serde_json::Map::new()) } else { settings };
-        let accepted = accept_settings(&program.plugin, settings, &program.limits);
+        let accepted = settings::accept(&program.plugin, settings, &program.limits);
         let settings = accepted.map_err(|problems| Error::new(format!("the plugin {}: {problems}", program.name)))?;
         program.settings = settings.to_string().into_bytes().into();
         Ok(program)
     }
 
-    /// What it says of itself.
+    /// Its manifest.
     pub fn manifest(&self) -> &Manifest {
         self.0.manifest()
     }
 }
 
-/// Components are compiled once in a process.
+/// Loads a component. Each is compiled once in a process.
 fn load(bytes: &[u8]) -> anyhow::Result<Plugin> {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
     let digest = Digest::of(bytes);
-    // One at a time: tests that run side by side mostly want the same.
+    // One at a time, because parallel tests mostly load the same component.
     let mut loaded = LOADED.lock();
     if let Some(plugin) = loaded.iter().find(|plugin| *plugin.0.digest() == digest) {
         return Ok(plugin.clone());

@@ -1,13 +1,13 @@
 //! How a test names an object.
 
-use gyre::scene::Subject;
+use gyre_offline::plan::Subject;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::object::Object;
 
-/// Names an object, as plans do: `Job default/hello`. The namespace may be left out if it is `default`, or if the kind has none. A kind that
-/// several groups have is named with its `apiVersion` before it: `v1 Event default/hello`. Objects name themselves.
+/// Names an object, as plans do: `Job default/hello`. The namespace may be left out if it is `default`, or if the kind is cluster-scoped. If
+/// several groups have the kind, the `apiVersion` comes first: `v1 Event default/hello`. An object can be used as its own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub(crate) api_version: Option<String>,
@@ -19,7 +19,7 @@ pub struct Reference {
 impl Reference {
     /// # Errors
     ///
-    /// When it names nothing.
+    /// When it names no object.
     pub(crate) fn check(&self) -> Result {
         if self.kind.is_empty() || self.name.is_empty() {
             let said = [&self.kind, &self.name].map(String::as_str).concat();
@@ -43,7 +43,7 @@ impl From<&str> for Reference {
         let (api_version, kind, key) = match words[..] {
             [kind, key] => (None, kind, key),
             [api_version, kind, key] => (Some(api_version.to_owned()), kind, key),
-            // What names nothing is told when it is used.
+            // The error is reported when the reference is used.
             _ => (None, "", text),
         };
         let (namespace, name) = match key.split_once('/') {

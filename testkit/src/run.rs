@@ -1,11 +1,13 @@
-//! What happened until the host rested.
+//! What happened until the host converged.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use gyre::scene::{Action, Rendered, Subject, Verb};
+use gyre_core::text::list;
 use gyre_engine::record::CallRecord;
+use gyre_offline::host_run::HostRun;
+use gyre_offline::plan::{Action, Subject, Verb};
 use gyre_sandbox::LogLine;
 use serde_json::Value;
 
@@ -13,22 +15,22 @@ use crate::error::{Error, Result};
 use crate::reference::Reference;
 use crate::yaml;
 
-/// What happened since the world was last asked: what the host wrote, what the plugin was asked and answered, and where that led.
+/// What happened since the last run: the writes of the host, the calls of the plugin, and the resulting parents.
 pub struct Run {
-    pub(crate) rendered: Rendered,
+    pub(crate) host_run: HostRun,
     pub(crate) calls: Vec<Arc<CallRecord>>,
 }
 
 /// An event that was published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What it is about.
+    /// The object that it is about.
     pub about: Subject,
     /// `Normal` or `Warning`.
     pub severity: String,
-    /// One word, for programs.
+    /// The reason, for programs.
     pub reason: String,
-    /// A sentence, for people.
+    /// The message, for people.
     pub message: String,
 }
 
@@ -43,36 +45,35 @@ impl fmt::Display for Event {
 impl Run {
     /// What the host did, in order: writes, refusals, events.
     pub fn plan(&self) -> &[Action] {
-        &self.rendered.done.actions
+        &self.host_run.actions
     }
 
-    /// What was not done, and why.
+    /// Actions that the API server rejected.
     pub fn refusals(&self) -> impl Iterator<Item = &Action> {
         self.plan().iter().filter(|action| action.refusal.is_some())
     }
 
-    /// The children that were written, as they were last sent, in the order of their first.
+    /// The children as they were last written, in the order in which they were first written.
     pub fn children(&self) -> Vec<&Value> {
-        self.rendered.children()
+        self.host_run.children()
     }
 
-    /// A parent as it was when the host rested.
+    /// A parent as it was when the host converged.
     ///
     /// # Errors
     ///
-    /// When there is none of that name.
+    /// When there is no parent of that name.
     pub fn parent(&self, parent: impl Into<Reference>) -> Result<&Value> {
         let reference = parent.into();
         reference.check()?;
-        let parents = &self.rendered.parents;
+        let parents = &self.host_run.parents;
         parents.iter().find(|parent| reference.names(&Subject::of(parent))).ok_or_else(|| {
-            let named: Vec<String> = parents.iter().map(|parent| Subject::of(parent).to_string()).collect();
-            let there = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
+            let there = list(parents.iter().map(Subject::of));
             Error::new(format!("there is no parent {} {}; there is {there}", reference.kind, reference.name))
         })
     }
 
-    /// A parent's status when the host rested; null if it had none.
+    /// A parent's status when the host converged; null if it had none.
     ///
     /// # Errors
     ///
@@ -81,7 +82,7 @@ impl Run {
         Ok(self.parent(parent)?.get("status").unwrap_or(&Value::Null))
     }
 
-    /// A parent's conditions when the host rested.
+    /// A parent's conditions when the host converged.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl Run {
         Ok(conditions.map_or(&[], Vec::as_slice))
     }
 
-    /// One of them, by its type.
+    /// A condition of a parent, by its type.
     ///
     /// # Errors
     ///
@@ -100,8 +101,7 @@ impl Run {
         let conditions = self.conditions(parent)?;
         let is_meant = |condition: &&Value| condition.get("type").is_some_and(|named| named == kind);
         conditions.iter().find(is_meant).ok_or_else(|| {
-            let named: Vec<&str> = conditions.iter().filter_map(|condition| condition.get("type")?.as_str()).collect();
-            let there = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
+            let there = list(conditions.iter().filter_map(|condition| condition.get("type")?.as_str()));
             Error::new(format!("there is no condition {kind}; there is {there}"))
         })
     }
@@ -111,13 +111,13 @@ impl Run {
         self.plan().iter().filter_map(event).collect()
     }
 
-    /// The calls of the plugin, with what each was given, read and answered.
+    /// The calls of the plugin, with their inputs, reads and answers.
     pub fn calls(&self) -> &[Arc<CallRecord>] {
         &self.calls
     }
 
-    /// What the plugin asked for by name or by selector, each question once, in the order of the calls: `get ConfigMap.v1 settings`. That it
-    /// looked at its children is not noted, as it can always see them.
+    /// The reads of the plugin by name or by selector, each once, in the order of the calls: `get ConfigMap.v1 settings`. The children of a
+    /// parent are not among them, because each call gets them.
     pub fn reads(&self) -> Vec<String> {
         let mut reads = Vec::new();
         for question in self.calls.iter().flat_map(|call| call.reads.keys()) {
@@ -134,16 +134,16 @@ impl Run {
         self.calls.iter().flat_map(|call| &call.answer.log).collect()
     }
 
-    /// What `gyre test` compares with `expected.yaml`: the plan, the children as they were sent, the parents' statuses.
+    /// The plan, the children and the statuses of the parents, as `gyre test` compares them with `expected.yaml`.
     pub fn summary(&self) -> Value {
-        self.rendered.summary()
+        self.host_run.summary()
     }
 
-    /// Asserts what the host did, a line each: `create Job default/hello`. How far words are apart does not matter.
+    /// Asserts what the host did, with a line for each action: `create Job default/hello`. The number of spaces between words does not matter.
     ///
     /// # Panics
     ///
-    /// When it did something else, with the difference.
+    /// When the host did something else, with the difference.
     #[track_caller]
     pub fn assert_plan(&self, expected: &str) {
         let lines = |texts: &mut dyn Iterator<Item = String>| {
@@ -158,7 +158,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// When it did something.
+    /// When the host did something.
     #[track_caller]
     pub fn assert_nothing_done(&self) {
         self.assert_plan("");

@@ -1,10 +1,11 @@
-//! A world before it begins.
+//! Sets up a world.
 
 use std::path::{Path, PathBuf};
 
-use gyre::scene::{Given, read};
 use gyre_devcluster::Controllers;
 use gyre_engine::program::Program;
+use gyre_input::manifests;
+use gyre_offline::cases::{CaseInput, START};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,15 +14,12 @@ use crate::error::{Error, Result};
 use crate::plugin::Plugin;
 use crate::world::World;
 
-/// When it is unless a test says so, as in `gyre test`.
-const START: &str = "2026-01-01T00:00:00Z";
-
-/// What a world begins with. What is wrong with it is said by [`Setup::start`].
-#[must_use = "`start` makes a world of it"]
+/// The setup of a world. [`Setup::start`] reports errors in it.
+#[must_use = "`start` creates the world"]
 pub struct Setup {
     plugins: Vec<(Plugin, Value)>,
     start: String,
-    /// With where each comes from.
+    /// Each with its source.
     objects: Vec<(String, Result<Value>)>,
     files: Vec<PathBuf>,
     configure: Vec<Box<Configure>>,
@@ -31,7 +29,7 @@ pub struct Setup {
 type Configure = dyn Fn(&mut Program);
 
 impl World {
-    /// A world with this plugin, to be [furnished](Setup) and started.
+    /// Begins the [setup](Setup) of a world with this plugin.
     pub fn of(plugin: Plugin) -> Setup {
         Setup::new(plugin)
     }
@@ -42,7 +40,7 @@ impl Setup {
         let plugins = vec![(plugin, Value::Null)];
         Self {
             plugins,
-            start: START.to_owned(),
+            start: START.to_string(),
             objects: Vec::new(),
             files: Vec::new(),
             configure: Vec::new(),
@@ -50,19 +48,19 @@ impl Setup {
         }
     }
 
-    /// It is that time of day, in RFC 3339. Without it, it is 2026-01-01T00:00:00Z.
+    /// Sets the simulated time, in RFC 3339. Without it, the time is 2026-01-01T00:00:00Z.
     pub fn at(mut self, time: &str) -> Self {
         time.clone_into(&mut self.start);
         self
     }
 
-    /// Another plugin is mounted beside, e.g. one whose parents are this one's children.
+    /// Mounts another plugin, too, e.g. one whose parents are children of this one.
     pub fn beside(mut self, plugin: Plugin) -> Self {
         self.plugins.push((plugin, Value::Null));
         self
     }
 
-    /// The settings of the plugin that was named last. They are checked as those of a mount are.
+    /// Sets the settings of the plugin that was added last. They are validated like those of a mount.
     pub fn settings(mut self, settings: impl Into<Value>) -> Self {
         if let Some((_, last)) = self.plugins.last_mut() {
             *last = settings.into();
@@ -70,33 +68,32 @@ impl Setup {
         self
     }
 
-    /// Changes how all the plugins are mounted: limits of calls, namespaces, workers, grants.
+    /// Changes how all plugins are mounted: limits of calls, namespaces, workers, grants.
     pub fn mounted(mut self, configure: impl Fn(&mut Program) + 'static) -> Self {
         self.configure.push(Box::new(configure));
         self
     }
 
-    /// The cluster holds this object, as it is: with its UID, its owners and its status, if it has them. Owners may be named without UIDs.
+    /// Adds an object to the cluster, unchanged: with its UID, owners and status, if it has them. Owners may be named without UIDs.
     pub fn with(mut self, object: impl Serialize) -> Self {
         let object = serde_json::to_value(object).map_err(|error| Error::new(format!("an object is no JSON: {error}")));
         self.objects.push(("an object of the test".to_owned(), object));
         self
     }
 
-    /// The cluster holds the objects of this file, or of the YAML and JSON files of this folder. Paths are relative to the package.
+    /// Adds the objects of a file, or of the YAML and JSON files in a directory. Paths are relative to the package.
     pub fn file(mut self, path: impl AsRef<Path>) -> Self {
         self.files.push(path.as_ref().to_owned());
         self
     }
 
-    /// As a case of `gyre test`: with the objects, the settings and the time of this folder, and [without
-    /// controllers](Self::without_controllers).
+    /// Uses the objects, settings and time of a case of `gyre test`, [without controllers](Self::without_controllers).
     ///
     /// # Errors
     ///
-    /// When a file of it cannot be read, or is not what it should be.
+    /// When one of its files cannot be read, or is invalid.
     pub fn case(mut self, folder: impl AsRef<Path>) -> Result<Self> {
-        let Given { objects, settings, time } = Given::read(folder.as_ref())?;
+        let CaseInput { objects, settings, time } = CaseInput::read(folder.as_ref())?;
         if let Some(settings) = settings {
             self.plugins.iter_mut().for_each(|(_, own)| settings.clone_into(own));
         }
@@ -105,17 +102,17 @@ impl Setup {
         Ok(self.without_controllers())
     }
 
-    /// Nobody acts but the host, as in `gyre test`: garbage stays, Jobs make no Pods, and Pods do not run.
+    /// Runs no controllers, like `gyre test`: garbage is not collected, Jobs create no Pods, and Pods do not run.
     pub fn without_controllers(mut self) -> Self {
         self.controllers = Controllers::Absent;
         self
     }
 
-    /// Makes the world. Nothing happens in it before it is told to [settle](World::settle).
+    /// Creates the world. The host does not run before the world is [settled](World::settle).
     ///
     /// # Errors
     ///
-    /// What is wrong with the settings, the files, or the objects.
+    /// When the settings, the files or the objects are invalid.
     pub fn start(self) -> Result<World> {
         let Self { plugins, start, objects, files, configure, controllers } = self;
         let start: Timestamp =
@@ -125,7 +122,7 @@ impl Setup {
         for configure in &configure {
             programs.iter_mut().for_each(configure);
         }
-        let mut all = read(&files)?;
+        let mut all = manifests::read(&files)?;
         for (place, object) in objects {
             all.push((place, object?));
         }

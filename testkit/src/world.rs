@@ -1,14 +1,19 @@
-//! A cluster in memory, the host that works on it, and whoever else does something there: the test.
+//! A cluster in memory, a host that runs on it, and the changes that a test makes.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use gyre::scene::{Again, Done, End, Part, Rendered, Scene, Subject, flapping, simulated};
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
 use gyre_engine::program::{Program, Programs};
-use gyre_engine::record::{CallRecord, Listening, Recordings};
+use gyre_engine::record::Recordings;
+use gyre_offline::call_log::{CallLog, parent_of};
+use gyre_offline::check::compare::flapping;
+use gyre_offline::host_run::{End, HostRun, RequeueTimes};
+use gyre_offline::plan::Subject;
+use gyre_offline::simulation::{Simulation, Subresource, remove_managed_fields, simulated};
 use gyre_sandbox::Fault;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -22,28 +27,26 @@ use crate::plugin::Plugin;
 use crate::reference::Reference;
 use crate::run::Run;
 
-/// Pods run until a test ends them, or for so long.
+/// Pods run until a test ends them, or for this time.
 const POD_RUN_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-/// So many calls are kept between two settlings: what goes on for ever is cut short.
+/// The most calls of one run that are kept, because some plugins never stop.
 const MOST_CALLS: usize = 10_000;
 
-/// A cluster in memory, and the host that works on it with the plugin under test.
+/// A cluster in memory, and a host that runs on it with the plugin under test.
 ///
-/// Time passes only while something is [settled](Self::settle), [waited for](Self::advance) or changed, and then as fast as can be. Objects are
-/// named as in plans, `Job default/hello`: see [`Reference`].
+/// The clock is simulated: it advances only within [`settle`](Self::settle), [`advance`](Self::advance) and changes, without waiting. Objects
+/// are named as in plans, `Job default/hello`: see [`Reference`].
 pub struct World {
-    pub(crate) scene: Scene,
+    pub(crate) simulation: Simulation,
     programs: Vec<Program>,
     host: Option<Host>,
     _controllers: JoinHandle<()>,
-    calls: Arc<Mutex<Vec<Arc<CallRecord>>>>,
-    recordings: Recordings,
-    _listening: Listening,
-    /// The last to go: all else lives in it.
+    log: CallLog,
+    /// Dropped last, because everything else runs in it.
     pub(crate) runtime: Runtime,
 }
 
-/// One that runs.
+/// A host that runs.
 struct Host {
     programs: watch::Sender<Arc<[Program]>>,
     stop: oneshot::Sender<()>,
@@ -51,13 +54,13 @@ struct Host {
 }
 
 impl Host {
-    fn new(scene: &Scene, programs: &[Program], recordings: &Recordings) -> Self {
+    fn new(simulation: &Simulation, programs: &[Program], recordings: &Recordings) -> Self {
         let (programs, following): (_, Programs) = watch::channel(programs.into());
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async {
             let _ = stopped.await;
         };
-        let running = Box::pin(scene.host(following, recordings.clone(), stopped));
+        let running = Box::pin(simulation.host(following, recordings.clone(), stopped));
         Self { programs, stop, running }
     }
 }
@@ -76,65 +79,58 @@ impl World {
         };
         let options = gyre_devcluster::Options { controllers, pod_run_time, ..gyre_devcluster::Options::default() };
         let entered = runtime.enter();
-        let scene = Scene::with(&programs, start, &options)?;
-        scene.put_all(objects)?;
-        let controllers = tokio::spawn(scene.controllers());
+        let simulation = Simulation::with(&programs, start, &options)?;
+        simulation.put_all(Origin::Written, objects)?;
+        let controllers = tokio::spawn(simulation.controllers());
         drop(entered);
-        let (recordings, calls) = (Recordings::default(), Arc::<Mutex<Vec<_>>>::default());
-        let kept = Arc::clone(&calls);
-        let listening = recordings.listen(None, move |call| {
-            let mut calls: MutexGuard<'_, Vec<_>> = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if calls.len() < MOST_CALLS {
-                calls.push(Arc::clone(call));
-            }
-        });
-        Ok(Self { scene, programs, host: None, _controllers: controllers, calls, recordings, _listening: listening, runtime })
+        Ok(Self { simulation, programs, host: None, _controllers: controllers, log: CallLog::new(MOST_CALLS), runtime })
     }
 
-    /// Has the host do what the plugin wants, and again, until nothing changes. It rests when it has sent nothing for two seconds.
+    /// Runs the host until it converges: until it has sent no write request for two seconds.
     ///
-    /// What happened since the last settling is told, also what the host did while the test changed something.
+    /// The run contains everything since the last one, including what the host did while the test changed something.
     ///
     /// # Errors
     ///
-    /// When it goes on writing for ever, with what it writes. When a call ended by a fault of the plugin, such as a panic:
-    /// [`Self::settle_with_faults`] is for tests of those.
+    /// When the host never stops writing, with its last writes; or when a call ended by a fault of the plugin, such as a panic. To test faults,
+    /// use [`Self::settle_with_faults`].
     pub fn settle(&mut self) -> Result<Run> {
         let run = self.settle_with_faults()?;
         for call in run.calls() {
             let fault = call.answer.result.as_ref().err().filter(|error| error.fault() == Fault::Plugin);
             if let Some(error) = fault {
-                let parent = Subject::of(&serde_json::from_slice(&call.parent).unwrap_or_default());
+                let parent = parent_of(call);
                 return Err(Error::new(format!("about {parent}: {error}")));
             }
         }
         Ok(run)
     }
 
-    /// As [`Self::settle`], also if a call ended by a fault of the plugin: the host reports those in conditions and events, and tries again.
+    /// Like [`Self::settle`], but allows calls that end by a fault of the plugin: the host reports them in conditions and events, and retries.
     ///
     /// # Errors
     ///
-    /// When it goes on writing for ever, with what it writes.
+    /// When the host never stops writing, with its last writes.
     pub fn settle_with_faults(&mut self) -> Result<Run> {
         let run = self.wait()?;
-        if run.rendered.done.end == End::Restless {
+        if run.host_run.end == End::NonConverging {
             return Err(Error::new(flapping(run.plan())));
         }
         Ok(run)
     }
 
-    /// Waits until the host rests, or has gone on for longer than it takes to rest.
+    /// Runs the host until it converges, or it is clear that it never does.
     pub(crate) fn wait(&mut self) -> Result<Run> {
-        let (end, parents) = self.meanwhile(async |scene, programs| (scene.rest().await, scene.parents(programs).await))?;
-        let actions = self.scene.actions();
-        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut again = Again::default();
-        calls.iter().for_each(|call| again.note(call));
-        Ok(Run { rendered: Rendered { done: Done { actions, end, again }, parents: parents? }, calls })
+        let (end, parents) = self
+            .meanwhile(async |simulation, programs| (simulation.until_converged().await, simulation.parents(programs).await))?;
+        let actions = self.simulation.actions();
+        let calls = self.log.take();
+        let mut requeues = RequeueTimes::default();
+        calls.iter().for_each(|call| requeues.note(call));
+        Ok(Run { host_run: HostRun { actions, end, requeues, parents: parents? }, calls })
     }
 
-    /// Time passes, and what is due happens: a plugin that asked to be called again is, a CronJob makes Jobs.
+    /// Advances the clock. What is due happens: the host calls plugins that requested a requeue, CronJobs create Jobs.
     ///
     /// # Errors
     ///
@@ -143,22 +139,22 @@ impl World {
         self.meanwhile(async |_, _| tokio::time::sleep(time).await)
     }
 
-    /// What time it is.
+    /// The simulated time.
     pub fn now(&self) -> Timestamp {
-        self.scene.now()
+        self.simulation.now()
     }
 
-    /// An object as it is.
+    /// The current state of an object.
     ///
     /// # Errors
     ///
-    /// When there is none of that name.
+    /// When there is no such object.
     pub fn get(&self, object: impl Into<Reference>) -> Result<Value> {
         let subject = self.subject(object.into())?;
         self.found(&subject)?.ok_or_else(|| Error::new(format!("there is no {subject}")))
     }
 
-    /// An object as it is; none if there is none.
+    /// The current state of an object; none if it does not exist.
     ///
     /// # Errors
     ///
@@ -171,67 +167,67 @@ impl World {
     ///
     /// # Errors
     ///
-    /// When it is not served.
+    /// When the kind is not served.
     pub fn list(&self, kind: &str) -> Result<Vec<Value>> {
         let (api_version, kind) = match kind.rsplit_once(' ') {
             Some((api_version, kind)) => (api_version.to_owned(), kind),
             None => (self.api_version_of(kind)?, kind),
         };
         let kind = GroupVersionKind::from_api_version(&api_version, kind);
-        let mut objects = self.runtime.block_on(self.scene.list(&kind, Default::default()))?;
-        objects.iter_mut().for_each(without_managers);
+        let mut objects = self.runtime.block_on(self.simulation.list(&kind, Default::default()))?;
+        objects.iter_mut().for_each(remove_managed_fields);
         Ok(objects)
     }
 
-    /// An object is there as it is given, with its UID, its owners and its status, if it has them; also in the place of another.
+    /// Stores an object unchanged, with its UID, owners and status, if it has them. An existing object is replaced.
     ///
     /// # Errors
     ///
-    /// What its kind has against it.
+    /// When its kind does not allow it.
     pub fn put(&mut self, object: impl Serialize) -> Result {
         let object = serde_json::to_value(object).map_err(|error| Error::new(format!("an object is no JSON: {error}")))?;
         let _entered = self.runtime.enter();
-        Ok(self.scene.put(object)?)
+        Ok(self.simulation.put(object)?)
     }
 
-    /// Somebody changes an object, as with `kubectl edit`.
+    /// Changes an object, like `kubectl edit`.
     ///
     /// # Errors
     ///
-    /// When there is none of that name, or the API server does not take the change.
+    /// When there is no such object, or the API server rejects the change.
     pub fn edit(&mut self, object: impl Into<Reference>, change: impl FnOnce(&mut Value)) -> Result {
-        self.change(Part::Object, object.into(), change)
+        self.change(Subresource::None, object.into(), change)
     }
 
-    /// Somebody whose business it is, say the controller of a child's kind, writes the whole status of an object.
+    /// Replaces the status of an object, like the controller of its kind.
     ///
     /// # Errors
     ///
-    /// When there is none of that name, or the API server does not take the status.
+    /// When there is no such object, or the API server rejects the status.
     pub fn set_status(&mut self, object: impl Into<Reference>, status: impl Into<Value>) -> Result {
         let status = status.into();
-        self.change(Part::Status, object.into(), |object| {
+        self.change(Subresource::Status, object.into(), |object| {
             if let Some(fields) = object.as_object_mut() {
                 fields.insert("status".to_owned(), status);
             }
         })
     }
 
-    /// Somebody deletes an object, as with `kubectl delete --wait=false`. [Settle](Self::settle), and see what is left.
+    /// Deletes an object, like `kubectl delete --wait=false`. Call [`settle`](Self::settle) to complete the deletion.
     ///
     /// # Errors
     ///
-    /// When there is none of that name.
+    /// When there is no such object.
     pub fn delete(&mut self, object: impl Into<Reference>) -> Result {
         let subject = self.subject(object.into())?;
-        Ok(self.runtime.block_on(self.scene.delete(&subject))?)
+        Ok(self.runtime.block_on(self.simulation.delete(&subject))?)
     }
 
-    /// The mount changes over to this version of the plugin, with the settings that it has, over what the old one has left.
+    /// Replaces the plugin of a mount by another version. The settings stay the same.
     ///
     /// # Errors
     ///
-    /// When it is another plugin, or refuses the settings.
+    /// When no plugin of that name is mounted, or the version rejects the settings.
     pub fn upgrade(&mut self, plugin: Plugin) -> Result {
         let name = plugin.0.manifest().name.clone();
         let Some(old) = self.programs.iter_mut().find(|program| *program.name == *name) else {
@@ -242,7 +238,7 @@ impl World {
         let grants = old.grants.clone().for_manifest(new.manifest());
         *old = Program { plugin: new.plugin, settings: new.settings, grants, ..old.clone() };
         let entered = self.runtime.enter();
-        self.scene.put_definitions(&self.programs)?;
+        self.simulation.put_definitions(&self.programs)?;
         drop(entered);
         if let Some(host) = &self.host {
             host.programs.send_replace(self.programs.clone().into());
@@ -250,7 +246,7 @@ impl World {
         Ok(())
     }
 
-    /// The host stops and starts anew: it remembers nothing but what the cluster holds.
+    /// Stops the host; the next run starts another one, which knows only what is in the cluster.
     ///
     /// # Errors
     ///
@@ -263,18 +259,18 @@ impl World {
         Ok(())
     }
 
-    /// Something happens while the host runs. As in `gyre render`, it has its turn first, so that a plan comes out the same.
-    fn meanwhile<T>(&mut self, happens: impl AsyncFnOnce(&Scene, &[Program]) -> T) -> Result<T> {
-        let Self { scene, programs, host, recordings, runtime, .. } = self;
+    /// Runs something while the host runs. The host is polled first, like in `gyre render`, so that plans are the same.
+    fn meanwhile<T>(&mut self, happens: impl AsyncFnOnce(&Simulation, &[Program]) -> T) -> Result<T> {
+        let Self { simulation, programs, host, log, runtime, .. } = self;
         let host = host.get_or_insert_with(|| {
             let _entered = runtime.enter();
-            Host::new(scene, programs, recordings)
+            Host::new(simulation, programs, &log.recordings)
         });
         let ended = runtime.block_on(async {
             tokio::select! {
                 biased;
                 ended = &mut host.running => Err(ended),
-                happened = happens(scene, programs) => Ok(happened),
+                happened = happens(simulation, programs) => Ok(happened),
             }
         });
         match ended {
@@ -287,20 +283,20 @@ impl World {
         }
     }
 
-    fn change(&mut self, part: Part, reference: Reference, change: impl FnOnce(&mut Value)) -> Result {
+    fn change(&mut self, subresource: Subresource, reference: Reference, change: impl FnOnce(&mut Value)) -> Result {
         let subject = self.subject(reference)?;
         let mut object = self.found(&subject)?.ok_or_else(|| Error::new(format!("there is no {subject}")))?;
         change(&mut object);
-        Ok(self.runtime.block_on(self.scene.replace(part, &object))?)
+        Ok(self.runtime.block_on(self.simulation.replace(subresource, &object))?)
     }
 
     fn found(&self, subject: &Subject) -> Result<Option<Value>> {
-        let mut found = self.runtime.block_on(self.scene.get(subject))?;
-        found.iter_mut().for_each(without_managers);
+        let mut found = self.runtime.block_on(self.simulation.get(subject))?;
+        found.iter_mut().for_each(remove_managed_fields);
         Ok(found)
     }
 
-    /// Which object is meant: of a kind that a plugin knows, or else of the one that the cluster serves under that name.
+    /// The object that a reference names. Its kind is one that a plugin declares, or else one that the cluster serves.
     pub(crate) fn subject(&self, reference: Reference) -> Result<Subject> {
         reference.check()?;
         let api_version = match &reference.api_version {
@@ -320,18 +316,14 @@ impl World {
         if let Some(known) = known.into_iter().find(|known| known.kind == kind) {
             return Ok(known.api_version());
         }
-        let mut served = self.runtime.block_on(self.scene.api_versions_of(kind))?;
+        let mut served = self.runtime.block_on(self.simulation.api_versions_of(kind))?;
         match served.len() {
-            0 => Err(Error::new(format!("no kind {kind} is served: it takes its CustomResourceDefinition"))),
+            0 => Err(Error::new(format!("the kind {kind} is not served: add its CustomResourceDefinition"))),
             1 => Ok(served.remove(0)),
-            _ => Err(Error::new(format!("there are several kinds {kind}: write before it one of {}", served.join(", ")))),
+            _ => Err(Error::new(format!(
+                "several API groups have the kind {kind}: write one of {} before it",
+                served.join(", ")
+            ))),
         }
-    }
-}
-
-/// Who wrote which field is of no use to a test, and long.
-fn without_managers(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
     }
 }

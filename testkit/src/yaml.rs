@@ -1,21 +1,22 @@
-//! Comparing as YAML: what differs is shown line by line.
+//! Compares values as YAML, and shows differences line by line.
 
 use std::path::Path;
 
-use gyre::scene::{to_yaml, unified};
+use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::unified::unified;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Writes goldens anew if it is set, and not to `0`.
+/// Golden files are written if this variable is set, and not to `0`.
 const BLESS: &str = "GYRE_BLESS";
 
-/// What something is expected to be: a value, or YAML as text.
+/// An expected value: a value, or YAML as text.
 pub trait Expected {
-    /// As a value.
+    /// The value.
     ///
     /// # Panics
     ///
-    /// When it is no YAML.
+    /// When it is not YAML.
     fn value(&self) -> Value;
 }
 
@@ -24,7 +25,7 @@ impl Expected for str {
     fn value(&self) -> Value {
         match serde_saphyr::from_str(self) {
             Ok(value) => value,
-            Err(error) => panic!("what is expected is not YAML: {error}"),
+            Err(error) => panic!("the expected value is not YAML: {error}"),
         }
     }
 }
@@ -47,7 +48,7 @@ impl<T: Expected + ?Sized> Expected for &T {
     }
 }
 
-/// Asserts that something is what is expected, as YAML: a value, or a text. On failure the difference is shown.
+/// Asserts that a value is equal to an expected value or YAML text. On failure, the difference is shown.
 ///
 /// ```
 /// use gyre_test::assert_yaml_eq;
@@ -67,7 +68,7 @@ macro_rules! assert_yaml_eq {
     };
 }
 
-/// Asserts that something has at least what is expected: of maps the fields that are named, of lists each item in its place.
+/// Asserts that a value includes an expected value or YAML text: maps may have further fields; lists have the same number of items.
 ///
 /// ```
 /// use gyre_test::assert_yaml_includes;
@@ -86,25 +87,25 @@ macro_rules! assert_yaml_includes {
     };
 }
 
-/// What [`assert_yaml_eq!`] calls.
+/// The function behind [`assert_yaml_eq!`].
 ///
 /// # Panics
 ///
 /// When they differ.
 #[track_caller]
 pub fn assert_same(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
-    compare(&yaml(&of(actual)), &yaml(&expected.value()), "it is not as expected");
+    compare(&yaml(&of(actual)), &yaml(&expected.value()), "the value is not as expected");
 }
 
-/// What [`assert_yaml_includes!`] calls.
+/// The function behind [`assert_yaml_includes!`].
 ///
 /// # Panics
 ///
-/// When something is missing.
+/// When the value does not include what is expected.
 #[track_caller]
 pub fn assert_includes(actual: &(impl Serialize + ?Sized), expected: &(impl Expected + ?Sized)) {
     let expected = expected.value();
-    compare(&yaml(&shaped(of(actual), &expected)), &yaml(&expected), "it does not include what is expected");
+    compare(&yaml(&shaped(of(actual), &expected)), &yaml(&expected), "the value does not include what is expected");
 }
 
 /// Compares with a file, or writes it if `GYRE_BLESS` is set. Paths are relative to the package, where Cargo runs tests.
@@ -120,7 +121,7 @@ pub fn assert_golden(actual: &(impl Serialize + ?Sized), path: impl AsRef<Path>)
     }
 }
 
-/// Whether goldens are written anew.
+/// Whether golden files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bless {
     Yes,
@@ -133,7 +134,7 @@ pub(crate) fn bless() -> Bless {
 
 /// # Errors
 ///
-/// What differs, or why nothing can be compared.
+/// The difference, or why the values cannot be compared.
 pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), String> {
     let (actual, shown) = (yaml(actual), path.display());
     if bless() == Bless::Yes {
@@ -141,7 +142,7 @@ pub(crate) fn differs_from_golden(actual: &Value, path: &Path) -> Result<(), Str
     }
     let expected = std::fs::read_to_string(path);
     let expected = expected.map_err(|error| format!("cannot read {shown}: {error}; {BLESS}=1 writes it"))?;
-    difference(&actual, &expected, &format!("it is not as in {shown}; if it is right, {BLESS}=1 writes it"))
+    difference(&actual, &expected, &format!("the value differs from {shown}; if it is right, {BLESS}=1 writes it"))
 }
 
 /// Compares lines of text.
@@ -164,7 +165,7 @@ fn difference(actual: &str, expected: &str, what: &str) -> Result<(), String> {
 fn of(actual: &(impl Serialize + ?Sized)) -> Value {
     match serde_json::to_value(actual) {
         Ok(value) => value,
-        Err(error) => panic!("what is compared cannot be written as YAML: {error}"),
+        Err(error) => panic!("the value cannot be written as YAML: {error}"),
     }
 }
 
@@ -172,11 +173,11 @@ fn of(actual: &(impl Serialize + ?Sized)) -> Value {
 fn yaml(value: &Value) -> String {
     match to_yaml(value) {
         Ok(text) => text,
-        Err(error) => panic!("what is compared cannot be written as YAML: {error:#}"),
+        Err(error) => panic!("the value cannot be written as YAML: {error:#}"),
     }
 }
 
-/// What is left of a value if of maps only those fields are kept that the other has.
+/// A value without the fields of maps that the expected value lacks.
 fn shaped(actual: Value, expected: &Value) -> Value {
     match (actual, expected) {
         (Value::Object(fields), Value::Object(expected)) => {

@@ -1,4 +1,4 @@
-//! What each assertion says when it fails: `failures/` has the texts. `GYRE_BLESS=1` writes them.
+//! The messages of failed assertions: `failures/` has the texts. `GYRE_BLESS=1` writes them.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gyre_test::{Plugin, Run, World, assert_cases, assert_yaml_eq, assert_yaml_includes, yaml};
 use serde_json::json;
 
-/// What an assertion says, which fails, is as in the file of that name.
+/// Asserts that the message of a failed assertion is the text in the file of this name.
 #[track_caller]
 fn check(name: &str, assertion: impl FnOnce()) {
     let thrown = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion holds");
@@ -66,7 +66,7 @@ fn what_is_expected_is_no_yaml() {
 
 #[test]
 fn a_golden_that_differs_or_is_not_there() {
-    // With `GYRE_BLESS` these do not fail: their texts are written by hand.
+    // With `GYRE_BLESS`, these assertions do not fail, so their texts are written by hand.
     if std::env::var_os("GYRE_BLESS").is_some_and(|value| value != "0") {
         return;
     }

@@ -1,4 +1,4 @@
-//! How often a plugin is called and has something written while nothing but time passes.
+//! How often a plugin is called, and the host writes, while only time passes.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
 
 mod toy;
@@ -23,10 +23,10 @@ struct Spec {
     requeue_milliseconds: Option<u64>,
 }
 
-/// Answers something else each time it is called.
-struct Restless;
+/// Gives another answer in each call.
+struct KeepsWriting;
 
-impl Reconciler for Restless {
+impl Reconciler for KeepsWriting {
     type Parent = Object<Spec, NoStatus>;
     type Settings = NoSettings;
 
@@ -43,7 +43,7 @@ impl Reconciler for Restless {
             "event" => Response::children().event(Event::normal("Ticks", now())),
             "child" => Response::children().apply(&map("it", &now()))?,
             "another child" => Response::children().apply(&map(&format!("it-{}", now()), "new"))?,
-            // By what it wrote, without the clock.
+            // Derived from the last answer, without the clock.
             "counter" => {
                 let found: Vec<Value> = cluster.children(CONFIG_MAP)?;
                 let count = found.first().and_then(|map| map["data"]["text"].as_str()?.parse::<u64>().ok()).unwrap_or(0);
@@ -60,10 +60,10 @@ impl Reconciler for Restless {
 fn world(writes: &str, requeue_milliseconds: Option<u64>) -> World {
     let spec = json!({"writes": writes, "requeueMilliseconds": requeue_milliseconds});
     let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec);
-    World::of(Plugin::native::<Restless>()).with(toy).start().unwrap()
+    World::of(Plugin::native::<KeepsWriting>()).with(toy).start().unwrap()
 }
 
-/// The cluster's revision: each write moves it.
+/// The cluster's revision, which each write increases.
 fn revision(world: &mut World) -> u64 {
     world.put(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "marker", "namespace": "default"}})).unwrap();
     let marker = world.get("Secret default/marker").unwrap();
@@ -71,13 +71,13 @@ fn revision(world: &mut World) -> u64 {
     marker["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// How much was written in each of so many steps of time.
+/// The number of writes in each of these steps of time.
 fn writes(world: &mut World, step: Duration, steps: usize) -> Vec<u64> {
     let mut before = revision(world);
     let mut each = |_| {
         world.advance(step).unwrap();
         let after = revision(world);
-        // The marker came and went.
+        // The marker was created and deleted.
         let wrote = after - before - 2;
         before = after;
         wrote
@@ -87,7 +87,7 @@ fn writes(world: &mut World, step: Duration, steps: usize) -> Vec<u64> {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// After this time all of the burst is spent, whatever the back-off between its reconciles.
+/// After this time, the burst is used up, whatever the backoff between its reconciles.
 const FIRST: Duration = Duration::from_secs(300);
 
 fn slowed_down(world: &World) -> usize {
@@ -122,7 +122,7 @@ fn what_acts_each_minute_is_not_slowed_down() {
     for what in ["condition", "event", "child", "another child"] {
         let mut world = world(what, Some(60_000));
         let _start = writes(&mut world, 30 * SECOND, 1);
-        // More than the burst would last.
+        // Longer than the burst would last.
         let then = writes(&mut world, 60 * SECOND, 45);
         assert!(then.iter().all(|wrote| (1..=4).contains(wrote)), "{what}: {then:?}");
         assert_eq!(slowed_down(&world), 0, "{what}");
@@ -158,7 +158,7 @@ fn the_soonest_requeue_is_the_operators_to_say() {
     let spec = json!({"writes": "nothing", "requeueMilliseconds": 1});
     for (floor, calls) in [(1_000, 11), (5_000, 3), (100, 101)] {
         let toy = object("toys.gyre.dev/v1", "Toy", "default/it").spec(spec.clone());
-        let world = World::of(Plugin::native::<Restless>()).with(toy);
+        let world = World::of(Plugin::native::<KeepsWriting>()).with(toy);
         let mut world = world.mounted(move |program| program.requeue_floor = Duration::from_millis(floor)).start().unwrap();
         world.settle_with_faults().unwrap();
         world.advance(Duration::from_secs(10)).unwrap();

@@ -1,4 +1,4 @@
-//! The plugins that ship, each as native code and as the component that is mounted: whatever happens to their objects, both do the same.
+//! The shipped plugins, as native code and as components: both do the same in each scenario.
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use gyre_test::{Plugin, Result, Run, Setup, World, assert_cases, assert_yaml_eq, assert_yaml_includes, object, yaml};
 use serde_json::{Value, json};
 
-/// Each plugin that ships: the name of its folder, native code, and the component.
+/// Each shipped plugin: the name of its directory, native code, and the component.
 fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
     [
         ("echo", Plugin::native::<echo::EchoReconciler>(), gyre_artifacts::ECHO),
@@ -20,19 +20,19 @@ fn plugins() -> [(&'static str, Plugin, &'static str); 7] {
     ]
 }
 
-/// Runs a scenario with a plugin as native code and as the component, with the plugin's sample; what they tell is the same.
+/// Runs a scenario with the sample of a plugin, as native code and as the component, and asserts that the runs are the same.
 fn both(name: &str, scenario: impl Fn(Setup) -> Result<Vec<Run>>) -> Vec<Run> {
     let (_, native, wasm) = plugins().into_iter().find(|(plugin, ..)| *plugin == name).unwrap();
     let samples = format!("../plugins/{name}/samples");
     let [native, wasm] =
         [native, Plugin::wasm(wasm).unwrap()].map(|plugin| scenario(World::of(plugin).file(&samples)).unwrap());
-    let told = |runs: &[Run]| runs.iter().map(told).collect::<Vec<_>>();
-    yaml::assert_same(&told(&native), &Value::Array(told(&wasm)));
+    let contents = |runs: &[Run]| runs.iter().map(content).collect::<Vec<_>>();
+    yaml::assert_same(&contents(&native), &Value::Array(contents(&wasm)));
     native
 }
 
-/// All that a run tells.
-fn told(run: &Run) -> Value {
+/// The complete content of a run.
+fn content(run: &Run) -> Value {
     let texts = |texts: &mut dyn Iterator<Item = String>| texts.collect::<Vec<_>>();
     json!({
         "summary": run.summary(),
@@ -92,7 +92,7 @@ fn a_job_that_fails_is_said_to_have_failed() {
         let mut world = setup.start()?;
         world.settle()?;
         world.fail_job("Job default/hello")?;
-        // Six tries after the first, and the waits between them.
+        // The first try and six retries, with the waits between them.
         assert_yaml_includes!(world.get("Job hello")?, "status: {failed: 7}");
         Ok(vec![world.settle()?])
     });
@@ -202,7 +202,7 @@ fn a_spec_that_is_edited_reaches_the_child() {
 }
 
 #[test]
-fn what_others_have_is_refused_and_told() {
+fn objects_of_others_are_refused_and_reported() {
     let runs = both("echo", |setup| {
         let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}});
         let foreign = object("batch/v1", "Job", "default/hello").spec(json!({ "template": template }));

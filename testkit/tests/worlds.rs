@@ -1,4 +1,4 @@
-//! What can happen to a world, with plugins that are made for it.
+//! Changes to a world, with plugins for tests.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail, and a plugin too")]
 
 mod toy;
@@ -42,7 +42,7 @@ fn config_map(name: &str, text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}})
 }
 
-/// Makes a ConfigMap and a Secret, and does what `spec.does` says.
+/// Returns a ConfigMap and a Secret, and does what `spec.does` says.
 struct First;
 
 impl Reconciler for First {
@@ -95,7 +95,7 @@ fn again(response: Response) -> Response {
     response.requeue_after(Duration::from_secs(1))
 }
 
-/// The next version: one of the children is called otherwise, the other is not made any more, and what it leaves takes a finalizer.
+/// The next version: one child has another name, the other is no longer returned, and a finalizer is needed for what remains.
 struct Second;
 
 impl Reconciler for Second {
@@ -110,7 +110,7 @@ impl Reconciler for Second {
         Response::children().apply(&config_map(&format!("{}-2", toy.metadata.name), &settings.text))
     }
 
-    /// It says good-bye for a day.
+    /// The teardown takes a day.
     fn finalize(toy: &Parent, _: &Settings, cluster: &Cluster) -> Result<Teardown, Failure> {
         let yesterday = gyre_sdk::clock::rfc3339(cluster.now() - Duration::from_secs(24 * 60 * 60));
         if toy.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| *deleted <= yesterday) {
@@ -176,7 +176,7 @@ fn a_component_takes_over_too() -> Result {
 }
 
 #[test]
-fn a_host_that_starts_anew_writes_nothing() -> Result {
+fn a_restarted_host_writes_nothing() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     world.settle()?;
     world.restart()?;
@@ -186,7 +186,7 @@ fn a_host_that_starts_anew_writes_nothing() -> Result {
     Ok(())
 }
 
-/// What settling says of a toy that does this.
+/// The error of a run with a toy that does this.
 fn error(does: &str) -> String {
     let mut world = World::of(Plugin::native::<First>()).with(toy(does)).start().unwrap();
     world.settle().unwrap_err().to_string()
@@ -200,7 +200,7 @@ fn a_panic_is_told_as_a_trap_is() -> Result {
     let ready = run.condition("Toy bear", "Ready")?;
     assert_yaml_includes!(ready, "{status: 'False', reason: Trapped}");
     assert_eq!(run.events()[0].reason, "Trapped");
-    // And the world goes on.
+    // The world can still be used.
     world.edit("Toy bear", |toy| toy["spec"]["does"] = json!(""))?;
     assert_yaml_includes!(world.settle()?.condition("Toy bear", "Ready")?, "{status: 'True'}");
     Ok(())
@@ -329,13 +329,13 @@ fn the_status_of_a_child_is_its_controllers_to_write() -> Result {
 }
 
 #[test]
-fn what_does_not_work_is_said_in_a_sentence() -> Result {
+fn errors_are_sentences() -> Result {
     let mut world = World::of(Plugin::native::<First>()).with(toy("")).start()?;
     let run = world.settle()?;
     let said = |result: Result| result.unwrap_err().to_string();
-    let event = "there are several kinds Event: write before it one of events.k8s.io/v1, v1";
+    let event = "several API groups have the kind Event: write one of events.k8s.io/v1, v1 before it";
     assert_eq!(said(world.find("Event x").map(drop)), event);
-    let unserved = "no kind Ballon is served: it takes its CustomResourceDefinition";
+    let unserved = "the kind Ballon is not served: add its CustomResourceDefinition";
     assert_eq!(said(world.find("Ballon x").map(drop)), unserved);
     assert_eq!(said(world.get("ConfigMap team-a/x").map(drop)), "there is no ConfigMap team-a/x");
     let named = "\"bear\" names no object: write it as in \"Job default/hello\"";
@@ -351,7 +351,7 @@ fn what_does_not_work_is_said_in_a_sentence() -> Result {
     let file = World::of(Plugin::native::<First>()).file("tests/absent.yaml").start().map(drop);
     assert!(said(file).starts_with("cannot read tests/absent.yaml: "));
     let wasm = Plugin::wasm("tests/worlds.rs").map(drop);
-    assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! What can hap\"");
+    assert_eq!(said(wasm), "the plugin tests/worlds.rs: the plugin is not WebAssembly: it begins with \"//! Changes to a\"");
     let misspelt = object("toys.gyre.dev/v1", "Ty", "default/bear");
     let put = "Ty bear: no matches for kind \"Ty\" in version \"toys.gyre.dev/v1\"; correct its apiVersion and kind, or add its \
                CustomResourceDefinition to the files";

@@ -33,7 +33,7 @@ fn answer(command: &mut Command) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
-fn foretold(change: &Value) -> Write {
+fn previewed(change: &Value) -> Write {
     let text = |field: &str| change[field].as_str().unwrap_or_default().to_owned();
     let verb = text("verb");
     let resource = if verb == "status" { "status".to_owned() } else { text("kind").to_lowercase() + "s" };
@@ -41,8 +41,8 @@ fn foretold(change: &Value) -> Write {
 }
 
 fn done(event: &AuditEvent) -> Option<Write> {
-    let is_foretold = !["dryRun=", "fieldManager=gyre-managed-fields"].iter().any(|part| event.uri.contains(part));
-    if !event.is_write() || !event.succeeded() || event.resource == "events" || !is_foretold {
+    let is_previewed = !["dryRun=", "fieldManager=gyre-managed-fields"].iter().any(|part| event.uri.contains(part));
+    if !event.is_write() || !event.succeeded() || event.resource == "events" || !is_previewed {
         return None;
     }
     let verb = match (event.verb.as_str(), event.subresource.as_str(), event.code) {
@@ -56,7 +56,7 @@ fn done(event: &AuditEvent) -> Option<Write> {
 }
 
 #[test]
-fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
+fn a_diff_previews_what_a_host_does_and_writes_nothing() {
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     let folder = Folder::new();
     let [old, new] = [1, 2].map(|version| folder.put(&format!("{version}.wasm"), gyre_artifacts::versioned(version).unwrap()));
@@ -97,7 +97,7 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
     let (code, said) = diff(&cluster, &new, &["-o", "json"]);
     assert_eq!(code, Some(1), "{said}");
     let said: Value = serde_json::from_str(&said).unwrap();
-    let expected: BTreeSet<Write> = said["changes"].as_array().unwrap().iter().map(foretold).collect();
+    let expected: BTreeSet<Write> = said["changes"].as_array().unwrap().iter().map(previewed).collect();
     let summary = format!("{PARENTS} of {PARENTS} parents change: 1 child created, {} children changed", 2 * PARENTS - 1);
     assert!(said["summary"].as_str().unwrap().starts_with(&summary), "{}", said["summary"]);
     let written = |events: Vec<AuditEvent>| events.iter().filter_map(done).collect::<BTreeSet<Write>>();
@@ -114,7 +114,7 @@ fn a_diff_foretells_what_a_host_does_and_writes_nothing() {
 }
 
 #[test]
-fn a_diff_foretells_that_children_of_a_kind_that_is_not_declared_any_more_are_deleted() {
+fn a_diff_previews_that_children_of_a_kind_that_is_not_declared_any_more_are_deleted() {
     let (namespace, home) = ("diff-narrowing", "diff-narrowing-home");
     let Some(cluster) = Cluster::for_test(namespace, &[namespace, home]) else { return };
     let folder = Folder::new();

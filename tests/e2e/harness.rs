@@ -12,9 +12,9 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::counted::Counted;
-use crate::foretelling::Foretelling;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
+use crate::preview_check::PreviewCheck;
 
 /// The program under test.
 pub(crate) const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
@@ -45,9 +45,9 @@ pub(crate) struct Cluster {
     /// Counts its hosts that are alive, and this.
     hosts: Arc<()>,
     /// Of another user, so that tests that count requests count those of hosts alone.
-    foretelling: PathBuf,
+    render_kubeconfig: PathBuf,
     /// Of the host that was started last.
-    foretold: Mutex<Weak<Foretelling>>,
+    preview_check: Mutex<Weak<PreviewCheck>>,
 }
 
 impl Cluster {
@@ -73,8 +73,16 @@ impl Cluster {
 
     fn on(plane: Plane, test: &str, home: String) -> Self {
         let kubeconfig = plane.kubeconfig_for_user(&user(test)).expect("a user");
-        let foretelling = plane.kubeconfig_for_user(&format!("gyre-render-{test}")).expect("a user");
-        Self { plane, test: test.to_owned(), kubeconfig, home, hosts: Arc::default(), foretelling, foretold: Mutex::default() }
+        let render_kubeconfig = plane.kubeconfig_for_user(&format!("gyre-render-{test}")).expect("a user");
+        Self {
+            plane,
+            test: test.to_owned(),
+            kubeconfig,
+            home,
+            hosts: Arc::default(),
+            render_kubeconfig,
+            preview_check: Mutex::default(),
+        }
     }
 
     /// Those of the plugins that ship and of the probes, all at once: the garbage collector of a control plane takes half a minute
@@ -162,11 +170,11 @@ impl Cluster {
         if !arguments.contains(&"--home-namespace") {
             command.args(["--home-namespace", &self.home]);
         }
-        let foretelling = self.foretelling(plugins, namespaces, arguments);
+        let preview_check = self.new_preview_check(plugins, namespaces, arguments);
         let log = self.plane.folder().join(format!("host-{}-{number}.log", self.test));
         let process = Guarded::spawn("gyre", &by(command), &log, Duration::from_secs(40)).expect("gyre starts");
         let alive = Arc::clone(&self.hosts);
-        let mut host = Host { process, log, address: String::new(), foretelling, _alive: alive };
+        let mut host = Host { process, log, address: String::new(), preview_check, _alive: alive };
         host.address = self.eventually("the host's address", || {
             let log = std::fs::read_to_string(&host.log).unwrap_or_default();
             // In text or in JSON.
@@ -178,26 +186,26 @@ impl Cluster {
         host
     }
 
-    /// Returns the predictions for a host that is about to start, unless another host runs.
-    fn foretelling(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<Foretelling>> {
+    /// What a host will do that is about to start, unless another one is doing it.
+    fn new_preview_check(&self, plugins: &[&str], namespaces: &[&str], arguments: &[&str]) -> Option<Arc<PreviewCheck>> {
         let plugins = plugins.iter().flat_map(|plugin| ["--plugin", plugin]);
         let namespaces = namespaces.iter().flat_map(|namespace| ["--namespace", namespace]);
         let arguments: Vec<&str> = plugins.chain(namespaces).chain(arguments.iter().copied()).collect();
-        let foretelling = Arc::new(Foretelling::new(self.plane, &self.test, &self.foretelling, &arguments)?);
-        *self.foretold.lock() = Arc::downgrade(&foretelling);
+        let preview_check = Arc::new(PreviewCheck::new(self.plane, &self.test, &self.render_kubeconfig, &arguments)?);
+        *self.preview_check.lock() = Arc::downgrade(&preview_check);
         if Arc::strong_count(&self.hosts) == 1 {
-            foretelling.of_what_is_there();
+            preview_check.of_what_is_there();
         }
-        Some(foretelling)
+        Some(preview_check)
     }
 
-    /// Predicts the actions of the only host after these manifests are applied.
-    fn foretell(&self, manifests: &str) {
-        let foretelling = self.foretold.lock().upgrade();
-        if let Some(foretelling) = foretelling
+    /// What the one host will do once these manifests are applied.
+    fn preview(&self, manifests: &str) {
+        let preview_check = self.preview_check.lock().upgrade();
+        if let Some(preview_check) = preview_check
             && Arc::strong_count(&self.hosts) == 2
         {
-            foretelling.of_applying(manifests);
+            preview_check.of_applying(manifests);
         }
     }
 
@@ -208,7 +216,7 @@ impl Cluster {
 
     /// Applies manifests on the server's side.
     pub(crate) fn apply(&self, manifests: &str) {
-        self.foretell(manifests);
+        self.preview(manifests);
         self.plane.apply(manifests).unwrap_or_else(|error| panic!("{error:#}\n{manifests}"));
     }
 
@@ -236,7 +244,7 @@ impl Cluster {
 
     /// Creates objects, many at once.
     pub(crate) fn create(&self, manifests: &str) {
-        self.foretell(manifests);
+        self.preview(manifests);
         let file = tempfile::NamedTempFile::new_in(self.plane.folder()).expect("a file");
         std::fs::write(file.path(), manifests).expect("written");
         self.kubectl(&["create", "-f", &file.path().display().to_string()]);
@@ -464,18 +472,18 @@ pub(crate) struct Host {
     /// The address on which it listens.
     pub(crate) address: String,
     /// Goes after the process, which has done by then what it ever does.
-    pub(crate) foretelling: Option<Arc<Foretelling>>,
+    pub(crate) preview_check: Option<Arc<PreviewCheck>>,
     _alive: Arc<()>,
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         let lives = self.process.wait(Duration::ZERO).is_ok_and(|ended| ended.is_none());
-        if let Some(foretelling) = &self.foretelling
+        if let Some(preview_check) = &self.preview_check
             && lives
             && !std::thread::panicking()
         {
-            foretelling.rest();
+            preview_check.rest();
         }
     }
 }

@@ -31,6 +31,16 @@ pub fn displayed(value: &(impl fmt::Display + ?Sized), limit: usize) -> String {
     cut_owned(bounded.text, limit)
 }
 
+/// `a, b and c`.
+pub fn list(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    let mut words: Vec<String> = words.into_iter().map(|word| format!("{word}")).collect();
+    match (words.pop(), words.is_empty()) {
+        (None, _) => "none".to_owned(),
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} and {last}", words.join(", ")),
+    }
+}
+
 /// Takes text until there is more than the limit, of which it keeps one character.
 struct Bounded {
     text: String,

@@ -45,6 +45,7 @@ mod dependencies {
     fn the_sandbox_runs_plugins_and_knows_no_cluster() {
         check("gyre-sandbox", "wasmtime", &["kube", "k8s-openapi", "hyper"]);
     }
+
     #[test]
     fn the_engine_knows_no_command_line_and_no_cluster_in_memory() {
         let closure = closure("gyre-engine", &[]);
@@ -54,8 +55,20 @@ mod dependencies {
     }
 
     #[test]
+    fn simulations_know_no_command_line() {
+        check("gyre-offline", "gyre-devcluster", &["clap"]);
+    }
+
+    #[test]
+    fn the_test_kit_needs_no_command_line() {
+        let closure = closure("gyre-test", &[]);
+        check_closure("gyre-test", &closure, "gyre-offline", &["clap"]);
+        assert!(!closure.contains("gyre"), "gyre-test depends on the command line: {closure:?}");
+    }
+
+    #[test]
     fn the_program_that_runs_in_a_cluster_has_no_tools() {
-        let tools = ["gyre-devcluster", "kube-cel", "clap_complete", "clap_mangen"];
+        let tools = ["gyre-devcluster", "gyre-offline", "kube-cel", "clap_complete", "clap_mangen"];
         let in_cluster = closure("gyre", &["--no-default-features"]);
         check_closure("gyre", &in_cluster, "gyre-engine", &tools);
         let complete = closure("gyre", &[]);

@@ -33,7 +33,7 @@ pub enum Verb {
     /// The plugin does not answer about a parent.
     Fail,
     /// It is created only once, and is not changed; if it were recreated, it would differ.
-    Anew,
+    WouldRecreate,
 }
 
 impl Verb {
@@ -47,7 +47,7 @@ impl Verb {
             Self::Finalizers => "finalizers",
             Self::Event => "event",
             Self::Fail => "fail",
-            Self::Anew => "anew",
+            Self::WouldRecreate => "anew",
         }
     }
 }
@@ -168,7 +168,7 @@ impl Counts {
 
     /// Whether something would be done now, not only to children that are recreated.
     pub fn is_change(&self) -> bool {
-        self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::Anew)
+        self.refused > 0 || self.by_verb.keys().any(|verb| *verb != Verb::WouldRecreate)
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -216,7 +216,7 @@ impl Difference {
             (Verb::Status, ["status written", "statuses written"]),
             (Verb::Finalizers, ["finalizer added or removed", "finalizers added or removed"]),
             (Verb::Fail, ["call fails", "calls fail"]),
-            (Verb::Anew, ["child would differ if recreated", "children would differ if recreated"]),
+            (Verb::WouldRecreate, ["child would differ if recreated", "children would differ if recreated"]),
         ];
         let counted: Vec<String> = counts
             .into_iter()

@@ -1,4 +1,4 @@
-//! What is said of commands that the program without the feature `tools` does not have.
+//! Errors about commands that are not available without the feature `tools`.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// The commands of the feature.
 pub(super) const TOOLS: [&str; 9] = ["render", "test", "check", "diff", "new", "completions", "man", "dev", "replay"];
 
-/// Says which program has the command that is missing.
+/// Describes where the missing command is available.
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(name)) if TOOLS.contains(&name.as_str()) => commands.error(

@@ -1,19 +1,18 @@
-//! Which cluster a command connects to.
+//! Selects the cluster that a command connects to.
 
 use std::path::Path;
 
 use anyhow::anyhow;
 use gyre_engine::error::error_chain;
+use gyre_input::document::yaml_problem;
 use kube::Config;
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::config::yaml_problem;
-
-/// The cluster of that kubeconfig; without one, as kubectl finds it, or that of the pod. A context is one of the kubeconfig.
+/// The configuration for a cluster: of this kubeconfig and context; without a kubeconfig, that of kubectl, or of the pod.
 ///
 /// # Errors
 ///
-/// When there is none, or it does not say where the cluster is.
+/// When there is none, or it is invalid.
 pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let mut configuration = match kubeconfig {
         Some(path) => from(Kubeconfig::read_from(path), context).await.map_err(|error| {
@@ -30,7 +29,7 @@ pub(crate) async fn configuration(kubeconfig: Option<&Path>, context: Option<&st
             anyhow!("found no cluster to connect to: {}; give --kubeconfig, set KUBECONFIG, or run in a pod", nowhere(&error))
         })?,
     };
-    // The queue retries, with one back-off for an object whatever went wrong, and without holding a worker meanwhile.
+    // The queue retries with a backoff for each object, and without blocking a worker.
     configuration.default_retry = false;
     Ok(configuration)
 }
@@ -55,7 +54,7 @@ fn wrong(error: &KubeconfigError, name: &str) -> String {
 
 /// Why no cluster was found.
 fn nowhere(error: &InferConfigError) -> String {
-    // In a pod, the error is about its service account, which only a part of the text shows.
+    // In a pod, only a part of the text is about the service account.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         let text = error.to_string();
         let of_pod = text.split_once("in-cluster: (").and_then(|(_, rest)| rest.split_once("), kubeconfig:"));

@@ -15,10 +15,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::list;
 use gyre_engine::admin;
 use gyre_engine::host::{self, Options};
 use gyre_engine::program::Program;
 use gyre_engine::telemetry::time::Took;
+use gyre_input::manifests;
 use kube::Client;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -28,10 +30,8 @@ use crate::config::arguments::admin::Listen;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::DevMounts;
 use crate::config::arguments::telemetry::LogArguments;
-use crate::config::problem::list;
 use crate::config::values::{MissingArgument, WrongArguments, whole};
 use crate::config::{Reload, Source};
-use crate::manifests;
 use apply::Applied;
 use cluster::{Cluster, ClusterArguments};
 use show::Show;
@@ -44,7 +44,7 @@ Examples:
 
 For development and tests only: everyone on this machine has full access to the cluster, and its objects are lost when the command ends.";
 
-/// The default log filter: what plugins log, warnings, and compilations, which may take minutes. The rest is shown as it happens.
+/// The default log filter: logs of plugins, warnings, and compilations, which may take minutes. Everything else is shown as it happens.
 const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
 
 /// How often the files of plugins are polled: soon enough for a person who has just compiled one.
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     }
     let runtime = threads()?;
     let result = runtime.block_on(serve(arguments, source, &objects));
-    // A plugin call, or a client that does not disconnect, does not delay the end.
+    // Plugin calls and connected clients do not delay the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
@@ -111,7 +111,7 @@ async fn serve(arguments: &DevArguments, source: Option<Source>, objects: &[(Str
     let mut stop = std::pin::pin!(told_to_stop()?);
     let cluster = Cluster::start(&arguments.cluster).await?;
     let (url, kubeconfig, took) = (cluster.url(), cluster.kubeconfig().display(), Took(started.elapsed()));
-    // Nobody may be there to read, which is no reason to stop.
+    // A closed output is no reason to stop.
     let _ = writeln!(
         std::io::stdout(),
         "gyre dev: an in-memory cluster for development and tests, ready after {took}\n  {url}\n  export KUBECONFIG={kubeconfig}"
@@ -146,7 +146,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Mounts, applies and shows until `--once` is satisfied, or for ever.
+    /// Runs the host, applies the manifests and shows changes until `--once` is satisfied, or for ever.
     async fn run(&self, source: Source) -> anyhow::Result<()> {
         let first = source.programs();
         apply::install_crds(&self.client, &first).await?;
@@ -176,7 +176,7 @@ impl Session<'_> {
         }
     }
 
-    /// Takes plugins in as they change, with the CRDs that they bring. Never ends well.
+    /// Reloads plugins when they change, and installs their CRDs. Ends only with an error.
     async fn follow(&self, source: Source, wanted: watch::Sender<Arc<[Program]>>, show: &Arc<Show>) -> anyhow::Result<()> {
         let (changed, mut programs) = watch::channel(source.programs());
         let say = Arc::clone(show);
@@ -210,7 +210,7 @@ impl Session<'_> {
     }
 }
 
-/// The kinds that are worth following: parents and children.
+/// The kinds whose objects are shown: parents and children.
 fn kinds(programs: &[Program]) -> Vec<GroupVersionKind> {
     let mut kinds: Vec<GroupVersionKind> = Vec::new();
     for program in programs {

@@ -1,4 +1,4 @@
-//! `gyre new`: a plugin to begin with, whose tests pass.
+//! `gyre new`: creates a plugin project, whose tests pass.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ Examples:
   gyre new greeter --sdk ../gyre/sdk
   gyre new greeter --sdk ../gyre/sdk --kind Greeting --group example.org";
 
-/// Each file, with what stands in it. Names in double braces are replaced.
+/// The files with their contents. Names in double braces are replaced.
 const FILES: [(&str, &str); 7] = [
     ("Cargo.toml", include_str!("new/template/Cargo.toml.txt")),
     (".gitignore", include_str!("new/template/gitignore.txt")),
@@ -24,7 +24,7 @@ const FILES: [(&str, &str); 7] = [
     ("cases/new/sample.yaml", include_str!("new/template/cases/new/sample.yaml")),
 ];
 
-/// Crates cannot be called so, by Cargo (keywords, crates that come with Rust) or here, where they are depended on.
+/// Names that a crate cannot have, because of Cargo (keywords, crates that come with Rust), or because the project depends on them.
 #[rustfmt::skip]
 const TAKEN_NAMES: &[&str] = &[
     "abstract", "alloc", "as", "async", "await", "become", "box", "break", "const", "continue", "core", "crate", "do", "dyn", "else", "enum",
@@ -33,27 +33,27 @@ const TAKEN_NAMES: &[&str] = &[
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// The kind that the new plugin makes: its type has this name.
+/// The child kind of the new plugin, whose name its type cannot have.
 const CHILD: &str = "ConfigMap";
 
-/// Definitions of kinds in these groups need the approval of Kubernetes' authors; see the annotation `api-approved.kubernetes.io`.
+/// CRDs in these groups need the approval of the Kubernetes project; see the annotation `api-approved.kubernetes.io`.
 const PROTECTED: [&str; 2] = ["k8s.io", "kubernetes.io"];
 
 #[derive(Debug, Args)]
 pub(crate) struct NewArguments {
-    /// What the plugin is called: lower-case letters, digits and hyphens. Its folder is made here, unless --path says where.
+    /// Name of the plugin: lower-case letters, digits and hyphens. The project is created in a directory of this name, unless --path is given.
     #[arg(value_name = "NAME", value_parser = plugin_name)]
     name: String,
-    /// The kind that it reconciles [default: the name, in CamelCase].
+    /// Kind that the plugin reconciles [default: the name, in CamelCase].
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<String>,
-    /// The API group of that.
+    /// API group of the kind.
     #[arg(long, value_name = "GROUP", default_value = "example.com", value_parser = group)]
     group: String,
-    /// The folder of gyre-sdk's source: `sdk` in a checkout of gyre. It is not on crates.io yet.
+    /// Directory with the source of gyre-sdk: `sdk` in a checkout of gyre. It is not on crates.io yet.
     #[arg(long, value_name = "DIRECTORY")]
     sdk: PathBuf,
-    /// The folder to make.
+    /// Directory to create.
     #[arg(long, value_name = "DIRECTORY")]
     path: Option<PathBuf>,
 }
@@ -92,7 +92,7 @@ fn group(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Whether the source of the SDK is in a folder.
+/// Whether a directory contains the source of the SDK.
 fn is_sdk(folder: &Path) -> bool {
     fs::read_to_string(folder.join("Cargo.toml")).is_ok_and(|manifest| manifest.contains("name = \"gyre-sdk\""))
 }
@@ -186,7 +186,7 @@ mod tests {
             path: Some(path.clone()),
         };
         new(&arguments).unwrap();
-        // The others are about where it lies: a package of its own, or one of the workspace.
+        // Other differences follow from the location: a package of its own, or one of the workspace.
         for file in ["src/lib.rs", "src/tests.rs", "samples/sample.yaml", "cases/new/sample.yaml"] {
             let created = fs::read_to_string(path.join(file)).unwrap();
             assert_eq!(created, fs::read_to_string(root.join("plugins/greeter").join(file)).unwrap(), "{file}");

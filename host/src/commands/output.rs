@@ -1,8 +1,8 @@
-//! In which form commands print.
+//! The output formats of commands.
 
 use clap::ValueEnum;
 
-/// The form of what differs.
+/// The output format of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Text,

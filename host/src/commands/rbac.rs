@@ -4,17 +4,17 @@
 //! |---|---|
 //! | parents | `list`, `watch`; `get` (before a child is created again); `patch` for finalizers where there are some; `patch` of their `status`; `update` of their `finalizers`, which the admission plugin OwnerReferencesPermissionEnforcement asks of whoever sets `blockOwnerDeletion` |
 //! | children | `list`, `watch`; of kinds that are granted also `create`, `get` (of an object that has the name of a child, and of `managedFields` before the first apply), `patch` (server-side apply), `delete` |
-//! | what is read | `list`, `watch` |
+//! | objects that plugins read | `list`, `watch` |
 //! | events | `create` |
-//! | the host's own | its inventory, and its leases if it is one of several; `create` of token and access reviews if who looks at it must be permitted to |
+//! | the host itself | its inventory, and its Leases if there is leader election; `create` of token and access reviews if clients of its endpoints need permissions |
 //!
 //! A shadow writes nothing: it needs only the permissions to read.
 //!
-//! A mount that impersonates a service account writes with that one's permissions: then it is that one which needs them, and the host
-//! must be permitted to impersonate it. With the same rules the finalizers of its parents are removed once the mount is gone.
+//! A mount that impersonates a service account writes with the permissions of that account: then the account needs them, and the host must be
+//! permitted to impersonate it. The same rules are enough to remove the finalizers of parents after the mount is removed.
 //!
 //! `list` beside each `watch` is for API servers that do not stream lists. Children are in other namespaces than their parents only where
-//! the mount's [`WriteNamespaces`] grant it; that some are from before, has to be said: [`Far::Expected`].
+//! the mount's [`WriteNamespaces`] grant it; that there still are such children has to be declared: [`CrossNamespaceChildren::Expected`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(crate) struct Served {
 enum Status {
     Subresource,
     Field,
-    /// Its controller's, which is none of ours.
+    /// It belongs to the controller of the kind, not to gyre.
     Foreign,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Known {
 /// Why the rules cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// A kind that is neither Kubernetes' own nor brought by a plugin.
+    /// A kind that is neither built in nor defined by a plugin.
     #[error("the mount {mount} needs {kind}, whose resource name is unknown: give its CustomResourceDefinition with --crd")]
     UnknownKind {
         /// The mount.
@@ -60,9 +60,9 @@ pub(crate) enum Error {
     /// Roles alone cannot grant it.
     #[error("{what} needs a ClusterRole, which --namespaced excludes: {remedy}")]
     NotNamespaced {
-        /// What it is.
+        /// What needs a ClusterRole.
         what: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
 }
@@ -122,11 +122,11 @@ fn custom(definition: &Value) -> Option<((String, String), Served)> {
 pub(crate) enum Subject {
     /// The service account that the host runs as.
     Host,
-    /// One that it impersonates.
+    /// A service account that it impersonates.
     Impersonated(ServiceAccount),
 }
 
-/// Where. A ClusterRole comes before Roles.
+/// The scope of a rule. A ClusterRole comes before Roles.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Where {
     Everywhere,
@@ -136,14 +136,14 @@ enum Where {
 /// A resource, perhaps only objects of these names.
 type Resource = (String, String, Vec<String>);
 
-/// Everything that is to be permitted.
+/// All required permissions.
 #[derive(Default)]
 pub(crate) struct Permissions(BTreeMap<(Subject, Where), BTreeMap<Resource, BTreeSet<&'static str>>>);
 
 /// The leases of an election.
 #[derive(Clone, Debug)]
 pub(crate) struct Leases {
-    /// Where they are.
+    /// Their namespace.
     pub(crate) namespace: String,
     /// The name of the Lease, or the prefix of the names of all Leases.
     pub(crate) name: String,
@@ -165,25 +165,25 @@ enum Finalizers {
     None,
 }
 
-/// Whether parents still own children in namespaces that are not granted any more: these are deleted, and the parents hold finalizers
-/// until they are.
+/// Whether parents may still own children in other namespaces that are no longer granted. The host deletes these, and the parents have
+/// finalizers until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Far {
+pub(crate) enum CrossNamespaceChildren {
     Expected,
     Unexpected,
 }
 
-/// What a deployment is, besides its programs.
+/// A deployment, except its programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Deployment {
-    /// Where its inventory is kept; none: nowhere.
+    /// The place of its inventory; none: it has none.
     pub(crate) inventory: Option<Place>,
     /// Its leases; none: there is no election.
     pub(crate) leases: Option<Leases>,
     /// Whether it authenticates and authorizes clients of its metrics.
     pub(crate) reviews: Reviews,
-    /// Where children are that it owns already.
-    pub(crate) far: Far,
+    /// Whether existing children may be in other namespaces.
+    pub(crate) cross_namespace_children: CrossNamespaceChildren,
 }
 
 /// Whether a host has the API server authenticate tokens and authorize requests.
@@ -194,7 +194,7 @@ pub(crate) enum Reviews {
 }
 
 impl Permissions {
-    /// What these programs need in this deployment.
+    /// The permissions that these programs need in this deployment.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl Permissions {
     pub(crate) fn of(programs: &[Program], known: &Known, deployment: &Deployment) -> Result<Self, Error> {
         let mut permissions = Self::default();
         for program in programs {
-            permissions.add_program(program, known, deployment.far)?;
+            permissions.add_program(program, known, deployment.cross_namespace_children)?;
         }
         let own = |namespace: &str| (Subject::Host, Where::In(namespace.to_owned()));
         if let Some(Place { namespace, name }) = &deployment.inventory {
@@ -217,7 +217,7 @@ impl Permissions {
                 lease(namespace, &[], &["create"]);
                 lease(namespace, &[name], &["get", "update"]);
             }
-            // Their names are those of mounts and replicas, which come and go.
+            // Their names contain those of mounts and replicas, which change.
             Some(Leases { namespace, scope: Scope::Mount, .. }) => {
                 lease(namespace, &[], &["create", "delete", "get", "list", "update"]);
             }
@@ -231,7 +231,12 @@ impl Permissions {
         Ok(permissions)
     }
 
-    fn add_program(&mut self, program: &Program, known: &Known, far: Far) -> Result<(), Error> {
+    fn add_program(
+        &mut self,
+        program: &Program,
+        known: &Known,
+        cross_namespace_children: CrossNamespaceChildren,
+    ) -> Result<(), Error> {
         let manifest = program.manifest();
         let parent = known.find(&program.name, &manifest.parent)?;
         let children: Vec<(&GroupVersionKind, Served)> = manifest
@@ -245,7 +250,7 @@ impl Permissions {
             program.grants.child(kind).is_some() && is_within
         };
         let written: Vec<_> = children.iter().filter(is_written).collect();
-        let reaches_further = far == Far::Expected || writes_beyond_parents(program);
+        let reaches_further = cross_namespace_children == CrossNamespaceChildren::Expected || writes_beyond_parents(program);
         let is_far = |served: &Served| served.scope == KindScope::Cluster || reaches_further;
         let has_far_children = parent.scope == KindScope::Namespaced && written.iter().any(|(_, served)| is_far(served));
         let finalizers = if manifest.finalizes || has_far_children { Finalizers::Held } else { Finalizers::None };
@@ -260,7 +265,7 @@ impl Permissions {
         );
         self.add_views(program, known)?;
         for (kind, served) in written {
-            for place in written_places(program, parent.scope, served.scope, far) {
+            for place in written_places(program, parent.scope, served.scope, cross_namespace_children) {
                 let (write, resource) = ((writer.clone(), place), (kind.group.as_str(), served.plural.as_str(), &[][..]));
                 self.add(&write, resource, &["create", "delete", "get", "patch"]);
             }
@@ -275,7 +280,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// What is looked at besides the parents: children, and what is read.
+    /// Permissions to watch children and the objects that plugins read.
     fn add_views(&mut self, program: &Program, known: &Known) -> Result<(), Error> {
         let manifest = program.manifest();
         for child in &manifest.children {
@@ -294,7 +299,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// What is done with parents, and told of them.
+    /// Permissions to watch and write parents, and to create events about them.
     fn add_parents(
         &mut self,
         program: &Program,
@@ -333,11 +338,11 @@ impl Permissions {
         rules.entry((group.to_owned(), plural.to_owned(), names)).or_default().extend(verbs);
     }
 
-    /// Whether Roles are enough.
+    /// Checks that Roles are sufficient.
     ///
     /// # Errors
     ///
-    /// What they cannot give.
+    /// When a ClusterRole is needed.
     pub(crate) fn check_namespaced(&self) -> Result<(), Error> {
         let everywhere = self.0.iter().find(|((_, place), _)| *place == Where::Everywhere);
         let Some((_, rules)) = everywhere else { return Ok(()) };
@@ -349,11 +354,11 @@ impl Permissions {
         })
     }
 
-    /// The Roles and ClusterRoles; with a service account, which the host runs as, also their bindings.
+    /// The Roles and ClusterRoles; with the service account of the host, also their bindings.
     pub(crate) fn objects(&self, name: &str, host: Option<&ServiceAccount>) -> Vec<Value> {
         let mut objects = Vec::new();
         for ((subject, place), rules) in &self.0 {
-            // Accounts of one name in two namespaces must not share an object. A namespace has no dot in its name, so no two accounts do.
+            // Accounts with the same name in two namespaces need different objects. The names are unique because namespaces contain no dots.
             let name = match subject {
                 Subject::Host => name.to_owned(),
                 Subject::Impersonated(account) => format!("{name}-{}.{}", account.name, account.namespace),
@@ -384,7 +389,7 @@ impl Permissions {
     }
 }
 
-/// Whether children may be in another namespace than a parent that has one.
+/// Whether children may be in another namespace than their namespaced parent.
 fn writes_beyond_parents(program: &Program) -> bool {
     let has_others = match &program.namespaces {
         Namespaces::All => true,
@@ -397,17 +402,22 @@ fn writes_beyond_parents(program: &Program) -> bool {
     }
 }
 
-/// Where children of that scope are written, or deleted.
-fn written_places(program: &Program, parent: KindScope, child: KindScope, far: Far) -> Vec<Where> {
-    match (program.grants.write_namespaces(), parent, child, far) {
-        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, Far::Unexpected) => {
+/// The scopes in which children are written or deleted.
+fn written_places(
+    program: &Program,
+    parent: KindScope,
+    child: KindScope,
+    cross_namespace_children: CrossNamespaceChildren,
+) -> Vec<Where> {
+    match (program.grants.write_namespaces(), parent, child, cross_namespace_children) {
+        (WriteNamespaces::Named(names), KindScope::Cluster, KindScope::Namespaced, CrossNamespaceChildren::Unexpected) => {
             names.iter().cloned().map(Where::In).collect()
         }
         _ => places(&program.namespaces, child),
     }
 }
 
-/// Where something of that scope is, for a mount in these namespaces.
+/// The scopes of objects for a mount in these namespaces.
 fn places(namespaces: &Namespaces, scope: KindScope) -> Vec<Where> {
     match (namespaces, scope) {
         (Namespaces::Only(names), KindScope::Namespaced) => names.iter().cloned().map(Where::In).collect(),
@@ -415,7 +425,7 @@ fn places(namespaces: &Namespaces, scope: KindScope) -> Vec<Where> {
     }
 }
 
-/// Resources that may be done the same with stand in one rule.
+/// Merges rules that differ only in their resources.
 fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     let mut together: BTreeMap<Same<'_>, Vec<&String>> = BTreeMap::new();
     for ((group, plural, names), verbs) in rules {
@@ -431,7 +441,7 @@ fn written(rules: &BTreeMap<Resource, BTreeSet<&'static str>>) -> Vec<Value> {
     together.into_iter().map(rule).collect()
 }
 
-/// What is the same of resources that stand in one rule: group, names, verbs.
+/// What the resources of one rule have in common: group, names, verbs.
 type Same<'a> = (&'a String, &'a Vec<String>, &'a BTreeSet<&'static str>);
 
 #[cfg(test)]

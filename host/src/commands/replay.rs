@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::whole;
 use crate::plugins::open;
-use crate::replay::{Replayed, Verdict, replay, show};
+use gyre_offline::replay::{Replayed, Verdict, replay, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -149,14 +149,14 @@ struct Report<'a> {
     not_asked: u64,
     /// Calls that read what the recording does not contain.
     unanswered: u64,
-    /// Those of them whose answers differ.
+    /// Those whose answers differ.
     differ_unanswered: u64,
     redacted: u64,
     /// The program of the last call that was compared.
     program: Option<Arc<ProgramLine>>,
     differences: Vec<Value>,
     ending: Option<Ending>,
-    /// How many were recorded of the same plugin.
+    /// The number of calls that were recorded with the same plugin.
     same_plugin: u64,
 }
 
@@ -196,7 +196,7 @@ impl<'a> Report<'a> {
         self.unanswered += u64::from(!replayed.unanswered.is_empty());
         match replayed.verdict {
             Verdict::Identical => self.identical += 1,
-            Verdict::NotAsked => self.not_asked += 1,
+            Verdict::NotRecorded => self.not_asked += 1,
             Verdict::Differs => {
                 self.differ += 1;
                 self.differ_unanswered += u64::from(!replayed.unanswered.is_empty());
@@ -262,7 +262,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// What the reader needs to know to judge the numbers.
+    /// Remarks that are needed to interpret the numbers.
     fn notes(&self, plugin: &Plugin) -> Vec<String> {
         let mut notes = Vec::new();
         let version = &plugin.manifest().version;

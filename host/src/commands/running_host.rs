@@ -14,7 +14,7 @@ use kube::{Client, Config};
 
 use crate::config::values::whole as whole_number;
 
-/// Which host is asked.
+/// The host to connect to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct HostArguments {
     /// URL of the host [default: this machine, with the port of --metrics-port].
@@ -33,7 +33,7 @@ pub(crate) struct HostArguments {
 ///
 /// # Errors
 ///
-/// What it should be.
+/// What a name must be.
 pub(crate) fn mount(text: &str) -> Result<String, String> {
     let remedy = "expected the name of a mount: lower-case letters, digits and hyphens";
     if gyre_core::names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }
@@ -44,7 +44,7 @@ fn from(text: &str) -> Result<Uri, String> {
     uri.ok_or_else(|| "expected the address of a host such as http://127.0.0.1:2112".to_owned())
 }
 
-/// The most bytes of a refusal: a host gives its reason in a sentence.
+/// The largest refusal in bytes: a host gives its reason in a sentence.
 const LONGEST_REFUSAL: usize = 4096;
 /// The media type of a refusal.
 const REFUSAL: &str = "text/plain";
@@ -54,14 +54,14 @@ impl HostArguments {
     ///
     /// # Errors
     ///
-    /// When no host answers, when another program answers, and when the host refuses, with its reason.
+    /// When no host answers, another program answers, or the host refuses.
     pub(crate) async fn get(&self, path_and_query: &str, media_type: &str) -> anyhow::Result<Body> {
         let scheme = if self.metrics_secure { "https" } else { "http" };
         let local =
             || Uri::try_from(format!("{scheme}://127.0.0.1:{}", self.metrics_port)).context("cannot address this machine");
         let from = self.from.clone().map_or_else(local, Ok)?;
         let mut configuration = Config::new(from.clone());
-        // The host serves this only to its own machine, and a program that can answer here can read its traffic, too.
+        // The host serves this only to its own machine; a program that could answer in its place could read its traffic, too.
         configuration.accept_invalid_certs = is_this_machine(&from);
         configuration.default_retry = false;
         let client = Client::try_from(configuration).context("cannot set up the client")?;
@@ -94,7 +94,7 @@ impl HostArguments {
 ///
 /// # Errors
 ///
-/// When the host ends before.
+/// When the connection ends early.
 pub(crate) async fn whole(body: &mut Body, most: usize) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     while let Some(chunk) = chunk(body).await? {
@@ -116,7 +116,7 @@ fn is_this_machine(uri: &Uri) -> bool {
 ///
 /// # Errors
 ///
-/// When the host ends amid it.
+/// When the connection ends within the body.
 pub(crate) async fn chunk(body: &mut Body) -> anyhow::Result<Option<bytes::Bytes>> {
     loop {
         match std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a server that answers like that.
+    /// The error about a server that answers like this.
     async fn asked(answer: &'static str) -> Result<Vec<u8>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let from = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Which plugins of a directory stay mounted: those in it, and those that vanished from it not long ago.
+//! Which plugins of a directory stay mounted: those in it, and those that vanished from it recently.
 //!
 //! ```text
 //!   there ── vanishes ──▶ missing ── the grace period ends ──▶ given up: unmounted
@@ -6,9 +6,9 @@
 //!     └───── comes back ─────┘
 //! ```
 //!
-//! To unmount a plugin takes its finalizers off its parents, and their `finalize` is never called. A configuration file that no longer has a
-//! mount means that; a directory that lacks a file for some seconds does not: a volume may be empty until it is filled, and a copy may
-//! delete before it writes.
+//! Unmounting a plugin removes the finalizers of its parents without calling `finalize`. If a configuration file no longer has a mount, that is
+//! intended; if a directory lacks a file for some seconds, it is not: a volume may be empty until it is filled, and a copy may delete the file
+//! before it writes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,58 +17,58 @@ use std::time::Duration;
 use gyre_core::queue::Time;
 use gyre_sandbox::Digest;
 
-/// How long a plugin that vanished stays mounted unless the operator says otherwise. Longer than it takes to fill a volume or to pull an
-/// image, and short enough that somebody who did mean it sees it happen.
+/// How long a plugin that vanished stays mounted by default: longer than it takes to fill a volume or to pull an image, and short enough to wait
+/// for if the removal was intended.
 pub(crate) const GRACE: Duration = Duration::from_secs(5 * 60);
 
-/// See the module's documentation. By default nothing that vanishes stays mounted.
+/// The plugins of the directory. By default, the grace period is zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
     grace: Duration,
-    /// What the configuration in force mounts from the directory.
+    /// The plugins that the configuration in force mounts from the directory.
     mounted: BTreeMap<PathBuf, Digest>,
-    /// What this or an earlier configuration has mounted from the directory, for as long as it is mounted or listed in the directory.
+    /// The plugins that this or an earlier configuration has mounted from the directory, as long as they are mounted or listed there.
     remembered: BTreeSet<PathBuf>,
-    /// Since when each of these has been missing.
+    /// The missing plugins, each with the time since when it is missing.
     missing: BTreeMap<PathBuf, Time>,
 }
 
-/// What came of a look at the directory.
+/// The result of a look at the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Looked {
     /// Missing, and still mounted: each with the plugin that was loaded from it.
     pub(super) kept: BTreeMap<PathBuf, Digest>,
-    /// Those of them that were there at the last look.
+    /// Those that were there at the last look.
     pub(super) vanished: Vec<PathBuf>,
     /// Missing for longer than the grace period.
     pub(super) given_up: Vec<PathBuf>,
 }
 
 impl Directory {
-    /// The same, where what vanishes stays mounted for so long.
+    /// Sets the grace period.
     #[must_use]
     pub(super) fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// Whether the configuration in force mounts that plugin from the directory, or an earlier one did.
+    /// Whether the configuration in force, or an earlier one, has mounted this plugin from the directory.
     pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }
 
-    /// Forgets plugins that are neither mounted nor listed in the directory any more. A link that leads nowhere is listed.
+    /// Forgets plugins that are neither mounted nor listed in the directory any more. Dangling links are listed.
     pub(super) fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
         let Self { mounted, remembered, .. } = self;
         remembered.retain(|path| mounted.contains_key(path) || listed.contains(path));
     }
 
-    /// How long what vanishes stays mounted.
+    /// The grace period.
     pub(super) fn grace(&self) -> Duration {
         self.grace
     }
 
-    /// Looks at a directory that holds these plugins. What was mounted from another directory counts for nothing: that the file names
-    /// this one is what its operator wants.
+    /// Looks at a directory with these plugins. Plugins of another directory are given up at once, because the operator has changed the
+    /// configuration.
     pub(super) fn look(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> Looked {
         let mut looked = Looked::default();
         self.missing.retain(|path, _| !there.contains(path));
@@ -88,14 +88,14 @@ impl Directory {
         looked
     }
 
-    /// A configuration comes into force that mounts this from the directory.
+    /// Notes that a configuration comes into force that mounts these plugins from the directory.
     pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
         self.remembered.extend(mounted.keys().cloned());
         self.mounted = mounted;
     }
 
-    /// When, after that time, the next grace period ends.
+    /// The end of the next grace period after this time.
     pub(super) fn next_end(&self, after: Time) -> Option<Time> {
         self.missing.values().map(|since| *since + self.grace).filter(|end| *end > after).min()
     }
@@ -122,7 +122,7 @@ mod tests {
         Time::from_duration(Duration::from_secs(seconds))
     }
 
-    /// Looks, and mounts what is there and what is kept.
+    /// Looks, and mounts the plugins that are there and those that are kept.
     fn look(directory: &mut Directory, there: &BTreeSet<u8>, now: Time) -> Looked {
         let paths = there.iter().map(|number| path(*number)).collect();
         let looked = directory.look(Path::new(FOLDER), &paths, now);
@@ -132,14 +132,14 @@ mod tests {
         looked
     }
 
-    /// What is mounted after a look is exactly what was in the directory at some look within the grace period before.
+    /// The mounted plugins are exactly those that were in the directory at a look within the last grace period.
     #[test]
     fn a_plugin_is_unmounted_once_it_has_been_missing_for_the_grace_period_and_never_before() {
         for seed in 0..500 {
             let mut random = Random::new(seed);
             let mut directory = Directory::default().with_grace(GRACE);
             let mut now = 0;
-            // Since when each one that is mounted has been missing, looked at naively.
+            // A naive model: the time since when each mounted plugin has been missing.
             let mut model: BTreeMap<u8, Option<u64>> = BTreeMap::new();
             for _ in 0..30 {
                 now += random.below(60);

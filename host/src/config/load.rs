@@ -1,4 +1,4 @@
-//! From what a configuration says to the programs that it means: reading, compiling, checking.
+//! Loads the programs of a configuration: reads and compiles plugins, and checks mounts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -7,20 +7,22 @@ use std::sync::Arc;
 use gyre_core::grants::{Grants, Kinds, Namespaces, ReadGrants, ReadNamespaces, WriteNamespaces};
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::list;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Program;
+use gyre_input::document::{Part, Source, Value};
+use gyre_input::problem::Problems;
+use gyre_input::settings;
 use gyre_sandbox::{Digest, Limits, Plugin, Sandbox};
 
+use super::document::read_document;
 use super::keys::{self, Reach};
-use super::node::{Part, Source, Value, read_document};
-use super::problem::{Problems, list};
-use super::settings;
 use super::spec::{Configuration, MountSpec, Origin, PluginSpec, Policy, SettingsFrom};
 use super::types::{Kind, Label, List, Text};
 use crate::plugins;
 use crate::plugins::files::Files;
 
-/// The API groups that Kubernetes itself serves: more than one controller says things of their objects.
+/// The API groups of Kubernetes itself. Several controllers write the status of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
     "",
     "admissionregistration.k8s.io",
@@ -46,22 +48,22 @@ const KUBERNETES_GROUPS: [&str; 22] = [
     "storage.k8s.io",
 ];
 
-/// What is needed to load programs.
+/// Loads programs.
 pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
-    /// Where another process may put compiled code.
+    /// The directory in which another process may store compiled code.
     pub(crate) cache: Option<&'a Path>,
-    /// What runs now: what has not changed is taken from it.
+    /// The current programs, whose plugins are reused if they have not changed.
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
     plugins: HashMap<Digest, Plugin>,
 }
 
-/// What a configuration comes down to.
+/// The programs of a configuration.
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
-    /// The plugins of the directory among them.
+    /// Those of the plugin directory.
     pub(crate) of_directory: BTreeMap<PathBuf, Digest>,
 }
 
@@ -84,7 +86,7 @@ impl<'a> Loader<'a> {
         Self { sandbox, cache, current, files, problems, plugins }
     }
 
-    /// The programs of the mounts; what is wrong with them is added to the problems. Blocks: compiling takes some 100 ms a plugin.
+    /// Loads the programs of the mounts, and adds problems. Blocks: compiling takes some 100 ms per plugin.
     pub(crate) fn load(mut self, configuration: Configuration) -> Programs {
         let mut loaded: Vec<Loaded> = Vec::new();
         for spec in configuration.mounts {
@@ -106,16 +108,16 @@ impl<'a> Loader<'a> {
         Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
     }
 
-    /// A plugin that vanished from the directory, as it was loaded before. None if another mount has its name, as when its file has been
-    /// renamed, or reconciles parents of the same plugin in the same namespaces: to keep both would be refused. The same plugin may be mounted
-    /// for other namespaces meanwhile.
+    /// A plugin that vanished from the directory, as it was loaded before. None if another mount has its name, e.g. because its file has been
+    /// renamed, or reconciles parents of the same plugin in the same namespaces, because both together would be refused. The same plugin may be
+    /// mounted for other namespaces.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Option<Plugin> {
         self.files.note(&spec.source.plugin);
         let plugin = self.plugins.get(digest)?.clone();
         let name = &plugin.manifest().name;
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
             (Some(namespaces), Some(others)) => overlap(namespaces, others),
-            // They could not be read, so the configuration is refused.
+            // They could not be read, so the configuration is refused anyway.
             _ => true,
         };
         // A mount from the directory always has its plugin's own name.
@@ -185,7 +187,7 @@ impl<'a> Loader<'a> {
         self.current.iter().find(|current| current.is_same(&program)).cloned().unwrap_or(program)
     }
 
-    /// What the mount's program would be with the shadow's plugin and settings: all else that is said of the mount holds for both.
+    /// The mount's program with the plugin and the settings of the shadow. Everything else is the same for both.
     fn shadow(
         &mut self,
         shadow: &PluginSpec,
@@ -220,7 +222,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// The settings that are said, or for want of them those of a flag, checked, as JSON.
+    /// The settings of the mount, or else those of a flag, checked, as JSON.
     fn settings(
         &mut self,
         spec: &PluginSpec,
@@ -235,7 +237,7 @@ impl<'a> Loader<'a> {
             SettingsFrom::Default => {
                 by_flag.iter().rev().find(|(plugin, _)| plugin == name).map(|(_, settings)| settings.clone())
             }
-            // What is missing for want of them is not worth saying.
+            // The settings are a problem already, and errors that follow from it are not reported.
             SettingsFrom::Unknown => return serde_json::Value::Null,
             SettingsFrom::File(path, said) => match self.settings_file(path, said) {
                 Some(settings) => Some(settings),
@@ -257,7 +259,7 @@ impl<'a> Loader<'a> {
         Some(document)
     }
 
-    /// More than the manifest declares cannot be granted.
+    /// Reports grants beyond what the manifest declares.
     fn check_grant<'k>(
         &mut self,
         spec: &MountSpec,
@@ -280,7 +282,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// A grant of a namespace that the mount is confined from would never take effect.
+    /// Reports grants of namespaces that the mount does not have, which would never take effect.
     fn check_write_namespaces(&mut self, spec: &MountSpec, granted: Option<&keys::WriteNamespaces>, mount: &Namespaces) {
         let (Some(keys::WriteNamespaces::Named(granted)), Namespaces::Only(names)) = (granted, mount) else { return };
         for (index, Label(name)) in granted.iter().filter(|(_, Label(name))| !names.contains(name)) {
@@ -301,7 +303,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Two mounts that both say what becomes of one object would undo each other's work without end.
+    /// Reports mounts that would write the same objects, and undo each other's work for ever.
     fn check_parents(&mut self, loaded: &[Loaded]) {
         for (index, mount) in loaded.iter().enumerate() {
             let clash = |other: &'_ Loaded| claim(other).clash(&claim(mount));
@@ -335,12 +337,12 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// None: all that are declared.
+/// The granted kinds; none: all that are declared.
 fn granted(kinds: Option<&List<Kind>>) -> Kinds {
     kinds.map_or(Kinds::Declared, |kinds| Kinds::Only(kinds.iter().map(|(_, Kind(kind))| kind.clone()).collect()))
 }
 
-/// What a mount grants to a plugin with that manifest.
+/// The grants of a mount to a plugin with this manifest.
 fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> Grants {
     let keys::Grants { children, write_namespaces, .. } = spec.keys.grants.clone().unwrap_or_default();
     let written = match write_namespaces {
@@ -354,7 +356,7 @@ fn grants_of(spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) -> 
         .with_adoption(spec.policy.adoption)
 }
 
-/// What a mount wants for itself.
+/// The objects that only one mount may write.
 struct Claim<'a> {
     plugin: &'a str,
     parent: &'a GroupVersionKind,
@@ -368,12 +370,12 @@ fn claim(mount: &Loaded) -> Claim<'_> {
 }
 
 impl Claim<'_> {
-    /// What two mounts would undo of each other's; none: they go together. Selectors do not count: an object's labels change.
+    /// The conflict between two mounts, if there is one. Selectors are ignored, because labels can change.
     fn clash(&self, other: &Self) -> Option<&'static str> {
         if !overlap(self.namespaces?, other.namespaces?) || !is_same_kind(self.parent, other.parent) {
             None
         } else if self.plugin == other.plugin {
-            // Children belong to a plugin's name and a parent.
+            // Children belong to a parent and the name of a plugin.
             Some("children")
         } else if KUBERNETES_GROUPS.contains(&self.parent.group.as_str()) {
             None
@@ -383,7 +385,7 @@ impl Claim<'_> {
     }
 }
 
-/// Whether there may be a namespace that is among both.
+/// Whether both may contain the same namespace.
 fn overlap(one: &Namespaces, other: &Namespaces) -> bool {
     match (one, other) {
         (Namespaces::Only(names), Namespaces::Only(others)) => !names.is_disjoint(others),

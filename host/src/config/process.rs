@@ -10,10 +10,11 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Args, Command, ValueHint};
+use gyre_input::document::{Node, Source};
+use gyre_input::problem::{Place, Problems};
 use serde_json::{Map, Value, json};
 
-use super::node::{Node, Source, read_document};
-use super::problem::{Place, Problems};
+use super::document::read_document;
 use super::spec::{Configuration, Setting};
 use crate::config::arguments::admin::AdminArguments;
 use crate::config::arguments::election::{ElectionArguments, TimeFlag, WrongTimes};
@@ -22,7 +23,7 @@ use crate::config::arguments::telemetry::{LogArguments, TraceArguments};
 use crate::config::values::{label, period};
 use crate::plugins::files::Files;
 
-/// The key of all that in the file.
+/// The key of these settings in the file.
 pub(super) const KEY: &str = "host";
 
 /// The arguments of the host itself.
@@ -59,17 +60,17 @@ fn grace(text: &str) -> Result<Duration, String> {
 
 /// Of a path: none.
 const OFF: &str = "off";
-/// The keyword of the schema whose value names a flag, which then decides on values.
+/// The keyword of the schema that names a flag, whose parser then checks values.
 pub(super) const FLAG: &str = "x-gyre-flag";
 
-/// A flag that has a key.
+/// A flag with a key in the file.
 #[derive(Clone)]
 pub(super) struct Flag {
     pub(super) key: String,
     argument: Arg,
 }
 
-/// The flags that have a key.
+/// The flags with a key in the file.
 pub(super) fn flags() -> Vec<Flag> {
     let command = CodeArguments::augment_args(HostArguments::augment_args(Command::new("host")));
     let visible = command.get_arguments().filter(|argument| !argument.is_hide_set());
@@ -92,7 +93,7 @@ pub(super) fn schema() -> Value {
     flags().into_iter().map(|flag| (flag.key.clone(), flag.schema())).collect()
 }
 
-/// What a file says of the process, without what is wrong.
+/// The valid settings of the process in a file.
 pub(super) fn settings(host: &Map<String, Value>) -> Vec<Setting> {
     let setting = |flag: Flag| {
         let text = host.get(&flag.key).and_then(text)?;
@@ -132,7 +133,7 @@ impl Flag {
         keywords.into_iter().filter_map(|(keyword, value)| Some((keyword.to_owned(), value?))).collect()
     }
 
-    /// What to do about a value that the flag refuses.
+    /// The remedy for a value that the flag refuses; none: it accepts the value.
     pub(super) fn refusal(&self, value: &Value) -> Option<String> {
         self.refusal_of(&text(value)?)
     }
@@ -149,9 +150,9 @@ impl Flag {
     }
 }
 
-/// Reports times of an election that do not go together, where the file says them. Those of flags, whoever takes the arguments reports.
+/// Reports times of an election in the file that contradict each other. Those of flags are reported when arguments are parsed.
 pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, problems: &mut Problems) {
-    // A flag that says what the file says may as well not be there.
+    // A flag with the same value as the file counts as set by the file.
     let said = |(time, value): &(TimeFlag, Duration)| {
         let key = camel_case(time.flag);
         let mut host = configuration.host.iter();
@@ -169,7 +170,7 @@ pub(super) fn check_times(wrong: &WrongTimes, configuration: &Configuration, pro
     problems.add(place, wrong.error.to_string(), format!("change {}", names.join(" or ")));
 }
 
-/// The command with what that file says as the defaults of its arguments. What is wrong with the file, [`super::Source::open`] says.
+/// The command with the settings of a file as the defaults of its arguments. [`super::Source::open`] reports problems of the file.
 pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
     let source = Source::File(file.display().to_string().into());
     let whole = Place::whole(&file.display().to_string().into());
@@ -184,7 +185,7 @@ pub(crate) fn with_defaults(command: Command, file: &Path) -> Command {
         let Some(argument) = argument.filter(is_taken) else { return command };
         let is_path = argument.get_value_hint() == ValueHint::AnyPath && text != OFF;
         let value = if is_path { directory.join(text).into_os_string() } else { text.into() };
-        // A command line is parsed once, and its defaults have to live as long as it.
+        // A command line is parsed once, and its defaults must live as long as the command.
         command.mut_arg(argument.get_id(), |argument| argument.default_value(&*value.leak()))
     })
 }

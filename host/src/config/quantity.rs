@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gyre_core::quantity::Quantity;
 
-/// What one unit of a binary suffix of a quantity is worth in bytes.
+/// The bytes of one unit of each binary suffix.
 const BYTES: [(&str, u64); 5] = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("Ti", 1 << 40), ("Pi", 1 << 50)];
 
-/// What one unit of a duration is worth in nanoseconds. Longer suffixes come first.
+/// The nanoseconds of each unit of durations. Longer suffixes come first.
 const NANOSECONDS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
@@ -47,7 +47,7 @@ fn is_decimal(character: char) -> bool {
     character.is_ascii_digit() || character == '.'
 }
 
-/// A decimal number of units; none if it is not a whole number in the end.
+/// A decimal number of units; none if the result is not a whole number.
 fn decimal(text: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -60,7 +60,7 @@ fn decimal(text: &str, unit: u64) -> Option<u64> {
     (scaled % scale == 0).then(|| u64::try_from(scaled / scale).ok())?
 }
 
-/// Bytes as Kubernetes writes them: with the largest power of 1024 that leaves no rest.
+/// Bytes as Kubernetes writes them: with the largest power of 1024 that leaves no remainder.
 pub(crate) struct Bytes(pub(crate) u64);
 
 impl fmt::Display for Bytes {
@@ -98,7 +98,7 @@ mod tests {
             ("0.3", None),
             ("64mi", None),
             ("99999999999999999999", None),
-            // As in Kubernetes, binary ones end there.
+            // As in Kubernetes, the binary suffixes end here.
             ("99999999999999999Pi", Some(i64::MAX as u64)),
         ] {
             assert_eq!(parse_bytes(text), expected, "{text:?}");

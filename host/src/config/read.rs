@@ -1,4 +1,4 @@
-//! From the document of a configuration file to what it says.
+//! Reads the document of a configuration file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,18 +7,18 @@ use gyre_core::grants::{Adoption, Namespaces};
 use gyre_sandbox::{Limits, Reuse};
 
 use super::keys::{self, File, Mount, Shadow};
-use super::node::{Node, Part};
-use super::problem::Problems;
 use super::process;
 use super::spec::{Configuration, Located, MountSpec, Origin, PluginSpec, Policy, SettingsFrom, set};
 use super::types::{Count, FilePath, Label, List, Size, Time};
 use super::validate::check;
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 
 /// Reads a configuration file. Paths in it are relative to `directory`.
 ///
-/// What is wrong is a problem, and taken as if it were not there. `overrides` go before the file's `defaults`.
+/// Invalid values are reported as problems, and ignored. `overrides` override the `defaults` of the file.
 pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy), problems: &mut Problems) -> Configuration {
     let mut configuration = Configuration::empty(root.clone());
     if root.node().is_none_or(Node::is_null) {
@@ -53,13 +53,13 @@ pub(crate) fn read(root: Part, directory: &Path, overrides: impl Fn(&mut Policy)
 
 struct Reader<'a> {
     directory: &'a Path,
-    /// Pointers to what is wrong.
+    /// Pointers to invalid values.
     wrong: BTreeSet<String>,
     problems: &'a mut Problems,
 }
 
 impl Reader<'_> {
-    /// Whether a value or a part of it is wrong.
+    /// Whether a value or a part of it is invalid.
     fn is_wrong(&self, part: &Part) -> bool {
         let at = part.pointer();
         let mut below = self.wrong.range(at.to_owned()..).map_while(|wrong| wrong.strip_prefix(at));
@@ -93,7 +93,7 @@ impl Reader<'_> {
         Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
     }
 
-    /// What the keys say, and the base where they say nothing.
+    /// The values of the keys, and those of the base for keys that are not set.
     fn policy(&self, keys: &keys::Policy, part: &Part, base: &Policy) -> Policy {
         let mut policy = base.clone();
         if self.is_wrong(&part.at("/namespaces")) {

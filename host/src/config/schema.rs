@@ -1,4 +1,4 @@
-//! The schema of the configuration file, as it is derived from [`super::keys`] and from the flags of the host.
+//! The schema of the configuration file, derived from [`super::keys`] and the flags of the host.
 
 use jsonschema::{Draft, Keyword, ValidationError, Validator};
 use schemars::Schema;
@@ -23,7 +23,7 @@ pub(crate) fn schema() -> Value {
     schema.to_value()
 }
 
-/// A key that is null is as if it were not there, so values need not be null.
+/// Removes null from types, because a key with null counts as not set.
 fn without_null(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     for keyword in ["type", "enum", "anyOf"] {
@@ -41,18 +41,18 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
-/// A comment has lines, and a description none.
+/// Joins the lines of descriptions, which come from comments.
 fn without_line_ends(schema: &mut Schema) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.replace('\n', " ");
     }
 }
 
-/// What holds a file to the schema.
+/// The validator of a schema.
 ///
 /// # Errors
 ///
-/// When it is no schema, which is a defect.
+/// When the schema is invalid, which is a defect.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
     let flags = process::flags();
     jsonschema::options()

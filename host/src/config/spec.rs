@@ -1,4 +1,4 @@
-//! What a configuration says, before any plugin is loaded.
+//! The content of a configuration, before any plugin is loaded.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_engine::program::{QUARANTINE_AFTER, WORKERS};
+use gyre_input::document::Part;
+use gyre_input::problem::Place;
 use gyre_sandbox::{Digest, Limits};
 
 use super::keys::Mount;
-use super::node::Part;
-use super::problem::Place;
 
-/// What a deployment is called that nobody names.
+/// The default name of a deployment.
 pub(crate) const NAME: &str = "gyre";
 
-/// A value, and where it is set.
+/// A value, and the place where it is set.
 #[derive(Clone, Debug)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
     pub(crate) place: Place,
 }
 
-/// What a file says of one argument.
+/// The value of an argument in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) key: String,
@@ -30,26 +30,26 @@ pub(crate) struct Setting {
     pub(crate) text: String,
 }
 
-/// All that a configuration says.
+/// The content of a configuration.
 #[derive(Debug)]
 pub(crate) struct Configuration {
-    /// The document, or what stands for it.
+    /// The document, or the flag that stands for it.
     pub(crate) part: Part,
-    /// What the deployment is called; none: nobody says.
+    /// The name of the deployment, if it is set.
     pub(crate) name: Located<Option<String>>,
-    /// What the file says of the process itself.
+    /// The settings of the process.
     pub(crate) host: Vec<Setting>,
-    /// What holds for each mount that does not say otherwise.
+    /// The defaults of mounts.
     pub(crate) defaults: Policy,
     /// The mounts that are listed.
     pub(crate) mounts: Vec<MountSpec>,
-    /// A directory whose plugins are mounted too.
+    /// A directory whose plugins are mounted, too.
     pub(crate) directory: Option<Located<PathBuf>>,
-    /// Settings of plugins that do not have them in their mount, by the plugin's name; later ones win.
+    /// Settings of plugins whose mounts have none, by the name of the plugin; later ones win.
     pub(crate) settings: Vec<(String, Part)>,
 }
 
-/// What a configuration says of one mount.
+/// The configuration of one mount.
 #[derive(Clone, Debug)]
 pub(crate) struct MountSpec {
     pub(crate) origin: Origin,
@@ -57,21 +57,21 @@ pub(crate) struct MountSpec {
     pub(crate) policy: Policy,
     /// [`SettingsFrom::Default`]: the mount's settings.
     pub(crate) shadow: Option<PluginSpec>,
-    /// What else it says.
+    /// Its limits, grants and the like.
     pub(crate) keys: Mount,
 }
 
 /// A plugin and its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct PluginSpec {
-    /// What names them.
+    /// The part of the document that names them.
     pub(crate) part: Part,
     pub(crate) plugin: PathBuf,
     pub(crate) settings: SettingsFrom,
 }
 
 impl Configuration {
-    /// Nothing is said.
+    /// A configuration without any settings.
     pub(crate) fn empty(part: Part) -> Self {
         Self {
             name: Located { value: None, place: part.document() },
@@ -85,26 +85,26 @@ impl Configuration {
     }
 }
 
-/// Who wants a mount.
+/// The origin of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The configuration file, or a flag, by itself.
+    /// An entry in the configuration file, or a flag.
     File,
     /// A plugin in the plugin directory.
     Directory,
-    /// A plugin that was loaded from the plugin directory and vanished from it not long ago.
+    /// A plugin that vanished from the plugin directory recently.
     Kept(Digest),
 }
 
 impl MountSpec {
-    /// Of a plugin there is nothing to say but where it is.
+    /// A mount of a plugin without further settings.
     pub(crate) fn of(plugin: PathBuf, part: Part, policy: Policy) -> Self {
         let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
         Self { origin: Origin::File, source, policy, shadow: None, keys: Mount::default() }
     }
 }
 
-/// What both `defaults` and a mount can say.
+/// The settings that both `defaults` and a mount can have.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     /// None: they could not be read.
@@ -138,14 +138,14 @@ pub(crate) fn set<T>(default: &mut T, value: Option<T>) {
     }
 }
 
-/// Where a mount's settings are.
+/// The source of the settings of a plugin.
 #[derive(Clone, Debug)]
 pub(crate) enum SettingsFrom {
-    /// Nowhere: none are set, or a flag sets them by the plugin's name.
+    /// The mount sets none; a flag may set them by the name of the plugin.
     Default,
     Inline(Part),
-    /// In that file, which is named there.
+    /// A file, and the part of the document that names it.
     File(PathBuf, Part),
-    /// What is said is wrong.
+    /// They are set, but invalid.
     Unknown,
 }

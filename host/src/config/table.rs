@@ -1,4 +1,4 @@
-//! What a configuration comes down to, for people.
+//! Lists the mounts of a configuration, for people.
 
 use std::collections::BTreeSet;
 use std::fmt;

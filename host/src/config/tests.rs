@@ -14,7 +14,7 @@ use gyre_engine::program::bounds;
 
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
-use crate::config::node::Document;
+use gyre_input::document::Document;
 
 /// The arguments as `gyre run` has them.
 #[derive(Parser)]
@@ -228,7 +228,7 @@ fn the_contract_tells_the_limits_as_they_are() {
         assert!(guide.contains(&row), "no row begins with: {row}");
     }
     let schema = schema();
-    let limits = validate::keys(&schema["$defs"]["limits"]);
+    let limits = gyre_input::schema::keys(&schema["$defs"]["limits"]);
     assert!(limits.len() > 10, "{limits:?}");
     for limit in limits {
         assert!(guide.contains(&format!("`{limit}`")), "the limit {limit} is missing");

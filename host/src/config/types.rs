@@ -1,4 +1,4 @@
-//! The types of the values in a configuration file: how each is written, for the schema, and how it is read.
+//! The types of values in a configuration file: their schemas, and how they are read.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -20,16 +20,16 @@ use super::quantity::{Bytes, milliseconds, parse_bytes, parse_duration};
 
 /// The keyword of the schema whose value is a [`Check`].
 pub(super) const CHECK: &str = "x-gyre";
-/// The keyword of the schema that says what to do about a value that is refused. Editors show it, too.
+/// The keyword of the schema with the remedy for an invalid value. Editors show it, too.
 pub(super) const REMEDY: &str = "errorMessage";
 
-/// What JSON Schema has no keyword for.
+/// A check for which JSON Schema has no keyword.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Check {
-    /// A quantity of bytes, from and to.
+    /// A quantity of bytes within these bounds.
     Bytes(u64, u64),
-    /// A duration, from and to.
+    /// A duration within these bounds.
     Milliseconds(u64, u64),
     Kind,
     Selector,
@@ -41,7 +41,7 @@ impl Check {
     ///
     /// # Errors
     ///
-    /// What is wrong, where there is more to say than that the value is not valid.
+    /// Why the value is invalid, if there is more to say than that.
     pub(super) fn check(&self, value: &Value) -> Result<(), Option<String>> {
         let text = value.as_str().unwrap_or_default();
         let is_valid = match self {
@@ -168,7 +168,7 @@ impl TryFrom<String> for Time {
     }
 }
 
-/// A list in which a value that is wrong has left its place empty: the others keep their indexes.
+/// A list in which invalid values have been removed; the others keep their indexes.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(inline, with = "Vec<T>", description = "")]
 pub(crate) struct List<T>(Vec<Option<T>>);
@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a schema accepts a text, for who does not know its own keywords.
+    /// Whether a schema accepts a text according to validators that do not know the keywords of gyre.
     fn accepts(mut keywords: impl FnMut(&mut Schema), text: &str) -> bool {
         let mut schema = Schema::default();
         keywords(&mut schema);

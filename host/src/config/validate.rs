@@ -1,8 +1,12 @@
-//! What a JSON Schema finds wrong with a document, for people; and what is left of a configuration file without it.
+//! Checks a configuration file by the schema, and describes errors for people.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use gyre_core::text::list;
+use gyre_input::document::{Node, Part};
+use gyre_input::problem::Problems;
+use gyre_input::schema::{keys, report_unknown, schema_of};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::LocationSegment;
@@ -10,13 +14,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::keys::File;
-use super::node::{Node, Part};
-use super::problem::{Problems, list, nearest};
 use super::types::{CHECK, Check, REMEDY};
 use super::{process, schema};
 
-/// Reports what the schema finds wrong with a configuration file, and returns the rest; none, if there is none. With it, pointers to what
-/// is wrong. Rules for several keys are not reported: who reads them says in plain words what is wrong.
+/// Reports what the schema finds wrong with a configuration file. Returns the valid rest, if there is any, and pointers to invalid values.
+/// Rules about several keys are not reported here, because the reader of the keys describes them better.
 pub(super) fn check(root: &Part, problems: &mut Problems) -> (Option<File>, BTreeSet<String>) {
     let mut report = Report { root, schema: schema::schema(), problems, wrong: BTreeSet::new() };
     let mut json = root.node().map(Node::to_json).unwrap_or_default();
@@ -40,7 +42,7 @@ struct Report<'a> {
     root: &'a Part,
     schema: Value,
     problems: &'a mut Problems,
-    /// Pointers to the values that are wrong.
+    /// Pointers to the invalid values.
     wrong: BTreeSet<String>,
 }
 
@@ -55,7 +57,7 @@ impl Report<'_> {
                 let known = |known: &[&str]| format!("known here are {}", list(known));
                 report_unknown(&part, "key", unexpected, schema, known, self.problems);
             }
-            // The alternative of which only parts are wrong is meant.
+            // An alternative of which only parts are invalid is the intended one.
             ValidationErrorKind::AnyOf { context }
                 if let Some(errors) = context.iter().find(|errors| errors.iter().all(|inner| inner.instance_path() != at)) =>
             {
@@ -63,7 +65,7 @@ impl Report<'_> {
             }
             _ => {
                 let (value, is_key) = (error.instance(), matches!(at.segments().last(), Some(LocationSegment::Property(_))));
-                // A key that is null is as if it were not there.
+                // A key with null counts as not set.
                 if !(value.is_null() && is_key) && self.wrong.insert(at.as_str().to_owned()) {
                     let what = what(schema, value).unwrap_or_else(|| {
                         let value = part.node().map_or_else(|| "this".to_owned(), Node::describe);
@@ -81,19 +83,19 @@ impl Report<'_> {
     }
 }
 
-/// Why a schema refuses a value, where there is more to say than that it does.
+/// Why a schema refuses a value, if there is more to say than that.
 fn what(schema: &Value, value: &Value) -> Option<String> {
     Check::deserialize(schema.get(CHECK)?).ok()?.check(value).err()?
 }
 
-/// What to do about a value that a schema refuses.
+/// The remedy for a value that a schema refuses.
 fn remedy(schema: &Value, value: &Value) -> String {
     let flag = schema.get(process::FLAG).and_then(|key| process::flags().into_iter().find(|flag| *key == *flag.key));
     let own = schema.get(REMEDY).and_then(Value::as_str).map(str::to_owned);
     flag.and_then(|flag| flag.refusal(value)).or(own).unwrap_or_else(|| format!("write {}", expected(schema)))
 }
 
-/// What a schema without a remedy of its own accepts.
+/// The values that a schema without a remedy of its own accepts.
 fn expected(schema: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let parts = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
@@ -115,36 +117,4 @@ fn expected(schema: &Value) -> String {
     } else {
         "true or false".to_owned()
     }
-}
-
-/// The part of a schema that an error comes from.
-pub(super) fn schema_of<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
-    let keyword = error.schema_path().as_str();
-    keyword.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent)).unwrap_or(&Value::Null)
-}
-
-/// Reports keys of a map that its schema does not know, each with the known one that is meant, or else all that are known.
-pub(super) fn report_unknown(
-    map: &Part,
-    what: &str,
-    unknown: &[String],
-    schema: &Value,
-    known_are: impl Fn(&[&str]) -> String,
-    problems: &mut Problems,
-) {
-    let known = keys(schema);
-    let unknown: BTreeSet<&str> = unknown.iter().map(String::as_str).collect();
-    for (key, place) in map.keys(|key| unknown.contains(key)) {
-        let remedy = match nearest(key, known.iter().copied()) {
-            Some(near) => format!("did you mean {near}?"),
-            None => known_are(&known),
-        };
-        problems.add(place, format!("unknown {what} {key:?}"), remedy);
-    }
-}
-
-/// The keys that a schema knows.
-pub(super) fn keys(schema: &Value) -> Vec<&str> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
 }

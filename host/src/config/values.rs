@@ -1,4 +1,4 @@
-//! The values of arguments: what they may be, and what is wrong with those that are refused.
+//! Parsers for the values of arguments.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
@@ -10,12 +10,12 @@ use gyre_core::names;
 
 use crate::config::quantity::{self, parse_duration};
 
-/// Arguments that are right one by one, and wrong together: the exit code is that of wrong arguments.
+/// Arguments that contradict each other. The exit code is that of invalid arguments.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongArguments(pub(crate) String);
 
-/// An argument that a command needs, and that the command line does not have.
+/// A required argument that is missing.
 #[derive(Debug, thiserror::Error)]
 #[error("{command} needs {argument}")]
 pub(crate) struct MissingArgument {
@@ -51,7 +51,7 @@ pub(crate) fn mebibytes(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u
     move |text| number(text).map(|mebibytes| mebibytes << 20)
 }
 
-/// One of these words, each with what the help says of it, for clap.
+/// One of these words, each with its help, for clap.
 pub(crate) fn one_of<T>(words: &'static [(&'static str, &'static str, T)]) -> impl TypedValueParser<Value = T>
 where
     T: Clone + Send + Sync + 'static,
@@ -63,17 +63,17 @@ where
     })
 }
 
-/// The longest that a Lease can say.
+/// The longest duration of a Lease.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
-/// A length of time with its unit, for clap; a number alone is one of seconds, as variables of echoperator have it.
+/// A duration with a unit, for clap. A number without a unit is in seconds, as in variables of echoperator.
 pub(crate) fn period(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().map(Duration::from_secs);
     let found = seconds.or_else(|| parse_duration(text)).filter(|found| (Duration::from_millis(1)..=LONGEST).contains(found));
     found.ok_or_else(|| "expected a duration such as 15s, 1500ms or 1m".to_owned())
 }
 
-/// The name of something that is a DNS label, such as a namespace, for clap.
+/// A name that is a DNS label, e.g. of a namespace, for clap.
 pub(crate) fn label(text: &str) -> Result<String, String> {
     let remedy = "expected lower-case letters, digits and hyphens, at most 63";
     if names::is_dns_label(text) { Ok(text.to_owned()) } else { Err(remedy.to_owned()) }

@@ -1,4 +1,4 @@
-//! Saying that a large plugin is being compiled, which takes up to minutes.
+//! Reports that a large plugin is being compiled, which takes up to minutes.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use gyre_engine::telemetry::progress::Progress;
 use gyre_sandbox::Sandbox;
 use tracing::info;
 
-/// From this size on, in bytes, it is said that a plugin is compiled. Plugins in Rust or Go have less, and are compiled within a second
-/// or so; those with an interpreter in them (JavaScript, Python) have 12 MB and more.
+/// The smallest plugin whose compilation is reported, in bytes. Plugins in Rust or Go are smaller, and are compiled in about a second; those
+/// with an interpreter (JavaScript, Python) have 12 MB and more.
 const LARGE: usize = 4 << 20;
 
-/// Says that a plugin is compiled, if it is large and its code is not there yet: in the log, where there is one, else on standard error.
-/// On a terminal that line stays until what is returned is dropped.
+/// Reports that a plugin is being compiled, if it is large and not in the cache: in the log, or else on standard error. On a terminal, the line
+/// stays until the returned value is dropped.
 pub(super) fn announce(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> Option<Progress> {
     if bytes.len() < LARGE || sandbox.is_compiled(bytes) {
         return None;

@@ -1,7 +1,7 @@
-//! Files that are read, and noticing that they have changed.
+//! Reads files, and notices when they have changed.
 //!
-//! They are looked at again and again rather than watched: that works on every file system, for files that are written in place,
-//! for those that another takes the place of, and for the links that the kubelet turns to bring a new version of a ConfigMap.
+//! Files are polled instead of watched: this works on every file system, for files that are written in place, for files that are replaced, and
+//! for the links by which the kubelet updates a ConfigMap.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,14 +10,14 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Files and directories, and how each was just before it was read.
+/// Files and directories, each with its state just before it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files(BTreeMap<PathBuf, Look>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Look {
     Absent,
-    /// Which file it is, its length, and when its content and it itself last changed.
+    /// The identity of the file, its length, and the times at which its content and its metadata last changed.
     File {
         device: u64,
         inode: u64,
@@ -30,7 +30,7 @@ enum Look {
 }
 
 impl Files {
-    /// Reads a file whole.
+    /// Reads a whole file.
     ///
     /// # Errors
     ///
@@ -60,12 +60,12 @@ impl Files {
         plugins_in(path)
     }
 
-    /// Notes a file that is not read, so that it is noticed when it changes.
+    /// Adds a file that is not read, so that its changes are noticed.
     pub(crate) fn note(&mut self, path: &Path) {
         self.0.insert(path.to_owned(), look(path));
     }
 
-    /// The same files as they are now.
+    /// The same files with their current states.
     #[must_use]
     pub(crate) fn look_again(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), look(path))).collect())
@@ -73,7 +73,7 @@ impl Files {
 }
 
 fn look(path: &Path) -> Look {
-    // Links are followed: what they lead to is what is read.
+    // Links are followed, because their targets are read.
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => plugins_in(path).map_or(Look::Absent, Look::Directory),
         Ok(metadata) => look_at_file(&metadata),
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether reading `path`, then doing `change`, is noticed.
+    /// Whether a change after reading `path` is noticed.
     fn check(directory: &Path, path: &str, change: impl FnOnce(&Path), expected: bool) {
         let mut files = Files::default();
         let path = directory.join(path);

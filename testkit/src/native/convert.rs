@@ -1,4 +1,4 @@
-//! The SDK's types to the contract's, as `gyre_sdk::component` has them in a component.
+//! Converts the types of the SDK to those of the contract, like `gyre_sdk::component` in a component.
 
 use gyre_sandbox::native::types;
 

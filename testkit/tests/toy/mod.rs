@@ -1,4 +1,4 @@
-//! The kind of the parents in these tests: it takes whatever a test writes into it.
+//! The parent kind of these tests, whose spec may have any fields.
 
 use gyre_sdk::Kind;
 use serde_json::json;

@@ -80,21 +80,21 @@ pub(crate) fn measure(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
 }
 
 async fn run(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
-    let scene = Scene::set(arguments).await?;
+    let test_bed = TestBed::set(arguments).await?;
     let each = arguments.echos.div_ceil(TURNS);
     // Before the first count: code that runs for the first time, threads and caches.
-    scene.with_attack(async || scene.load(each).await.map(drop)).await?;
-    scene.host.until_at_rest().await?;
-    let before = scene.host.bytes().await?;
+    test_bed.with_attack(async || test_bed.load(each).await.map(drop)).await?;
+    test_bed.host.until_at_rest().await?;
+    let before = test_bed.host.bytes().await?;
     let mut lines = Vec::new();
     let mut ratios = [Vec::new(), Vec::new()];
     for number in 1..=arguments.runs {
         let (mut without, mut with) = (Latencies::default(), Latencies::default());
         for turn in 1..=TURNS {
-            without.add(scene.turn(&format!("run {number}, turn {turn} of {TURNS}, without them"), each).await?);
-            scene
+            without.add(test_bed.turn(&format!("run {number}, turn {turn} of {TURNS}, without them"), each).await?);
+            test_bed
                 .with_attack(async || {
-                    with.add(scene.turn(&format!("run {number}, turn {turn} of {TURNS}, with them"), each).await?);
+                    with.add(test_bed.turn(&format!("run {number}, turn {turn} of {TURNS}, with them"), each).await?);
                     Ok(())
                 })
                 .await?;
@@ -114,11 +114,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<Vec<Line>> {
     });
     lines.push(Line::new("Echos, with / without, median of the runs", echo, "x", Some(1.2)));
     lines.push(Line::new("quiet tenants, with / without, median of the runs", quiet, "x", Some(1.5)));
-    scene.host.until_at_rest().await?;
-    let after = scene.host.bytes_at_most(before * 1.05).await?;
+    test_bed.host.until_at_rest().await?;
+    let after = test_bed.host.bytes_at_most(before * 1.05).await?;
     lines.push(Line::new("bytes allocated before", before / 1e6, "MB", None));
     lines.push(Line::new("bytes allocated after / before", after / before, "x", Some(1.05)));
-    let outside = scene.writes_outside_of_the_grants()?;
+    let outside = test_bed.writes_outside_of_the_grants()?;
     for write in &outside {
         eprintln!("not granted: {write}");
     }
@@ -141,14 +141,14 @@ impl Latencies {
 }
 
 /// A cluster, a host on it, and what acts there.
-struct Scene {
+struct TestBed {
     // Dropped in this order: the process before its folder.
     host: Host,
     stage: Stage,
     arguments: Arguments,
 }
 
-impl Scene {
+impl TestBed {
     async fn set(arguments: Arguments) -> anyhow::Result<Self> {
         let stage = Stage::set().await?;
         let sandbox = Sandbox::new(Options { cache_dir: Some(stage.code()), ..Options::default() })?;

@@ -145,7 +145,7 @@ impl World {
                 self.apply(&Operation::AddMount(mount, MountOptions::workers(1)));
             }
         }
-        // Far more than there are keys, so that a queue which never comes to rest fails.
+        // Many more than there are keys, so that a queue which never comes to rest fails.
         for _ in 0..1000 {
             while !self.in_progress.is_empty() {
                 self.apply(&Operation::Done(0, Retry::Forget));

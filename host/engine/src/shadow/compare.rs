@@ -284,7 +284,7 @@ fn changes(parent: &Subject, observed: &BTreeMap<Identity, Value>, mounted: &Int
         if own.is_same(fate) {
             if let (Fate::AsIs, Some([was, now])) = (own, made_anew(child, mounted, shadow)) {
                 let [was, now] = [was, now].map(|desired| plain(Value::Object(desired.object.clone())));
-                changes.push(change(Verb::Anew, Subject::of(&now), was, now));
+                changes.push(change(Verb::WouldRecreate, Subject::of(&now), was, now));
             }
             continue;
         }

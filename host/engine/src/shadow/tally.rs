@@ -10,7 +10,7 @@ use crate::telemetry::metrics::{DIFFERENT, FAILED, SAME, Shadowed};
 /// The changes of so many parents are kept; more is read by nobody. All are counted.
 const MOST_PARENTS: usize = 1_000;
 /// Fewer of those with changes only to recreated children, which are alike.
-const MOST_ANEW: usize = 20;
+const MOST_RECREATED: usize = 20;
 /// As much JSON as is kept of all changes together,
 const MOST_BYTES: usize = 16 << 20;
 /// and of those of one parent: a few objects as large as people write them.
@@ -102,7 +102,7 @@ impl Tally {
         if is_late {
             self.late.insert(parent.clone());
         }
-        let most = if counts.is_change() { MOST_PARENTS } else { MOST_ANEW };
+        let most = if counts.is_change() { MOST_PARENTS } else { MOST_RECREATED };
         self.diverging += usize::from(counts.is_change());
         self.counts.add(&counts);
         self.compared.insert(parent.clone(), (!counts.is_empty()).then(|| Box::new(counts)));
@@ -208,16 +208,16 @@ mod tests {
     #[test]
     fn differences_of_recreated_children_are_counted_but_are_not_changes() {
         let mut tally = Tally::default();
-        for number in 0..2 * MOST_ANEW {
-            compared(&mut tally, number, outcome(Verb::Anew, 1));
+        for number in 0..2 * MOST_RECREATED {
+            compared(&mut tally, number, outcome(Verb::WouldRecreate, 1));
         }
         let moment = tally.moment();
-        assert_eq!((moment.diverging, moment.changes), (0, vec![("anew", 2 * MOST_ANEW)]));
-        assert_eq!(tally.details().count(), MOST_ANEW);
+        assert_eq!((moment.diverging, moment.changes), (0, vec![("anew", 2 * MOST_RECREATED)]));
+        assert_eq!(tally.details().count(), MOST_RECREATED);
         compared(&mut tally, 0, outcome(Verb::Update, 1));
-        assert_eq!((tally.moment().diverging, tally.details().count()), (1, MOST_ANEW), "there is room for a change");
+        assert_eq!((tally.moment().diverging, tally.details().count()), (1, MOST_RECREATED), "there is room for a change");
         compared(&mut tally, 0, Outcome::default());
-        assert_eq!((tally.moment().diverging, tally.moment().changes), (0, vec![("anew", 2 * MOST_ANEW - 1)]));
+        assert_eq!((tally.moment().diverging, tally.moment().changes), (0, vec![("anew", 2 * MOST_RECREATED - 1)]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Applying manifests: the CRDs that plugins bring, and what the arguments name.
+//! Applies the CRDs of plugins, and the manifests of the arguments.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::Value;
 
-/// Who applies what a developer gives.
+/// The field manager of applied objects.
 const FIELD_MANAGER: &str = "gyre-dev";
 
 /// An object that was applied.
@@ -38,7 +38,7 @@ pub(super) async fn install_crds(client: &Client, programs: &[Program]) -> anyho
     Ok(())
 }
 
-/// Applies objects, each with the name of its file, in their order. Says what it applied.
+/// Applies objects in order, each with the name of its file, and prints them.
 pub(super) async fn apply(client: &Client, objects: &[(String, Value)]) -> anyhow::Result<Vec<Applied>> {
     let mut applied = Vec::new();
     for (file, object) in objects {

@@ -80,7 +80,7 @@ impl Cluster {
             })?;
             service = service.with_audit(Arc::new(log));
         }
-        // The host's own way is short; everybody else comes over HTTP to the same server.
+        // The host calls the server directly; all other clients use HTTP.
         let client = Client::new(service.clone(), "default");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let server = tokio::spawn(http::serve(listener, service, http::Limits::default(), async {
@@ -94,7 +94,7 @@ impl Cluster {
         std::fs::write(&kubeconfig, kubeconfig::kubeconfig(&url, None)).with_context(|| {
             format!("cannot write the kubeconfig {}; name a file in a directory that exists", kubeconfig.display())
         })?;
-        // Whoever exports it may go elsewhere.
+        // The path is absolute, because the shell that exports it may change its directory.
         let kubeconfig = std::path::absolute(&kubeconfig).context("cannot determine the working directory")?;
         Ok(Self { client, url, kubeconfig, is_temporary: arguments.kubeconfig.is_none(), stop, server })
     }
@@ -120,7 +120,7 @@ impl Cluster {
     }
 }
 
-/// Two clusters of one machine do not give out the same UIDs.
+/// A seed, so that two clusters on one machine do not generate the same UIDs.
 fn seed() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())

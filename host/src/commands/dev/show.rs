@@ -1,4 +1,4 @@
-//! Showing what happens in the cluster, as it happens, on standard output.
+//! Shows changes in the cluster as they happen, on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 use super::apply::Applied;
 
-/// What is followed, and since when time is counted.
+/// The followed kinds, and the start of the time that is printed.
 pub(super) struct Show {
     started: Instant,
     informers: Informers,
@@ -62,7 +62,7 @@ impl Show {
             let informer = self.informers.get(&resource, WatchScope::default());
             informer.synced().await;
             let (show, name) = (Arc::downgrade(self), kind.kind.clone());
-            // Objects that existed before are not news: reloaded plugins may have other kinds.
+            // Existing objects are not shown again: reloaded plugins may have further kinds.
             let old: BTreeSet<String> = informer.store().list().iter().map(|object| object.uid().to_owned()).collect();
             let subscription = informer.subscribe(move |notice| {
                 let Some(show) = show.upgrade() else { return };
@@ -84,7 +84,7 @@ impl Show {
 
     /// Prints a line, after the time since the start.
     pub(super) fn say(&self, line: &str) {
-        // Nobody may be there to read; that is no reason to stop.
+        // A closed output is no reason to stop.
         let _ = writeln!(std::io::stdout(), "{:>8.2}s  {line}", self.started.elapsed().as_secs_f64());
     }
 
@@ -99,7 +99,7 @@ impl Show {
         }
     }
 
-    /// Whether an object's condition `Ready` is true of its present generation.
+    /// Whether the condition `Ready` is true for the current generation of an object.
     pub(super) fn is_ready(&self, object: &Applied) -> bool {
         let found = self.followed().get(&object.kind).and_then(|followed| followed.informer.store().get(&object.key));
         let Some(value) = found.and_then(|found| serde_json::from_str::<Value>(found.json()).ok()) else { return false };
@@ -110,7 +110,7 @@ impl Show {
         })
     }
 
-    /// Prints what there is of each kind, as `kubectl get` would.
+    /// Prints the objects of each kind, like `kubectl get`.
     pub(super) async fn tables(&self, client: &Client) -> anyhow::Result<()> {
         let resources: Vec<Resource> = self.followed().values().map(|followed| followed.resource.clone()).collect();
         for resource in resources.iter().filter(|resource| resource.api.kind != "Event") {
@@ -132,7 +132,7 @@ impl Show {
     }
 }
 
-/// What a notice says to a person.
+/// Describes a watch event.
 fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     if is_everywhere(kind, notice.object().name()) {
         return Vec::new();
@@ -194,14 +194,14 @@ fn lines(kind: &str, notice: &WatchEvent) -> Vec<String> {
     lines
 }
 
-/// What every namespace has, and nobody has asked for.
+/// The objects that every namespace has.
 fn is_everywhere(kind: &str, name: &str) -> bool {
     kind == "ConfigMap" && name == "kube-root-ca.crt"
 }
 
-/// The fields that somebody has changed, but for those of the status, which conditions tell of, and for what changes with each write.
+/// The changed fields, except those of the status, which conditions describe, and those that change with each write.
 fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
-    const NOT_TOLD: [&str; 7] = [
+    const NOT_SHOWN: [&str; 7] = [
         "metadata",
         "status",
         "resourceVersion",
@@ -215,8 +215,8 @@ fn changed<'a>(before: &'a Value, now: &'a Value) -> Vec<&'a str> {
         let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
         names.filter(move |name| before.get(name) != now.get(name))
     });
-    let told: BTreeSet<&str> = fields.map(String::as_str).filter(|name| !NOT_TOLD.contains(name)).collect();
-    told.into_iter().collect()
+    let shown: BTreeSet<&str> = fields.map(String::as_str).filter(|name| !NOT_SHOWN.contains(name)).collect();
+    shown.into_iter().collect()
 }
 
 fn owner(value: &Value) -> String {
@@ -236,7 +236,7 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A Table as text, with its namespace in front.
+/// A table as text, with the namespace as the first column.
 fn table_text(kind: &str, table: &Value) -> String {
     let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let columns = list(table, "columnDefinitions");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_every_namespace_has_is_not_told() {
+    fn objects_that_every_namespace_has_are_not_shown() {
         let noise = config_map("kube-root-ca.crt", "1");
         assert_eq!(said(None, &noise), [""; 0]);
         let row = |name: &str| json!({ "cells": [name], "object": { "metadata": { "name": name, "namespace": "default" } } });

@@ -1,6 +1,5 @@
 //! `gyre render`.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,23 +7,22 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use gyre_engine::program::Program;
+use gyre_input::manifests;
+use gyre_offline::plan::Subject;
+use gyre_offline::preview::{Preview, preview, texts_of_secrets};
+use gyre_offline::render_output::RenderOutput;
+use gyre_offline::rendered::rendered;
+use gyre_offline::selection::{unselected, why};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::foretold::{Foretold, foretold, texts_of_secrets};
 use super::live::LiveArguments;
-use super::plan::Subject;
-use super::rendered::Rendered;
-use super::scene::{Scene, simulate};
-use super::selection::{unselected, why};
-use super::shown::Shown;
 use super::time;
+use crate::commands::process::threads;
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
-use crate::config::arguments::mounts::tools::ForetoldMounts;
-use crate::config::problem::list;
+use crate::config::arguments::mounts::tools::PreviewMounts;
 use crate::config::values::MissingArgument;
-use crate::manifests;
 
 pub(crate) const RENDER_EXAMPLES: &str = "\
 Examples:
@@ -71,7 +69,7 @@ pub(crate) struct RenderArguments {
     #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
     output: Format,
     #[command(flatten)]
-    mount: ForetoldMounts,
+    mount: PreviewMounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -80,7 +78,7 @@ enum Format {
     Json,
 }
 
-/// The namespace of objects in files that do not name theirs, without a kubeconfig.
+/// The namespace of objects in files that have none, without a kubeconfig.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Runs `gyre render`.
@@ -99,17 +97,19 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let time = time.unwrap_or_else(Timestamp::now);
     let of_files = objects.iter().map(|(_, object)| object);
     let (shown, verdict) = if from_cluster {
-        let foretold = foretold(&cluster, &programs, &[], &objects, time)?;
-        let Foretold { copied, done, parents, namespace, mut remarks, is_blind, .. } = foretold;
-        let selection = Selection::of(&programs, &parents, &objects, &namespace);
+        let threads = threads()?;
+        let connected = threads.block_on(cluster.connect())?;
+        let preview = preview(&threads, connected, &programs, &[], &objects, time)?;
+        let Preview { copied, host_run, namespace, mut remarks, lacks_parents, .. } = preview;
+        let selection = Selection::of(&programs, &host_run.parents, &objects, &namespace);
         let is_given = selection.is_given;
         remarks.extend(selection.why);
         let given = || copied.iter().map(|(_, object)| object).chain(of_files.clone());
-        let shown = Shown::whole(Rendered { done, parents }, given(), remarks);
+        let shown = RenderOutput::whole(host_run, given(), remarks);
         let shown = if secrets { shown } else { shown.without_secrets(&texts_of_secrets(given()), &programs)? };
         let verdict = match is_given {
-            Given::Unselected => ExitCode::from(2),
-            Given::Nothing if is_blind => ExitCode::FAILURE,
+            GivenParents::Unselected => ExitCode::from(2),
+            GivenParents::Nothing if lacks_parents => ExitCode::FAILURE,
             _ if shown.is_fine() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         };
@@ -117,10 +117,10 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     } else {
         let rendered = rendered(&programs, objects.clone(), time)?;
         let selection = Selection::of(&programs, &rendered.parents, &objects, DEFAULT_NAMESPACE);
-        if selection.is_given == Given::Unselected {
+        if selection.is_given == GivenParents::Unselected {
             bail!("the files contain nothing for the plugin to reconcile: {}", selection.why.join("; "));
         }
-        let shown = Shown::whole(rendered, of_files, selection.why);
+        let shown = RenderOutput::whole(rendered, of_files, selection.why);
         let verdict = if shown.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         (shown, verdict)
     };
@@ -136,22 +136,22 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
 struct Selection {
     /// Each a sentence.
     why: Vec<String>,
-    is_given: Given,
+    is_given: GivenParents,
 }
 
 /// Whether the files contain parents, and whether the mounts select them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Given {
+enum GivenParents {
     /// No parents.
     Nothing,
-    /// One at least that is reconciled.
+    /// At least one that is reconciled.
     Selected,
-    /// None that is.
+    /// Only parents that are not reconciled.
     Unselected,
 }
 
 impl Selection {
-    /// Of parents as they are, some of which are of files, in that namespace if they do not say theirs.
+    /// Compares the resulting parents with the objects of files, which are in this namespace if they have none.
     fn of(programs: &[Program], parents: &[Value], files: &[(String, Value)], namespace: &str) -> Self {
         let unselected = unselected(programs, parents);
         let is_unselected = |file: &Value| {
@@ -165,47 +165,10 @@ impl Selection {
         let is_parent = |object: &&Value| programs.iter().any(|program| program.reconciles(object));
         let mut given = files.iter().map(|(_, object)| object).filter(is_parent).map(is_unselected);
         let is_given = match given.next() {
-            None => Given::Nothing,
-            Some(first) if first && given.all(|is_unselected| is_unselected) => Given::Unselected,
-            Some(_) => Given::Selected,
+            None => GivenParents::Nothing,
+            Some(first) if first && given.all(|is_unselected| is_unselected) => GivenParents::Unselected,
+            Some(_) => GivenParents::Selected,
         };
         Self { why: why(programs, &unselected), is_given }
     }
-}
-
-/// Puts the objects into a new simulated cluster, and runs a host with the programs on it.
-///
-/// # Errors
-///
-/// An error about an object, after the name of its file.
-pub(super) fn rendered(programs: &[Program], objects: Vec<(String, Value)>, time: Timestamp) -> anyhow::Result<Rendered> {
-    check_parents(programs, &objects)?;
-    simulate(async {
-        let scene = Scene::new(programs, time)?;
-        scene.put_all(objects)?;
-        let done = scene.run(programs).await?;
-        let parents = scene.parents(programs).await?;
-        Ok(Rendered { done, parents })
-    })?
-}
-
-/// Checks that the objects contain a parent.
-///
-/// # Errors
-///
-/// When they contain none.
-pub(super) fn check_parents(programs: &[Program], objects: &[(String, Value)]) -> anyhow::Result<()> {
-    let is_parent = |object: &Value| programs.iter().any(|program| program.reconciles(object));
-    if objects.iter().any(|(_, object)| is_parent(object)) {
-        return Ok(());
-    }
-    let wanted = list(programs.iter().map(|program| &program.manifest().parent));
-    let kinds: BTreeSet<&str> = objects.iter().filter_map(|(_, object)| object.get("kind")?.as_str()).collect();
-    if kinds.is_empty() {
-        bail!("the files contain no {wanted} for the plugin to reconcile: add one");
-    }
-    bail!(
-        "the files contain no {wanted} for the plugin to reconcile, only {}: add one, or correct its apiVersion and kind",
-        list(kinds)
-    )
 }

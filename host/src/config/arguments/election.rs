@@ -8,10 +8,10 @@ use anyhow::anyhow;
 use clap::Args;
 use gyre_core::election::{self, Timing};
 use gyre_core::names;
+use gyre_core::text::list;
 use gyre_engine::clock::Clock;
 use gyre_engine::leadership::election::{Leaders, Options, Scope, identity};
 
-use crate::config::problem::list;
 use crate::config::values::{WrongArguments, one_of, period};
 
 /// What is elected, by its word.

@@ -21,11 +21,11 @@ use anyhow::Context as _;
 use clap::Args;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_engine::program::bounds;
+use gyre_input::document::{Document, Part, Source as DocumentSource};
+use gyre_input::problem::Problems;
 use gyre_sandbox::Sandbox;
 
 use crate::config::keys::NEVER;
-use crate::config::node::{Document, Part, Source as DocumentSource};
-use crate::config::problem::Problems;
 use crate::config::spec::{Configuration, Located, MountSpec, Policy, set};
 use crate::config::values::{label, mebibytes, milliseconds, whole};
 

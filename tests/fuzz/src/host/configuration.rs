@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use gyre::config::{Problems, load_file};
+use gyre::config::load_file;
 use gyre_core::grants::Namespaces;
 use gyre_core::names::is_dns_label;
 use gyre_devcluster::random::Random;
 use gyre_engine::program::Program;
+use gyre_input::problem::Problems;
 use gyre_sandbox::{Limits, Sandbox};
 use serde_json::{Map, Value, json};
 

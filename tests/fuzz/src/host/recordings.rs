@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gyre::replay::{Verdict, replay};
 use gyre_core::grants::Namespaces;
 use gyre_devcluster::random::Random;
 use gyre_engine::program::Program;
 use gyre_engine::record::format::{AnswerLine, Because, Line, Secrets};
 use gyre_engine::record::{Ask, Bounds, CallRecord, Error, Given, Question, Reader, Writer};
+use gyre_offline::replay::{Verdict, replay};
 use gyre_sandbox::{Bytes, Plugin, ReadError};
 use jiff::Timestamp;
 use serde_json::{Value, json};

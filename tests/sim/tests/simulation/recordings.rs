@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gyre::replay::{Verdict, replay};
 use gyre_devcluster::faults::Plan;
 use gyre_engine::record::format::{Because, CallLine, Line, ProgramLine, Secrets};
 use gyre_engine::record::{Bounds, CallRecord, Ending, Reader, Writer};
+use gyre_offline::replay::{Verdict, replay};
 use gyre_sandbox::{Plugin, Sandbox};
 use gyre_sim::kinds::{self, Kind, Name};
 use gyre_sim::{Action, Cascade, Plugins, World, simulate};

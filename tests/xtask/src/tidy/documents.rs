@@ -15,8 +15,18 @@ const NAMING_FILES: [&str; 5] = ["CONTRIBUTING.md", "README.md", "SECURITY.md", 
 const FOLDERS: [&str; 9] = [".ci/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
 
 /// Packages that can be published. What they include lies inside of them.
-const PUBLISHED: [&str; 8] =
-    ["host", "host/core", "host/devcluster", "host/engine", "host/sandbox", "sdk", "sdk/derive", "testkit"];
+const PUBLISHED: [&str; 10] = [
+    "host",
+    "host/core",
+    "host/devcluster",
+    "host/engine",
+    "host/input",
+    "host/offline",
+    "host/sandbox",
+    "sdk",
+    "sdk/derive",
+    "testkit",
+];
 
 /// The folder with the SDK's copies of pages of `docs/`.
 const GUIDE: &str = "sdk/src/guide";

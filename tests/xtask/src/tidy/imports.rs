@@ -21,16 +21,17 @@ const LEFT: [(&str, usize); 4] = [
 ];
 
 /// The crates of the product from the lowest layer to the highest, each with those that it may import.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("gyre-core", &[]),
     ("gyre-sandbox", &["gyre-core"]),
     ("gyre-devcluster", &["gyre-core"]),
     ("gyre-engine", &["gyre-core", "gyre-sandbox"]),
-    ("gyre-offline", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine"]),
-    ("gyre", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-offline"]),
+    ("gyre-input", &["gyre-core", "gyre-sandbox", "gyre-engine"]),
+    ("gyre-offline", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input"]),
+    ("gyre", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input", "gyre-offline"]),
     ("gyre-sdk-derive", &[]),
     ("gyre-sdk", &["gyre-core", "gyre-sdk-derive"]),
-    ("gyre-test", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-offline", "gyre", "gyre-sdk"]),
+    ("gyre-test", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input", "gyre-offline", "gyre-sdk"]),
 ];
 
 /// An import from one sibling into another, with two files that show it.

@@ -114,7 +114,7 @@ fn what_is_recreated_goes_and_comes_and_what_is_made_once_stays() {
     assert_eq!(texts(&found), expected);
     for there in ["one", "three"] {
         let found = differences(Strategy::CreateOnly, Some(there), Some("one"), Some("two"));
-        assert_eq!(texts(&found), [(Verb::Anew, json!("one"), json!("two"))]);
+        assert_eq!(texts(&found), [(Verb::WouldRecreate, json!("one"), json!("two"))]);
         assert_eq!(differences(Strategy::CreateOnly, Some(there), Some("one"), Some("one")), []);
     }
     let found = differences(Strategy::CreateOnly, None, Some("one"), Some("two"));

@@ -9,8 +9,6 @@ use crate::commands::offline::time;
 use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::values::whole;
 
-/// The simulated time at which experiments start, so that all runs are equal.
-pub(super) const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Path to the plugin; --plugin adds more plugins.

@@ -1,52 +1,53 @@
-//! The command line that shows a finding again.
+//! The command line that reproduces a finding.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use gyre_engine::difference::to_yaml;
+use gyre_offline::cases::START;
+use gyre_offline::check::{Finding, Flaw};
 use serde_json::Value;
 
-use super::arguments::{CheckArguments, START};
-use super::finding::{Finding, Flaw};
+use super::arguments::CheckArguments;
 
-/// How a finding is seen again.
+/// How to reproduce a finding.
 pub(super) struct Reproduction {
     command: String,
-    /// Whether it reads what is gone.
+    /// Whether it reads standard input, whose objects are gone.
     reads_input: bool,
 }
 
 impl Reproduction {
-    /// For programs: what can be pasted into a shell; null where that would not be enough.
+    /// As JSON: a command for a shell; null if the command alone is not enough.
     pub(super) fn json(&self) -> Value {
         if self.reads_input { Value::Null } else { Value::from(self.command.as_str()) }
     }
 
-    /// For people.
+    /// As a sentence.
     pub(super) fn text(&self) -> String {
         let again = if self.reads_input { " with the same objects on standard input" } else { "" };
         format!("To reproduce it{again}: {}", self.command)
     }
 }
 
-/// Makes the folder in which findings are kept.
+/// Creates the directory for the objects of findings.
 ///
 /// # Errors
 ///
-/// When that cannot be, in a sentence.
+/// When it cannot be created.
 pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot create the directory {}; name another with --keep", folder.display()))
 }
 
-/// How a finding is seen again; its objects are written where they are to be kept, and read from there.
+/// How to reproduce a finding. With `--keep`, its objects are written to a file, which the command reads.
 pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
     let CheckArguments { plugin, files, cases, seed, time, keep, json: _, mount } = arguments;
     let files = match keep {
         Some(folder) => vec![kept(folder, number, finding)?],
         None => files.clone(),
     };
-    // Of what is kept, one call is enough.
+    // One call is enough to reproduce these.
     let is_call = finding.flaw.is_fault() || matches!(finding.flaw, Flaw::OutsideManifest | Flaw::InvalidChild);
     let is_rendered = keep.is_some() && is_call;
     let command = if is_rendered { "render" } else { "check" };
@@ -56,7 +57,7 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     if !is_rendered {
         words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
     }
-    // It is another time of day that `gyre render` begins with.
+    // `gyre render` starts at the current time.
     let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };
     words.extend(time.map(|time| format!("--time={time}")));
     words.extend(mount.words());
@@ -64,7 +65,7 @@ pub(super) fn reproduction(arguments: &CheckArguments, number: usize, finding: &
     Ok(Reproduction { command, reads_input: files.iter().any(|file| file.as_os_str() == "-") })
 }
 
-/// As a POSIX shell takes it for one word.
+/// A word, quoted for POSIX shells.
 fn quoted(word: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "@%+=:,./_-".contains(character);
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -24,7 +24,7 @@ pub(crate) struct DevMounts {
 /// Of commands that preview what a host does, with a simulated clock.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("config", |config| config.conflicts_with("adopt")))]
-pub(crate) struct ForetoldMounts {
+pub(crate) struct PreviewMounts {
     #[command(flatten)]
     source: SourceArguments,
     #[command(flatten)]
@@ -50,8 +50,8 @@ impl From<DevMounts> for MountArguments {
     }
 }
 
-impl From<ForetoldMounts> for MountArguments {
-    fn from(ForetoldMounts { source: SourceArguments { config, named }, policy, code }: ForetoldMounts) -> Self {
+impl From<PreviewMounts> for MountArguments {
+    fn from(PreviewMounts { source: SourceArguments { config, named }, policy, code }: PreviewMounts) -> Self {
         Self { config, named, policy, code, ..Self::default() }
     }
 }

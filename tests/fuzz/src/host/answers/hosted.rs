@@ -1,6 +1,5 @@
 //! Answers of a plugin that a whole host calls, on an embedded API server.
 
-use gyre::scene::{Action, End, Scene, Verb, simulated};
 use gyre_core::grants::{Adoption, Grants, Kinds, Namespaces, WriteNamespaces};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{OWNER_UID_LABEL, PLUGIN_LABEL};
@@ -8,6 +7,9 @@ use gyre_devcluster::random::Random;
 use gyre_devcluster::{Controllers, Options};
 use gyre_engine::program::{Program, fixed};
 use gyre_engine::record::Recordings;
+use gyre_offline::host_run::End;
+use gyre_offline::plan::{Action, Verb};
+use gyre_offline::simulation::{Simulation, simulated};
 use serde_json::{Value, json};
 
 use super::describe;
@@ -84,30 +86,30 @@ async fn work(program: Program, is_namespaced: bool, objects: Vec<Value>) -> Res
     let programs = [program];
     let start = "2026-01-02T03:04:05Z".parse().map_err(|error| Failure(format!("{error}")))?;
     let options = Options { controllers: Controllers::Absent, pod_run_time: None, ..Options::default() };
-    let scene = Scene::with(&programs, start, &options).map_err(wrong)?;
+    let simulation = Simulation::with(&programs, start, &options).map_err(wrong)?;
     for object in objects {
         // Namespaces that are always there may be there already.
         let is_namespace = object["kind"] == "Namespace";
-        if let (Err(error), false) = (scene.put(object), is_namespace) {
+        if let (Err(error), false) = (simulation.put(object), is_namespace) {
             return Err(wrong(error));
         }
     }
     let mut tally = Tally::new();
-    let (end, actions) = host(&scene, &programs).await?;
+    let (end, actions) = host(&simulation, &programs).await?;
     let [program] = &programs;
     for action in &actions {
         check(program, is_namespaced, action).map_err(|failure| Failure(format!("{failure}: {action:?}")))?;
         let outcome = if action.refusal.is_some() { "refused" } else { action.verb.name() };
         count(&mut tally, &format!("host-{outcome}"));
     }
-    law(end == End::Rests, || format!("the host does not rest: {}", list(&actions)))?;
-    for parent in scene.parents(&programs).await.map_err(wrong)? {
+    law(end == End::Converged, || format!("the host does not converge: {}", list(&actions)))?;
+    for parent in simulation.parents(&programs).await.map_err(wrong)? {
         let mut conditions = parent["status"]["conditions"].as_array().into_iter().flatten();
         let is_short = |condition: &Value| condition["message"].as_str().is_none_or(|message| message.len() <= MESSAGE);
         law(conditions.all(is_short), || format!("a long message in {parent}"))?;
     }
     // A host that starts again changes nothing. It may write once what the API server does not keep as it is written, to learn that.
-    let (_, again) = host(&scene, &programs).await?;
+    let (_, again) = host(&simulation, &programs).await?;
     let is_change = |action: &Action| {
         let [before, after] = action.states.each_ref().map(without_bookkeeping);
         action.refusal.is_none() && action.verb != Verb::Event && before != after
@@ -132,14 +134,14 @@ fn list(actions: &[Action]) -> String {
 }
 
 /// A host that works until it rests, and then ends.
-async fn host(scene: &Scene, programs: &[Program; 1]) -> Result<(End, Vec<Action>), Failure> {
+async fn host(simulation: &Simulation, programs: &[Program; 1]) -> Result<(End, Vec<Action>), Failure> {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let stopped = async {
         drop(stopped.await);
     };
-    let running = tokio::spawn(scene.host(fixed(programs.to_vec()), Recordings::default(), stopped));
-    let end = scene.rest().await;
-    let actions = scene.actions();
+    let running = tokio::spawn(simulation.host(fixed(programs.to_vec()), Recordings::default(), stopped));
+    let end = simulation.until_converged().await;
+    let actions = simulation.actions();
     drop(stop);
     match running.await {
         Ok(ended) => ended.map_err(wrong)?,

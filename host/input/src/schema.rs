@@ -1,0 +1,54 @@
+//! Describes what a JSON Schema finds wrong with a value, for people.
+
+use std::collections::BTreeSet;
+
+use jsonschema::ValidationError;
+use serde_json::Value;
+
+use crate::document::Part;
+use crate::problem::Problems;
+
+/// The part of a schema that an error comes from.
+pub fn schema_of<'s>(error: &ValidationError<'_>, schema: &'s Value) -> &'s Value {
+    let keyword = error.schema_path().as_str();
+    keyword.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent)).unwrap_or(&Value::Null)
+}
+
+/// Reports keys of a map that its schema does not know, each with the known one that is meant, or else all that are known.
+pub fn report_unknown(
+    map: &Part,
+    what: &str,
+    unknown: &[String],
+    schema: &Value,
+    known_are: impl Fn(&[&str]) -> String,
+    problems: &mut Problems,
+) {
+    let known = keys(schema);
+    let unknown: BTreeSet<&str> = unknown.iter().map(String::as_str).collect();
+    for (key, place) in map.keys(|key| unknown.contains(key)) {
+        let remedy = match nearest(key, known.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => known_are(&known),
+        };
+        problems.add(place, format!("unknown {what} {key:?}"), remedy);
+    }
+}
+
+/// The keys that a schema knows.
+pub fn keys(schema: &Value) -> Vec<&str> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().map(|(key, _)| key.as_str()).collect()
+}
+
+/// The known word that is most similar, if one is similar enough.
+fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let distance = |known: &str| {
+        let known = known.to_lowercase();
+        // One letter in three may be wrong. A known word that begins with the word, or the other way round, counts as similar, too.
+        let is_short = word.len() >= 3 && (known.starts_with(&word) || word.starts_with(&known));
+        let distance = strsim::osa_distance(&word, &known);
+        (is_short || distance <= (word.len().max(known.len()) / 3).max(1)).then_some(distance)
+    };
+    known.into_iter().filter_map(|known| Some((distance(known)?, known))).min_by_key(|near| near.0).map(|(_, known)| known)
+}

@@ -1,0 +1,199 @@
+//! Tries to break a plugin in simulated clusters: `gyre check`.
+//!
+//! ```text
+//!   files ──▶ setup ──▶ undisturbed: converges? also after a restart? ─▶ children, parents
+//!                                                                          │
+//!        ┌──────────────────┬───────────────────┬──────────────────────────┤
+//!        ▼                  ▼                   ▼                          ▼
+//!   child removed,     spec A, B, A        parent deleted,         specs generated from the schema
+//!   changed, finished                      stored as other versions        │
+//!        └──────────────────┴─────────┬─────────┴──────────────────────────┘
+//!                                     ▼
+//!                      findings; every call repeated
+//! ```
+//!
+//! Each experiment has its own cluster and host, so that experiments do not affect each other and each can be repeated alone. Parents that
+//! an experiment is not about are left out, unless a plugin reads their kind.
+//!
+//! What is absent: knowledge of the purpose of a plugin. Any plugin has to converge, to restore its children, and to finish its teardown.
+
+mod calls;
+pub mod compare;
+mod dice;
+mod disturb;
+mod draw;
+mod drawn;
+mod experiment;
+mod finding;
+mod narrow;
+mod setup;
+mod stored;
+mod texts;
+mod undisturbed;
+mod untried;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+
+use self::dice::Dice;
+use self::experiment::Experiment;
+pub use self::finding::{Finding, Flaw};
+pub use self::setup::CheckSetup;
+use self::setup::{ConvergedState, Found, MOST_PARENTS};
+use crate::parallel;
+use crate::plan::Subject;
+
+/// The number of other specs that each parent is changed to, and back.
+const MOST_SPECS: usize = 3;
+/// The most findings of one flaw that are printed; the others are counted.
+const MOST_SHOWN: usize = 3;
+
+/// The number of experiments, and their seed.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckOptions {
+    /// The seed of the generated specs.
+    pub seed: u64,
+    /// The number of specs that are generated from the schema.
+    pub cases: usize,
+}
+
+/// The result of a check.
+pub struct CheckReport {
+    found: Found,
+    /// The number of similar findings that are left out.
+    alike: usize,
+    /// Whether all experiments were run. If the host never stops writing, they are skipped.
+    is_complete: bool,
+}
+
+impl CheckSetup {
+    /// Tries to break the plugins.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to check, or an experiment cannot be run.
+    pub fn check(&self, options: CheckOptions) -> anyhow::Result<CheckReport> {
+        let (mut found, converged) = self.undisturbed()?;
+        if converged.parents.is_empty() {
+            bail!("every parent in the files is deleted before anything can be checked: add one that is not being deleted");
+        }
+        // The other experiments start once the host has converged.
+        let is_complete = !found
+            .findings
+            .iter()
+            .any(|finding| finding.flaw.is_fault() || matches!(finding.flaw, Flaw::KeepsWriting | Flaw::HotLoop));
+        if is_complete {
+            let experiments = experiments(self, &converged, options, &mut found)?;
+            let made = parallel::each(&experiments, |experiment| {
+                self.run(experiment).with_context(|| format!("cannot run this experiment: {}", experiment.name()))
+            });
+            for one in made {
+                found.merge(one?);
+            }
+        }
+        let alike = thin_out(&mut found.findings);
+        Ok(CheckReport { found, alike, is_complete })
+    }
+}
+
+impl CheckReport {
+    /// The findings.
+    pub fn findings(&self) -> &[Finding] {
+        &self.found.findings
+    }
+
+    /// As JSON, with a command line for each finding that reproduces it.
+    pub fn json(&self, reproductions: &[Value], seed: u64) -> Value {
+        let findings = self.found.findings.iter().zip(reproductions);
+        let findings: Vec<Value> = findings.map(|(finding, reproduction)| finding.json(reproduction)).collect();
+        json!({
+            "tried": self.found.tally.json(), "notes": self.found.notes, "complete": self.is_complete, "findings": findings,
+            "alike": self.alike, "seed": seed,
+        })
+    }
+
+    /// As text, with a sentence for each finding about how to reproduce it.
+    pub fn text(&self, reproductions: &[String]) -> String {
+        let mut text = self.found.tally.to_string();
+        self.found.notes.iter().for_each(|note| text.push_str(&format!("Note: {note}\n")));
+        for (finding, reproduction) in self.found.findings.iter().zip(reproductions) {
+            text.push_str(&format!("\n{}", finding.text(reproduction)));
+        }
+        match self.found.findings.len() {
+            0 => text.push_str("No findings.\n"),
+            count => {
+                let findings = if count == 1 { "finding" } else { "findings" };
+                let alike = if self.alike > 0 { format!(", and {} similar ones", self.alike) } else { String::new() };
+                text.push_str(&format!("\n{count} {findings}{alike}.\n"));
+            }
+        }
+        if !self.is_complete {
+            text.push_str("The other experiments were skipped: they start only after the host has stopped writing.\n");
+        }
+        text
+    }
+}
+
+fn experiments(
+    setup: &CheckSetup,
+    converged: &ConvergedState,
+    options: CheckOptions,
+    found: &mut Found,
+) -> anyhow::Result<Vec<Experiment>> {
+    let mut experiments: Vec<Experiment> = disturb::disturbances(converged).into_iter().map(Experiment::Disturbed).collect();
+    found.notes.extend(untried::notes(setup, converged));
+    let mut alone = 0;
+    let mut dice = Dice::new(options.seed);
+    for parent in converged.parents.iter().take(MOST_PARENTS) {
+        let subject = Subject::of(parent);
+        let is_alike =
+            |other: &Subject| *other != subject && (&other.api_version, &other.kind) == (&subject.api_version, &subject.kind);
+        let others =
+            converged.parents.iter().filter(|other| is_alike(&Subject::of(other))).filter_map(|other| other.get("spec"));
+        let mut specs: Vec<Value> = others.filter(|spec| Some(*spec) != parent.get("spec")).take(MOST_SPECS).cloned().collect();
+        if let Some(schema) = drawn::schema(setup, parent) {
+            while specs.len() < MOST_SPECS
+                && let Some(drawn) = drawn::other_spec(schema, parent, &mut dice)
+            {
+                specs.push(drawn);
+            }
+        }
+        alone += usize::from(specs.is_empty());
+        experiments.extend(specs.into_iter().map(|other| Experiment::Restored { parent: subject.clone(), other }));
+        experiments.push(Experiment::TornDown(subject));
+    }
+    if alone > 0 {
+        let all = converged.parents.len().min(MOST_PARENTS);
+        found
+            .notes
+            .push(format!("The specs of {alone} of {all} parents were not changed: no other valid spec is known for them."));
+    }
+    let stored = stored::all(setup, converged, options.seed, options.cases);
+    experiments.extend(stored.into_iter().map(|stored| Experiment::Stored(Box::new(stored))));
+    let drawn = drawn::worlds(setup, &converged.parents, options.seed, options.cases, found)?;
+    experiments.extend(drawn.into_iter().map(Experiment::Drawn));
+    Ok(experiments)
+}
+
+/// Keeps some findings of each flaw, and returns the number of the others.
+fn thin_out(findings: &mut Vec<Finding>) -> usize {
+    let mut kept: Vec<Finding> = Vec::new();
+    let mut others = BTreeSet::new();
+    for finding in findings.drain(..) {
+        // Retried calls cause the same finding again.
+        if kept.iter().any(|other| other.gist() == finding.gist()) {
+            continue;
+        }
+        if kept.iter().filter(|other| other.flaw == finding.flaw).count() < MOST_SHOWN {
+            kept.push(finding);
+        } else {
+            let (flaw, what) = finding.gist();
+            others.insert((flaw, what.to_owned()));
+        }
+    }
+    kept.sort_by_key(|finding| finding.flaw);
+    *findings = kept;
+    others.len()
+}

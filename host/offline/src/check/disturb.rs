@@ -1,0 +1,399 @@
+//! Changes by another client: to children, specs and parents.
+
+use std::fmt;
+use std::time::Duration;
+
+use gyre_core::manifest::Strategy;
+use gyre_core::plan::finalizer;
+use gyre_core::response::Child;
+use gyre_devcluster::Controllers;
+use serde_json::{Value, json};
+
+use super::calls::wanted;
+use super::compare::{self, brief};
+use super::finding::{Flaw, Tried};
+use super::setup::{
+    CheckSetup, ConvergedChild, ConvergedState, Found, MOST_CALLS, OWNER_UID, find, is_named, is_of_child, last,
+};
+use crate::call_log::CallLog;
+use crate::plan::{Action, Subject};
+use crate::simulation::Simulation;
+
+/// The most fields of each child that are changed; further ones are treated alike.
+const MOST_CHANGES: usize = 3;
+/// The most children that are changed; a plugin treats further ones alike.
+pub(super) const MOST_CHILDREN: usize = 20;
+/// A teardown that takes longer than this never ends. Controllers take a minute at most.
+const TEARDOWN: Duration = Duration::from_secs(300);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A child that is deleted or changed after the host has converged.
+pub(super) struct Disturbed {
+    pub(super) parent: Subject,
+    pub(super) child: Subject,
+    pub(super) disturbance: Disturbance,
+}
+
+/// What another client does to a child.
+#[derive(Clone, Debug)]
+pub(super) enum Disturbance {
+    Removed,
+    /// A field gets another value; null: it is removed.
+    Changed {
+        pointer: String,
+        value: Value,
+    },
+    /// Its status says that it has finished, or is available.
+    Finished {
+        word: &'static str,
+        status: Value,
+    },
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Removed => write!(formatter, "is removed"),
+            Self::Changed { pointer, value: Value::Null } => write!(formatter, "loses {pointer}"),
+            Self::Changed { pointer, value } => write!(formatter, "is changed: {pointer} becomes {}", brief(value)),
+            Self::Finished { word, .. } => write!(formatter, "becomes {word}"),
+        }
+    }
+}
+
+/// The changes to children that can be tried after the host has converged.
+pub(super) fn disturbances(converged: &ConvergedState) -> Vec<Disturbed> {
+    let mut disturbances = Vec::new();
+    for child in converged.children.iter().take(MOST_CHILDREN) {
+        let mut all = vec![Disturbance::Removed];
+        all.extend(ends(child));
+        // A child that is created only once is not restored.
+        if child.strategy != Strategy::CreateOnly {
+            all.extend(changes(child));
+        }
+        let [parent, child] = [&child.parent, &child.subject];
+        let disturbed = |disturbance| Disturbed { parent: parent.clone(), child: child.clone(), disturbance };
+        disturbances.extend(all.into_iter().map(disturbed));
+    }
+    disturbances
+}
+
+fn changes(child: &ConvergedChild) -> Vec<Disturbance> {
+    let leaves = compare::leaves(&child.desired);
+    let (labels, fields): (Vec<_>, Vec<_>) = leaves.into_iter().partition(|leaf| leaf.starts_with("/metadata/"));
+    let gone = labels.into_iter().take(1).map(|pointer| Disturbance::Changed { pointer, value: Value::Null });
+    let other = |pointer: String| {
+        let value = match child.live.pointer(&pointer)? {
+            Value::String(text) => json!(format!("{text}-changed")),
+            Value::Number(number) => json!(number.as_i64()?.checked_add(1)?),
+            Value::Bool(is) => json!(!is),
+            _ => return None,
+        };
+        Some(Disturbance::Changed { pointer, value })
+    };
+    gone.chain(fields.into_iter().filter_map(other).take(MOST_CHANGES)).collect()
+}
+
+fn ends(child: &ConvergedChild) -> Vec<Disturbance> {
+    let condition = |kind: &str| json!([{ "type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let times = "2026-01-01T00:00:00Z";
+    let statuses = match child.subject.kind.as_str() {
+        "Job" => vec![
+            (
+                "complete",
+                json!({ "startTime": times, "completionTime": times, "succeeded": 1, "conditions": condition("Complete") }),
+            ),
+            ("failed", json!({ "startTime": times, "failed": 1, "conditions": condition("Failed") })),
+        ],
+        "Pod" => vec![
+            ("Running", json!({ "phase": "Running" })),
+            ("Succeeded", json!({ "phase": "Succeeded" })),
+            ("Failed", json!({ "phase": "Failed" })),
+        ],
+        "Deployment" => {
+            let replicas = child.live.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+            let all = json!({ "replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas, "updatedReplicas": replicas });
+            vec![("available", all)]
+        }
+        "PersistentVolumeClaim" => vec![("Bound", json!({ "phase": "Bound" }))],
+        _ => Vec::new(),
+    };
+    statuses.into_iter().map(|(word, status)| Disturbance::Finished { word, status }).collect()
+}
+
+/// Whether the host handled a change to a child correctly.
+enum Verdict {
+    Fine,
+    Unsure,
+    Wrong(String),
+}
+
+impl CheckSetup {
+    pub(super) async fn disturbed(&self, child: &Subject, disturbance: &Disturbance) -> anyhow::Result<Found> {
+        let case = format!("{child} {disturbance}");
+        let mut found = Found::default();
+        let simulation = self.simulation(Controllers::Absent)?;
+        let log = CallLog::new(MOST_CALLS);
+        let happens = async {
+            simulation.until_converged().await;
+            let before = self.converged_state(&simulation, &log.calls()).await?;
+            simulation.actions();
+            let Some(made) = before.children.iter().find(|made| made.subject == *child) else { return Ok(None) };
+            if !disturb(&simulation, made, disturbance).await {
+                return Ok(None);
+            }
+            let end = simulation.until_converged().await;
+            anyhow::Ok(Some((made.clone(), before, end)))
+        };
+        let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
+        let Some((made, before, end)) = happened else {
+            found.tally.add(Tried::NotDisturbed, 1);
+            return Ok(found);
+        };
+        found.tally.add(Tried::Disturbances, 1);
+        let actions = simulation.actions();
+        found.judge_end(end, &case, &actions, || self.all());
+        found.judge(self, &log, &case);
+        if !matches!(disturbance, Disturbance::Finished { .. }) {
+            match self.verdict(&simulation, &made, &before, &log, &actions).await? {
+                Verdict::Fine => {}
+                Verdict::Unsure => found.tally.add(Tried::Unsure, 1),
+                Verdict::Wrong(what) => found.add(Flaw::ChangeNotReverted, &case, what, self.all()),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn verdict(
+        &self,
+        simulation: &Simulation,
+        made: &ConvergedChild,
+        before: &ConvergedState,
+        log: &CallLog,
+        actions: &[Action],
+    ) -> anyhow::Result<Verdict> {
+        let ConvergedChild { parent: _, subject, strategy, desired, live } = made;
+        let owned = self.owned(simulation).await?;
+        if actions.iter().any(|action| is_of_child(action) && action.subject == *subject && action.refusal.is_some()) {
+            return Ok(Verdict::Unsure);
+        }
+        if let Some(after) = owned.get(subject) {
+            let lost = compare::lost(desired, live, after);
+            return Ok(if lost.is_empty() || *strategy == Strategy::CreateOnly {
+                Verdict::Fine
+            } else {
+                Verdict::Wrong(format!("The host does not revert the change.\n{}", lost.join("\n")))
+            });
+        }
+        let calls = log.calls();
+        let says_why = last(&calls).values().any(|call| {
+            let is_kept = |child: &Child| matches!(child, Child::Keep(kept) if kept.kind.kind == subject.kind && kept.key.name == subject.name);
+            call.answer.result.is_err() || wanted(call).iter().any(is_kept)
+        });
+        let parents = simulation.parents(&self.programs).await?;
+        let statuses = |parents: &[Value]| parents.iter().map(|parent| parent.get("status").cloned()).collect::<Vec<_>>();
+        Ok(if says_why || statuses(&parents) != statuses(&before.parents) {
+            Verdict::Fine
+        } else {
+            Verdict::Wrong("The host does not create it again, and the status of its parent does not mention it.".to_owned())
+        })
+    }
+
+    pub(super) async fn restored(&self, parent: &Subject, other: &Value) -> anyhow::Result<Found> {
+        let case = format!("the spec of {parent} changes to {}, and back", brief(other));
+        let mut found = Found::default();
+        let simulation = self.simulation(Controllers::Absent)?;
+        let log = CallLog::new(MOST_CALLS);
+        let happens = async {
+            simulation.until_converged().await;
+            let before = self.converged_state(&simulation, &log.calls()).await?;
+            let spec =
+                before.parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.get("spec"));
+            let Some(spec) = spec.cloned() else { return Ok(None) };
+            if self.set_spec(&simulation, parent, other.clone()).await.is_err() {
+                return Ok(None);
+            }
+            simulation.until_converged().await;
+            simulation.actions();
+            self.set_spec(&simulation, parent, spec).await?;
+            let end = simulation.until_converged().await;
+            anyhow::Ok(Some((before, end)))
+        };
+        let happened = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
+        let Some((before, end)) = happened else {
+            found.tally.add(Tried::NotDrawn, 1);
+            return Ok(found);
+        };
+        found.tally.add(Tried::Specs, 1);
+        let actions = simulation.actions();
+        found.judge_end(end, &case, &actions, || self.all());
+        found.judge(self, &log, &case);
+        // The other spec alone reproduces a fault.
+        for finding in found.findings.iter_mut().filter(|finding| finding.flaw.is_fault()) {
+            for object in finding.objects.iter_mut().filter(|object| is_named(object, parent)) {
+                object.as_object_mut().map(|fields| fields.insert("spec".to_owned(), other.clone()));
+            }
+        }
+        let calls = log.calls();
+        let fails = last(&calls).values().any(|call| call.answer.result.is_err());
+        let is_refused = actions.iter().any(|action| is_of_child(action) && action.refusal.is_some());
+        if fails || is_refused {
+            found.tally.add(Tried::Unsure, 1);
+            return Ok(found);
+        }
+        let lines = self.differs(&simulation, &before, &log).await?;
+        if !lines.is_empty() {
+            let what = format!("Its children are not the same as before.\n{}", lines.join("\n"));
+            found.add(Flaw::SpecNotRestored, &case, what, self.all());
+        }
+        Ok(found)
+    }
+
+    /// How the children differ from those before.
+    async fn differs(&self, simulation: &Simulation, before: &ConvergedState, log: &CallLog) -> anyhow::Result<Vec<String>> {
+        let owned = self.owned(simulation).await?;
+        let calls = log.calls();
+        let mut lines = Vec::new();
+        for made in &before.children {
+            match owned.get(&made.subject) {
+                None => lines.push(format!("{} is gone.", made.subject)),
+                Some(after) if made.strategy != Strategy::CreateOnly => {
+                    lines.extend(
+                        compare::lost(&made.desired, &made.live, after)
+                            .iter()
+                            .map(|field| format!("{}: {field}", made.subject)),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        for (subject, call) in last(&calls) {
+            for child in wanted(call) {
+                let Child::Apply(desired) = child else { continue };
+                let there = find(&owned, &Value::Object(desired.clone()), &subject);
+                if let Some((there, _)) = there.filter(|(there, _)| !before.children.iter().any(|made| made.subject == **there))
+                {
+                    lines.push(format!("{there} did not exist before."));
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    async fn set_spec(&self, simulation: &Simulation, parent: &Subject, spec: Value) -> anyhow::Result<()> {
+        for program in &self.programs {
+            let objects = simulation.list(&program.manifest().parent, kube::api::ListParams::default()).await?;
+            let Some(mut object) = objects.into_iter().find(|object| Subject::of(object) == *parent) else { continue };
+            let generation = object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1);
+            if let Some(fields) = object.as_object_mut() {
+                fields.insert("spec".to_owned(), spec.clone());
+            }
+            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.insert("generation".to_owned(), json!(generation.saturating_add(1)));
+            }
+            simulation.put(object)?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn torn_down(&self, parent: &Subject) -> anyhow::Result<Found> {
+        let case = format!("{parent} is deleted");
+        let mut found = Found::default();
+        let simulation = self.simulation(Controllers::Run)?;
+        let controllers = tokio::spawn(simulation.controllers());
+        let log = CallLog::new(MOST_CALLS);
+        let happens = async {
+            simulation.until_converged().await;
+            let parents = simulation.parents(&self.programs).await?;
+            let uid =
+                parents.iter().find(|object| Subject::of(object) == *parent).and_then(|object| object.pointer("/metadata/uid"));
+            let uid = uid.and_then(Value::as_str).unwrap_or_default();
+            found.notes.extend(self.without_others(&simulation, parent, uid).await?);
+            simulation.delete(parent).await?;
+            let began = tokio::time::Instant::now();
+            loop {
+                let left = self.left(&simulation, parent, uid).await?;
+                if left.is_empty() || began.elapsed() >= TEARDOWN {
+                    return anyhow::Ok(left);
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+        };
+        let left = simulation.with_host(&self.programs, log.recordings.clone(), happens).await??;
+        controllers.abort();
+        found.tally.add(Tried::Teardowns, 1);
+        found.judge(self, &log, &case);
+        if !left.is_empty() {
+            let minutes = TEARDOWN.as_secs() / 60;
+            let what = format!("After {minutes} minutes, these objects still exist:\n{}", left.join("\n"));
+            found.add(Flaw::TeardownDoesNotEnd, &case, what, self.all());
+        }
+        Ok(found)
+    }
+
+    /// Removes the finalizers of a parent and its children that the files set, because no controller here handles them. Returns notes about them.
+    async fn without_others(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+        let own: Vec<String> = self.programs.iter().map(|program| finalizer(&program.name)).collect();
+        let mut notes = Vec::new();
+        let parents = simulation.parents(&self.programs).await?.into_iter().map(|object| (Subject::of(&object), object));
+        let owned = self.owned(simulation).await?.into_iter();
+        let is_its = |object: &Value| object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid);
+        for (subject, mut object) in
+            parents.filter(|(subject, _)| subject == parent).chain(owned.filter(|(_, object)| is_its(object)))
+        {
+            let given = self.objects.iter().map(|(_, object)| object).find(|object| is_named(object, &subject));
+            let Some(Value::Array(given)) = given.and_then(|given| given.pointer("/metadata/finalizers")) else { continue };
+            let is_others = |name: &Value| given.contains(name) && !own.iter().any(|own| name == own);
+            let Some(there) = object.pointer_mut("/metadata/finalizers").and_then(Value::as_array_mut) else { continue };
+            let (others, kept): (Vec<Value>, Vec<Value>) = there.drain(..).partition(is_others);
+            *there = kept;
+            if !others.is_empty() {
+                let names: Vec<&str> = others.iter().filter_map(Value::as_str).collect();
+                notes.push(format!(
+                    "{parent} was deleted after these finalizers of {subject} had been removed, which no controller here handles: {}.",
+                    names.join(", ")
+                ));
+                simulation.put(object)?;
+            }
+        }
+        Ok(notes)
+    }
+
+    /// The remaining objects of a parent that was deleted.
+    async fn left(&self, simulation: &Simulation, parent: &Subject, uid: &str) -> anyhow::Result<Vec<String>> {
+        let mut left = Vec::new();
+        for object in simulation.parents(&self.programs).await?.iter().filter(|object| Subject::of(object) == *parent) {
+            let finalizers = object.pointer("/metadata/finalizers").unwrap_or(&Value::Null);
+            left.push(format!("{parent}, with the finalizers {}", brief(finalizers)));
+        }
+        for (subject, object) in self.owned(simulation).await? {
+            if object.pointer(OWNER_UID).and_then(Value::as_str) == Some(uid) {
+                left.push(subject.to_string());
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Changes a child. Returns whether the API server accepted the change.
+async fn disturb(simulation: &Simulation, made: &ConvergedChild, disturbance: &Disturbance) -> bool {
+    let mut object = made.live.clone();
+    match disturbance {
+        Disturbance::Removed => return simulation.delete(&made.subject).await.is_ok(),
+        Disturbance::Changed { pointer, value: Value::Null } => {
+            let Some((outer, name)) = pointer.rsplit_once('/') else { return false };
+            let name = name.replace("~1", "/").replace("~0", "~");
+            let Some(fields) = object.pointer_mut(outer).and_then(Value::as_object_mut) else { return false };
+            fields.remove(&name);
+        }
+        Disturbance::Changed { pointer, value } => {
+            let Some(field) = object.pointer_mut(pointer) else { return false };
+            *field = value.clone();
+        }
+        Disturbance::Finished { status, .. } => {
+            let Some(fields) = object.as_object_mut() else { return false };
+            fields.insert("status".to_owned(), status.clone());
+        }
+    }
+    simulation.put(object).is_ok()
+}

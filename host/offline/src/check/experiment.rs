@@ -1,0 +1,64 @@
+//! One change to a simulated cluster, and how its plugin reacts.
+
+use serde_json::Value;
+
+use super::compare::brief;
+use super::disturb::Disturbed;
+use super::narrow::Focus;
+use super::setup::{CheckSetup, Found};
+use super::stored::Stored;
+use crate::plan::Subject;
+use crate::simulation::simulate;
+
+pub(super) enum Experiment {
+    /// A child is deleted or changed after the host has converged.
+    Disturbed(Disturbed),
+    /// The parent's spec is changed, and changed back.
+    Restored { parent: Subject, other: Value },
+    /// The parent is deleted.
+    TornDown(Subject),
+    /// Parents were stored as another version of their kind.
+    Stored(Box<Stored>),
+    /// The parents are replaced by generated ones.
+    Drawn(Vec<Value>),
+}
+
+impl CheckSetup {
+    /// Runs the experiment.
+    pub(super) fn run(&self, experiment: &Experiment) -> anyhow::Result<Found> {
+        let setup = self.narrowed(experiment.focus());
+        simulate(async {
+            match experiment {
+                Experiment::Disturbed(Disturbed { child, disturbance, .. }) => setup.disturbed(child, disturbance).await,
+                Experiment::Restored { parent, other } => setup.restored(parent, other).await,
+                Experiment::TornDown(parent) => setup.torn_down(parent).await,
+                Experiment::Stored(stored) => setup.stored(stored).await,
+                Experiment::Drawn(parents) => setup.drawn(parents).await,
+            }
+        })?
+    }
+}
+
+impl Experiment {
+    /// Its description, for people.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Disturbed(Disturbed { child, disturbance, .. }) => format!("{child} {disturbance}"),
+            Self::Restored { parent, other } => format!("the spec of {parent} changes to {}, and back", brief(other)),
+            Self::TornDown(parent) => format!("{parent} is deleted"),
+            Self::Stored(stored) => stored.name(),
+            Self::Drawn(_) => "a spec generated from the schema".to_owned(),
+        }
+    }
+
+    /// The parents that it is about.
+    fn focus(&self) -> Focus<'_> {
+        match self {
+            Self::Disturbed(Disturbed { parent, .. }) | Self::Restored { parent, .. } | Self::TornDown(parent) => {
+                Focus::One(parent)
+            }
+            Self::Drawn(_) => Focus::Others,
+            Self::Stored(_) => Focus::All,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the experiments of a check share: initial objects, recorded calls, and findings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gyre_core::manifest::Strategy;
+use gyre_core::plan::OWNER_UID_LABEL;
+use gyre_core::response::Child;
+use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
+use gyre_engine::program::Program;
+use gyre_engine::record::CallRecord;
+use gyre_engine::writes::apply::schema_violations;
+use jiff::Timestamp;
+use kube::api::ListParams;
+use serde_json::Value;
+
+use super::calls::{self, kind_of, wanted};
+use super::compare;
+use super::finding::{Finding, Flaw, Tally};
+use crate::call_log::{CallLog, parent_of};
+use crate::host_run::End;
+use crate::plan::{Action, Subject, Verb};
+use crate::simulation::Simulation;
+
+/// The most parents that are changed or deleted; further ones are treated alike.
+pub(super) const MOST_PARENTS: usize = 10;
+/// The label with the owner of a child that can have no owner reference.
+pub(super) const OWNER_UID: &str = "/metadata/labels/gyre.dev~1owner-uid";
+/// The most calls of one simulation that are kept, because some plugins never stop.
+pub(super) const MOST_CALLS: usize = 500;
+
+/// The plugins and the initial objects of all experiments.
+pub struct CheckSetup {
+    /// The plugins.
+    pub programs: Vec<Program>,
+    /// The time at which each simulation begins.
+    pub start: Timestamp,
+    /// The initial objects, each with the name of its file.
+    pub objects: Vec<(String, Value)>,
+}
+
+/// The result of an experiment.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) tally: Tally,
+    /// Sentences about what was left out, or done differently than expected.
+    pub(super) notes: Vec<String>,
+}
+
+/// A child after the host has converged.
+#[derive(Clone)]
+pub(super) struct ConvergedChild {
+    /// The parent for which the plugin returned it.
+    pub(super) parent: Subject,
+    pub(super) subject: Subject,
+    pub(super) strategy: Strategy,
+    /// As the plugin returned it.
+    pub(super) desired: Value,
+    /// As it is in the cluster.
+    pub(super) live: Value,
+}
+
+/// The objects and calls after the host has converged.
+#[derive(Default)]
+pub(super) struct ConvergedState {
+    pub(super) parents: Vec<Value>,
+    /// The last call about each parent.
+    pub(super) calls: BTreeMap<Subject, Arc<CallRecord>>,
+    pub(super) children: Vec<ConvergedChild>,
+}
+
+impl Found {
+    /// Adds the result of another experiment.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.tally.merge(&other.tally);
+        self.findings.extend(other.findings);
+        for note in other.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+
+    pub(super) fn add(&mut self, flaw: Flaw, case: &str, what: String, objects: Vec<Value>) {
+        self.findings.push(Finding { flaw, case: case.to_owned(), what, objects });
+    }
+
+    /// Adds a finding if the host never stopped writing.
+    pub(super) fn judge_end(&mut self, end: End, case: &str, actions: &[Action], objects: impl FnOnce() -> Vec<Value>) {
+        if end == End::NonConverging {
+            self.add(Flaw::KeepsWriting, case, compare::flapping(actions), objects());
+        }
+    }
+
+    /// Checks the recorded calls.
+    pub(super) fn judge(&mut self, setup: &CheckSetup, log: &CallLog, case: &str) {
+        let remarks = calls::remarks(&log.calls(), &mut self.tally);
+        for remark in remarks {
+            self.add(remark.flaw, case, remark.what, setup.all());
+        }
+    }
+}
+
+impl CheckSetup {
+    pub(super) fn all(&self) -> Vec<Value> {
+        self.objects.iter().map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The program that reconciles an object.
+    pub(super) fn program_of(&self, parent: &Value) -> Option<&Program> {
+        self.programs.iter().find(|program| program.reconciles(parent))
+    }
+
+    pub(super) fn simulation(&self, controllers: Controllers) -> anyhow::Result<Simulation> {
+        let simulation = Simulation::new(&self.programs, self.start, controllers)?;
+        simulation.put_all(Origin::Written, self.objects.clone())?;
+        Ok(simulation)
+    }
+
+    /// The children of all parents.
+    pub(super) async fn owned(&self, simulation: &Simulation) -> anyhow::Result<BTreeMap<Subject, Value>> {
+        let mut owned = BTreeMap::new();
+        let parameters = ListParams::default().labels(OWNER_UID_LABEL);
+        for declared in self.programs.iter().flat_map(|program| &program.manifest().children) {
+            let objects = simulation.list(&declared.kind, parameters.clone()).await?;
+            owned.extend(objects.into_iter().map(|object| (Subject::of(&object), object)));
+        }
+        Ok(owned)
+    }
+
+    fn strategy(&self, desired: &Value) -> Option<Strategy> {
+        let kind = kind_of(desired.as_object()?);
+        let mut declared = self.programs.iter().flat_map(|program| &program.manifest().children);
+        declared.find(|child| child.kind == kind).map(|child| child.strategy)
+    }
+
+    /// The objects after the host has converged, and the last calls.
+    pub(super) async fn converged_state(
+        &self,
+        simulation: &Simulation,
+        calls: &[Arc<CallRecord>],
+    ) -> anyhow::Result<ConvergedState> {
+        let owned = self.owned(simulation).await?;
+        let mut children = Vec::new();
+        for call in last(calls).values() {
+            for child in wanted(call) {
+                let Child::Apply(desired) = child else { continue };
+                let desired = Value::Object(desired.clone());
+                let parent = parent_of(call);
+                let found = find(&owned, &desired, &parent);
+                if let (Some((subject, live)), Some(strategy)) = (found, self.strategy(&desired)) {
+                    children.push(ConvergedChild { parent, subject: subject.clone(), strategy, desired, live: live.clone() });
+                }
+            }
+        }
+        let calls = last(calls).into_iter().map(|(subject, call)| (subject, Arc::clone(call))).collect();
+        Ok(ConvergedState { parents: simulation.parents(&self.programs).await?, calls, children })
+    }
+}
+
+/// The last call about each parent.
+pub(super) fn last(calls: &[Arc<CallRecord>]) -> BTreeMap<Subject, &Arc<CallRecord>> {
+    calls.iter().map(|call| (parent_of(call), call)).collect()
+}
+
+/// The live object of a desired child, which may lack its namespace.
+pub(super) fn find<'a>(
+    owned: &'a BTreeMap<Subject, Value>,
+    desired: &Value,
+    parent: &Subject,
+) -> Option<(&'a Subject, &'a Value)> {
+    let wanted = Subject::of(desired);
+    let namespace = wanted.namespace.as_ref().or(parent.namespace.as_ref());
+    owned.iter().find(|(subject, _)| {
+        let is_named =
+            (&subject.api_version, &subject.kind, &subject.name) == (&wanted.api_version, &wanted.kind, &wanted.name);
+        is_named && (subject.namespace.is_none() || subject.namespace.as_ref() == namespace)
+    })
+}
+
+pub(super) fn is_of_child(action: &Action) -> bool {
+    matches!(action.verb, Verb::Create | Verb::Update)
+}
+
+/// Whether a refusal is about the form of an object, which is the plugin's fault, and not e.g. about a conflict.
+pub(super) fn is_about_form(refusal: &str) -> bool {
+    let is_of_schema = schema_violations(refusal).is_some() || refusal.contains("unknown field");
+    is_of_schema || (refusal.contains("is invalid") && !refusal.contains("immutable"))
+}
+
+/// Whether the subject names this object. Objects in files may lack their namespace.
+pub(super) fn is_named(object: &Value, subject: &Subject) -> bool {
+    let own = Subject::of(object);
+    (own.kind == subject.kind && own.name == subject.name) && (own.namespace.is_none() || own.namespace == subject.namespace)
+}

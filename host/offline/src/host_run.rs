@@ -1,0 +1,113 @@
+//! What a host did until it converged, or until it was clear that it never does.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gyre_engine::record::CallRecord;
+use serde_json::{Value, json};
+
+use crate::call_log::parent_of;
+use crate::plan::{Action, Subject, Verb};
+
+/// What a host did, and the resulting parents.
+pub struct HostRun {
+    /// In order.
+    pub actions: Vec<Action>,
+    /// Whether it converged.
+    pub end: End,
+    /// The requeues that the plugin has requested.
+    pub requeues: RequeueTimes,
+    /// The resulting parents.
+    pub parents: Vec<Value>,
+}
+
+/// The parents for which the last call requested a requeue, and after what time.
+#[derive(Clone, Debug, Default)]
+pub struct RequeueTimes(BTreeMap<Subject, Duration>);
+
+impl RequeueTimes {
+    /// Adds a call.
+    pub fn note(&mut self, call: &CallRecord) {
+        let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
+        if self.0.is_empty() && time.is_none() {
+            return;
+        }
+        let parent = parent_of(call);
+        match time {
+            Some(time) => self.0.insert(parent, time),
+            None => self.0.remove(&parent),
+        };
+    }
+
+    /// Each parent, and the time after which it is reconciled again.
+    pub fn iter(&self) -> impl Iterator<Item = (&Subject, Duration)> {
+        self.0.iter().map(|(parent, time)| (parent, *time))
+    }
+
+    /// The time of this parent.
+    pub fn of(&self, parent: &Subject) -> Option<Duration> {
+        self.0.get(parent).copied()
+    }
+}
+
+/// How the run of a host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The host stopped writing.
+    Converged,
+    /// The host never stops writing.
+    NonConverging,
+}
+
+impl HostRun {
+    /// The children as they were last written, in the order in which they were first written.
+    pub fn children(&self) -> Vec<&Value> {
+        let mut children: Vec<&Action> = Vec::new();
+        let parents: Vec<_> = self.parents.iter().map(Subject::of).collect();
+        for action in &self.actions {
+            let is_written = matches!(action.verb, Verb::Create | Verb::Update) && action.refusal.is_none();
+            if !is_written || parents.contains(&action.subject) {
+                continue;
+            }
+            match children.iter_mut().find(|child| child.subject == action.subject) {
+                Some(child) => *child = action,
+                None => children.push(action),
+            }
+        }
+        children.into_iter().map(|action| &action.object).collect()
+    }
+
+    /// The name and status of each parent, and when the plugin has requested a requeue.
+    pub(crate) fn statuses(&self) -> Vec<Value> {
+        let of = |parent: &Value| {
+            let subject = Subject::of(parent);
+            let status = parent.get("status").cloned().unwrap_or_default();
+            let mut status = json!({ "object": subject.to_string(), "status": status });
+            if let (Some(time), Some(fields)) = (self.requeues.of(&subject), status.as_object_mut()) {
+                fields.insert("again".to_owned(), Value::from(format!("in {time:?}")));
+            }
+            status
+        };
+        self.parents.iter().map(of).collect()
+    }
+
+    pub(crate) fn is_fine(&self) -> bool {
+        let is_bad = |action: &Action| {
+            let is_warning = action.verb == Verb::Event && action.object.get("type").is_some_and(|kind| kind == "Warning");
+            is_warning || action.refusal.is_some()
+        };
+        self.end == End::Converged && !self.actions.iter().any(is_bad)
+    }
+
+    /// The complete result, for people and golden files.
+    pub fn summary(&self) -> Value {
+        let plan: Vec<String> = self.actions.iter().map(|action| action.to_string()).collect();
+        let mut summary = json!({ "plan": plan, "children": self.children(), "parents": self.statuses() });
+        if self.end == End::NonConverging
+            && let Some(fields) = summary.as_object_mut()
+        {
+            fields.insert("rests".to_owned(), Value::from(false));
+        }
+        summary
+    }
+}

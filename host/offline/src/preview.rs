@@ -1,0 +1,157 @@
+//! Previews what a host would do in a live cluster: runs it on a copy of the objects.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use gyre_core::grants::Namespaces;
+use gyre_devcluster::Controllers;
+use gyre_devcluster::server::Origin;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::progress::Progress;
+use gyre_sandbox::Plugin;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::host_run::HostRun;
+use crate::live::{self, Copies, LiveCluster, PreviousChildKinds};
+use crate::plan::{Subject, Verb};
+use crate::simulation::{Simulation, simulate};
+
+/// The most copies that are made. A created child may exist in the cluster although it was not copied. Such an object is found only after the
+/// run; then the copy is made again with the object, and the plugin may choose another name. After so many copies, the preview fails.
+const MOST_COPIES: usize = 10;
+
+/// What a host did on a copy of a live cluster.
+pub struct Preview {
+    /// The objects of the live cluster that the programs read.
+    pub copied: Vec<(String, Value)>,
+    /// What the host did.
+    pub host_run: HostRun,
+    /// The namespace of objects in files that have none.
+    pub namespace: String,
+    /// The URL of the live cluster.
+    pub url: String,
+    /// What the programs need and the cluster lacks, each as part of a sentence.
+    pub remarks: Vec<String>,
+    /// Whether the parents of a program could not be read.
+    pub lacks_parents: bool,
+}
+
+/// The Secrets among some objects, as JSON.
+pub fn texts_of_secrets<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let is_secret = |object: &&Value| object.get("kind").and_then(Value::as_str) == Some("Secret");
+    objects.filter(is_secret).map(Value::to_string).collect()
+}
+
+/// Copies the objects of a live cluster that the programs read, and the children of kinds that previous versions declared; applies the
+/// objects of files to the copy; and runs a host with the programs on it.
+///
+/// # Guarantees
+///
+/// The live cluster is only read.
+///
+/// # Errors
+///
+/// When the cluster cannot be read; or an error about an object, after the name of its file.
+pub fn preview(
+    threads: &Runtime,
+    cluster: LiveCluster,
+    programs: &[Program],
+    previous_versions: &[Plugin],
+    files: &[(String, Value)],
+    time: Timestamp,
+) -> anyhow::Result<Preview> {
+    let LiveCluster { client, mut namespace, url } = cluster;
+    if let Some(only) = only_namespace(programs) {
+        namespace = only;
+    }
+    let previous_child_kinds = threads
+        .block_on(live::previous_child_kinds(&client, programs, previous_versions))
+        .map_err(|error| unread(error, &url))?;
+    let named = named_namespaces(programs, files, &namespace);
+    let copies = threads
+        .block_on(live::copies(&client, programs, &previous_child_kinds, &named))
+        .map_err(|error| unread(error, &url))?;
+    let Copies { objects: mut copied, absent, remarks, lacks_parents } = copies;
+    let (mut looked_for, progress) = (BTreeSet::new(), Progress::default());
+    for _ in 0..MOST_COPIES {
+        progress.say(format_args!("{} objects read; running the host on the copy", copied.len()));
+        let host_run = simulate(run_on_copy(
+            programs,
+            &previous_child_kinds,
+            &copied,
+            Files { objects: files, namespace: &namespace, absent: &absent },
+            time,
+        ))??;
+        let known: BTreeSet<Subject> = copied.iter().map(|(_, object)| Subject::of(object)).collect();
+        let is_new = |subject: &Subject| !known.contains(subject) && !looked_for.contains(subject);
+        let created = host_run.actions.iter().filter(|action| action.verb == Verb::Create).map(|action| action.subject.clone());
+        let created: BTreeSet<Subject> = created.filter(is_new).collect();
+        let taken = threads.block_on(live::named(&client, &created))?;
+        if taken.is_empty() {
+            return Ok(Preview { copied, host_run, namespace, url, remarks, lacks_parents });
+        }
+        looked_for.extend(created);
+        copied.extend(taken);
+    }
+    bail!("no stable preview after {MOST_COPIES} attempts: all names that the plugin chooses are taken in the cluster")
+}
+
+fn unread(error: anyhow::Error, url: &str) -> anyhow::Error {
+    let is_answer = error.chain().any(|cause| matches!(cause.downcast_ref(), Some(kube::Error::Api(_))));
+    let remedy =
+        if is_answer { "" } else { "; check that it runs, and that --kubeconfig or KUBECONFIG names the right cluster" };
+    error.context(format!("cannot read the cluster at {url}{remedy}"))
+}
+
+/// Objects that are applied to a copy.
+#[derive(Clone, Copy)]
+struct Files<'a> {
+    objects: &'a [(String, Value)],
+    /// The namespace of objects that have none.
+    namespace: &'a str,
+    /// Namespaces that do not exist.
+    absent: &'a BTreeSet<String>,
+}
+
+/// The namespaces that are used, without those that the files contain.
+fn named_namespaces(programs: &[Program], files: &[(String, Value)], default: &str) -> BTreeSet<String> {
+    let of_mounts = programs.iter().filter_map(|program| match &program.namespaces {
+        Namespaces::Only(names) => Some(names.iter().map(ToString::to_string)),
+        Namespaces::All => None,
+    });
+    let subjects: Vec<Subject> = files.iter().map(|(_, object)| Subject::of(object)).collect();
+    let mut named: BTreeSet<String> = of_mounts.flatten().collect();
+    named.extend(subjects.iter().filter_map(|subject| subject.namespace.clone()));
+    named.insert(default.to_owned());
+    for brought in subjects.iter().filter(|subject| subject.kind == "Namespace" && subject.api_version == "v1") {
+        named.remove(&brought.name);
+    }
+    named
+}
+
+/// Runs a host on a copy.
+async fn run_on_copy(
+    programs: &[Program],
+    previous_child_kinds: &PreviousChildKinds,
+    copied: &[(String, Value)],
+    files: Files<'_>,
+    time: Timestamp,
+) -> anyhow::Result<HostRun> {
+    let mut simulation = Simulation::new(programs, time, Controllers::Absent)?;
+    simulation.put_all(Origin::Stored, copied.to_vec())?;
+    simulation.put_inventory(programs, previous_child_kinds)?;
+    simulation.apply_all(files.objects.to_vec(), files.namespace, files.absent).await?;
+    simulation.run(programs).await
+}
+
+/// The namespace that all programs are restricted to, if there is one.
+fn only_namespace(programs: &[Program]) -> Option<String> {
+    let mut namespaces = programs.iter().map(|program| match &program.namespaces {
+        Namespaces::Only(names) if names.len() == 1 => names.iter().next(),
+        _ => None,
+    });
+    let first = namespaces.next()??;
+    namespaces.all(|other| other == Some(first)).then(|| first.to_string())
+}

@@ -1,0 +1,62 @@
+//! Makes recorded calls again, and compares the answers.
+//!
+//! ```text
+//!   file ──▶ record::Reader ──▶ call ──▶ Given ──▶ the plugin ──▶ answer ──▶ Verdict
+//!                                 └──────────── recorded answer ─────────────┘
+//! ```
+//!
+//! The plugin runs in the same sandbox and is called by the same function as in a host (`call::make`). The plugin that was recorded gives the
+//! same answers, byte for byte, unless it is not a pure function. The answers of another version show what it does differently.
+
+pub mod show;
+
+use std::collections::BTreeSet;
+
+use gyre_engine::record::Question;
+use gyre_engine::record::format::{AnswerLine, CallLine, ProgramLine};
+use gyre_sandbox::Plugin;
+
+/// A call that was made again.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// How the answers compare.
+    pub verdict: Verdict,
+    /// The new answer.
+    pub answer: AnswerLine,
+    /// Reads that the recording does not contain. The plugin was told that the kind does not exist, so its answer may differ from the one that
+    /// it would give in a cluster.
+    pub unanswered: BTreeSet<Question>,
+}
+
+/// How an answer compares with the recorded one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same, byte for byte.
+    Identical,
+    /// Different.
+    Differs,
+    /// The recording has no answer of the plugin, because of a fault of the host.
+    NotRecorded,
+}
+
+/// Makes a call again. Blocks while the plugin runs.
+pub fn replay(plugin: &Plugin, program: &ProgramLine, call: &CallLine) -> Replayed {
+    let made = call.given(program).make(plugin);
+    let answer = AnswerLine::of(&made.answer, made.usage.clock);
+    let verdict = if !call.answer.is_of_the_plugin() {
+        Verdict::NotRecorded
+    } else if is_identical(&call.answer, &answer) {
+        Verdict::Identical
+    } else {
+        Verdict::Differs
+    };
+    Replayed { verdict, answer, unanswered: made.unanswered }
+}
+
+/// Whether two answers serialize to the same bytes.
+fn is_identical(recorded: &AnswerLine, replayed: &AnswerLine) -> bool {
+    match (serde_json::to_vec(recorded), serde_json::to_vec(replayed)) {
+        (Ok(recorded), Ok(replayed)) => recorded == replayed,
+        _ => false,
+    }
+}

@@ -1,0 +1,129 @@
+//! Describes differences between answers, for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use gyre_engine::difference::unified::unified;
+use gyre_engine::record::format::{AnswerLine, AskLine, CallLine, ChildLine, ResultLine, Text};
+
+use crate::plan::Subject;
+
+/// `reconcile Echo default/hello`.
+pub fn title(call: &CallLine) -> String {
+    let ask = match call.ask {
+        AskLine::Reconcile => "reconcile",
+        AskLine::Finalize => "finalize",
+    };
+    format!("{ask} {}", name_of(&call.parent).unwrap_or_else(|| "an object without a name".to_owned()))
+}
+
+/// Which parts of two answers differ.
+pub fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut part = |name: &str, differs: bool| {
+        if differs {
+            parts.push(name.to_owned());
+        }
+    };
+    match (&recorded.result, &replayed.result) {
+        (
+            ResultLine::Response { status, conditions, events, requeue_after_ms, done, .. },
+            ResultLine::Response {
+                status: other_status,
+                conditions: other_conditions,
+                events: other_events,
+                requeue_after_ms: other_requeue,
+                done: other_done,
+                ..
+            },
+        ) => {
+            part("status", status != other_status);
+            part("conditions", conditions != other_conditions);
+            part("events", events != other_events);
+            part("requeue-after", requeue_after_ms != other_requeue);
+            part("done", done != other_done);
+        }
+        (one, other) if recorded.outcome() == replayed.outcome() => part("message", one != other),
+        _ => part(&format!("{} became {}", recorded.outcome(), replayed.outcome()), true),
+    }
+    part("log", recorded.log != replayed.log);
+    part("use of the clock", recorded.read_clock != replayed.read_clock);
+    let mut all = children(recorded, replayed);
+    all.append(&mut parts);
+    all
+}
+
+fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
+    let (ResultLine::Response { children: before, .. }, ResultLine::Response { children: after, .. }) =
+        (&recorded.result, &replayed.result)
+    else {
+        return Vec::new();
+    };
+    if before == after {
+        return Vec::new();
+    }
+    let (Some(before), Some(after)) = (before, after) else {
+        return vec![
+            if after.is_some() { "children are no longer left unchanged" } else { "children are left unchanged" }.to_owned(),
+        ];
+    };
+    let by_name = |children: &[ChildLine]| -> BTreeMap<String, ChildLine> {
+        children.iter().enumerate().map(|(index, child)| (child_name(index, child), child.clone())).collect()
+    };
+    let (before_by_name, after_by_name) = (by_name(before), by_name(after));
+    let names: BTreeSet<&String> = before_by_name.keys().chain(after_by_name.keys()).collect();
+    let differing = names.into_iter().filter_map(|name| match (before_by_name.get(name), after_by_name.get(name)) {
+        (Some(_), None) => Some(format!("{name} is no longer returned")),
+        (None, Some(_)) => Some(format!("{name} is new")),
+        (one, other) => (one != other).then(|| name.clone()),
+    });
+    let differing: Vec<String> = differing.collect();
+    if differing.is_empty() { vec!["order of children".to_owned()] } else { differing }
+}
+
+fn child_name(index: usize, child: &ChildLine) -> String {
+    match child {
+        ChildLine::Apply(text) => name_of(text).unwrap_or_else(|| format!("children[{index}]")),
+        ChildLine::Keep { kind, namespace, name } => match namespace {
+            Some(namespace) => format!("{} {namespace}/{name}", kind.0.kind),
+            None => format!("{} {name}", kind.0.kind),
+        },
+    }
+}
+
+/// `Echo default/hello`.
+fn name_of(object: &Text) -> Option<String> {
+    let subject = Subject::of(&serde_json::from_slice(&object.0).ok()?);
+    (!subject.kind.is_empty() && !subject.name.is_empty()).then(|| subject.to_string())
+}
+
+/// The difference of two named answers as YAML, line by line. If they are equal as YAML, the difference of the texts as they were written.
+pub fn difference((one_name, one): (&str, &AnswerLine), (other_name, other): (&str, &AnswerLine)) -> String {
+    let hunks = unified(&yaml(one), &yaml(other));
+    if !hunks.is_empty() {
+        return format!("--- {one_name}\n+++ {other_name}\n{hunks}");
+    }
+    let hunks = unified(&written(one), &written(other));
+    format!("The values are equal, but written differently:\n--- {one_name}\n+++ {other_name}\n{hunks}")
+}
+
+/// An answer as YAML.
+pub fn yaml(answer: &AnswerLine) -> String {
+    serde_json::to_value(answer).ok().and_then(|value| serde_saphyr::to_string(&value).ok()).unwrap_or_default()
+}
+
+/// The texts of an answer as they were written.
+fn written(answer: &AnswerLine) -> String {
+    let mut output = String::new();
+    if let ResultLine::Response { children, status, .. } = &answer.result {
+        let applied = children.iter().flatten().filter_map(|child| match child {
+            ChildLine::Apply(text) => Some(text),
+            ChildLine::Keep { .. } => None,
+        });
+        for text in applied.chain(status) {
+            // Writing to a string does not fail.
+            let _ = writeln!(output, "{text:?}");
+        }
+    }
+    output
+}

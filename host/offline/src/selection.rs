@@ -1,0 +1,71 @@
+//! Which objects programs reconcile, and why they do not reconcile the others.
+
+use std::borrow::Cow;
+
+use gyre_core::grants::Namespaces;
+use gyre_core::text::list;
+use gyre_engine::program::Program;
+use serde_json::Value;
+
+use crate::plan::Subject;
+
+/// The most objects that are named; the others are counted.
+const MOST_SHOWN: usize = 10;
+
+/// Whether a program reconciles an object.
+pub(crate) fn selects(program: &Program, object: &Value) -> bool {
+    program.reconciles(object) && is_within(program, object) && is_selected(program, object)
+}
+
+fn is_within(program: &Program, object: &Value) -> bool {
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    match &program.namespaces {
+        Namespaces::All => true,
+        Namespaces::Only(names) => namespace.is_some_and(|namespace| names.contains(namespace)),
+    }
+}
+
+fn is_selected(program: &Program, object: &Value) -> bool {
+    let label = |name: &str| object.pointer("/metadata/labels")?.get(name)?.as_str().map(Cow::Borrowed);
+    program.selector.matches(label)
+}
+
+/// The objects that no program reconciles, although one reconciles their kind.
+pub fn unselected<'a>(programs: &[Program], objects: &'a [Value]) -> Vec<&'a Value> {
+    let is_selected = |object: &Value| programs.iter().any(|program| selects(program, object));
+    let is_of_a_kind = |object: &Value| programs.iter().any(|program| program.reconciles(object));
+    let mut unselected: Vec<&Value> = Vec::new();
+    for object in objects.iter().filter(|object| is_of_a_kind(object) && !is_selected(object)) {
+        // Each program of the kind would list it.
+        if !unselected.iter().any(|other| Subject::of(other) == Subject::of(object)) {
+            unselected.push(object);
+        }
+    }
+    unselected
+}
+
+/// A sentence about each of the first objects, and one about the rest.
+pub fn why(programs: &[Program], unselected: &[&Value]) -> Vec<String> {
+    let shown = unselected.iter().take(MOST_SHOWN);
+    let mut sentences: Vec<String> = shown.map(|object| why_one(programs, object)).collect();
+    if unselected.len() > MOST_SHOWN {
+        sentences.push(format!("{} more are not reconciled either", unselected.len() - MOST_SHOWN));
+    }
+    sentences
+}
+
+fn why_one(programs: &[Program], object: &Value) -> String {
+    let subject = Subject::of(object);
+    let of_its_kind: Vec<&Program> = programs.iter().filter(|program| program.reconciles(object)).collect();
+    let reason = match (of_its_kind.as_slice(), &subject.namespace) {
+        ([one], _) if is_within(one, object) => "the mount's selector does not select it".to_owned(),
+        ([one], Some(_)) => match &one.namespaces {
+            Namespaces::Only(names) if names.len() == 1 => format!("the mount watches only the namespace {}", list(names)),
+            Namespaces::Only(names) => format!("the mount watches only the namespaces {}", list(names)),
+            Namespaces::All => "the mount does not select it".to_owned(),
+        },
+        ([_], None) => "it has no namespace, and the mount watches only some namespaces".to_owned(),
+        _ => "no mount selects its namespace and labels".to_owned(),
+    };
+    format!("{subject} is not reconciled: {reason}")
+}

@@ -1,0 +1,489 @@
+//! A simulated cluster with the objects of files, and a host that runs on it until it stops writing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use gyre_core::grants::Scope;
+use gyre_core::object::GroupVersionKind;
+use gyre_devcluster::server::Origin;
+use gyre_devcluster::{Cluster, Controllers, Server, Service};
+use gyre_engine::call::Calls;
+use gyre_engine::clock::Clock;
+use gyre_engine::cluster::kinds::{self, StatusSubresource};
+use gyre_engine::error::error_chain;
+use gyre_engine::host::{self, Options};
+use gyre_engine::mounts::inventory::{self, Place};
+use gyre_engine::program::{Program, Programs, fixed};
+use gyre_engine::reconcile::report::SLOWED_DOWN;
+use gyre_engine::record::Recordings;
+use jiff::Timestamp;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, ValidationDirective};
+use kube::{Client, Discovery};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::host_run::{End, HostRun, RequeueTimes};
+use crate::journal::Journal;
+use crate::live::{self, PreviousChildKinds};
+use crate::plan::{Action, Subject, Verb};
+
+/// The host has converged after this time without a write request. Failing objects are retried several times within it.
+const QUIET: Duration = Duration::from_secs(2);
+/// A host that still writes after this time never converges.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The field manager that applies files to existing objects.
+const FIELD_MANAGER: &str = "kubectl";
+
+/// A simulated cluster, and what a host needs to run on it.
+pub struct Simulation {
+    cluster: Cluster,
+    journal: Journal,
+    clock: Clock,
+    /// The inventory of its host; none: the host has none.
+    inventory: Option<Place>,
+}
+
+/// Where an object is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subresource {
+    /// To the object itself, which does not change a status that is a subresource.
+    None,
+    /// To `status`, which changes nothing else.
+    Status,
+}
+
+/// Runs something with a simulated clock, which jumps to the next timer when no task can run.
+///
+/// # Errors
+///
+/// When the runtime cannot be created.
+pub(crate) fn simulate<T>(simulation: impl Future<Output = T>) -> anyhow::Result<T> {
+    Ok(simulated()?.block_on(simulation))
+}
+
+/// The runtime of a simulation, whose clock jumps to the next timer when no task can run. The clock advances only while the runtime runs.
+///
+/// # Errors
+///
+/// When the runtime cannot be created.
+pub fn simulated() -> anyhow::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.context("cannot start a simulation")
+}
+
+impl Simulation {
+    /// An empty cluster with the CRDs of these programs, at this time. Controllers run while [`Self::controllers`] is polled; Pods never run.
+    /// To be called within [`simulate`].
+    pub(crate) fn new(programs: &[Program], start: Timestamp, controllers: Controllers) -> anyhow::Result<Self> {
+        Self::with(programs, start, &gyre_devcluster::Options { controllers, pod_run_time: None, ..Default::default() })
+    }
+
+    /// An empty cluster with these options and the CRDs of these programs, at this time. To be called within a [`simulated`] runtime.
+    ///
+    /// # Errors
+    ///
+    /// When a CRD is invalid.
+    pub fn with(programs: &[Program], start: Timestamp, options: &gyre_devcluster::Options) -> anyhow::Result<Self> {
+        let cluster = Cluster::new(options, gyre_devcluster::Clock::tokio(start));
+        let journal = Journal::new(Service::new(cluster.clone()));
+        let simulation = Self { cluster, journal, clock: Clock::simulated(start), inventory: None };
+        simulation.put_definitions(programs)?;
+        Ok(simulation)
+    }
+
+    /// Creates an inventory with the previous kinds of children, which the host then reads like one that is restarted.
+    ///
+    /// # Errors
+    ///
+    /// When the ConfigMap cannot be created.
+    pub(crate) fn put_inventory(
+        &mut self,
+        programs: &[Program],
+        previous_child_kinds: &PreviousChildKinds,
+    ) -> anyhow::Result<()> {
+        let place = Place { namespace: "default".to_owned(), name: format!("gyre-offline{}", inventory::SUFFIX) };
+        self.put(inventory::written(&place, programs, previous_child_kinds))?;
+        self.inventory = Some(place);
+        Ok(())
+    }
+
+    /// Creates the CRDs of these programs.
+    ///
+    /// # Errors
+    ///
+    /// When a CRD is invalid.
+    pub fn put_definitions(&self, programs: &[Program]) -> anyhow::Result<()> {
+        for program in programs {
+            for crd in &program.manifest().crds {
+                self.put(crd.clone()).with_context(|| format!("the CRDs of the plugin {}", program.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores an object unchanged.
+    ///
+    /// # Errors
+    ///
+    /// When its kind does not allow it.
+    pub fn put(&self, object: Value) -> anyhow::Result<()> {
+        self.restore(Origin::Written, object)
+    }
+
+    fn restore(&self, origin: Origin, object: Value) -> anyhow::Result<()> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let named = format!("{} {}", text("/kind"), text("/metadata/name"));
+        let now = self.cluster.now();
+        self.cluster.with_server(|server: &mut Server| server.restore(now, origin, object)).map_err(|status| {
+            match status.code {
+                code if code == http::StatusCode::NOT_FOUND => {
+                    anyhow!(
+                        "{named}: {status}; correct its apiVersion and kind, or add its CustomResourceDefinition to the files"
+                    )
+                }
+                _ => anyhow!("{named}: {status}"),
+            }
+        })
+    }
+
+    /// Stores objects, each with the name of its file. Owners are stored before their dependents, so that files may name owners without UIDs.
+    /// Objects that another API server has stored may have fields and values that this one rejects.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::put`], after the name of the file.
+    pub fn put_all(&self, origin: Origin, objects: Vec<(String, Value)>) -> anyhow::Result<()> {
+        for (file, object) in in_order(objects) {
+            self.restore(origin, object).context(file)?;
+        }
+        Ok(())
+    }
+
+    /// Applies objects like `kubectl apply --server-side --force-conflicts`, and then writes their statuses. Objects without a namespace get
+    /// this one. Objects in a namespace that is `absent` are errors.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::put`], after the name of the file.
+    pub(crate) async fn apply_all(
+        &self,
+        objects: Vec<(String, Value)>,
+        namespace: &str,
+        absent: &BTreeSet<String>,
+    ) -> anyhow::Result<()> {
+        for (file, object) in in_order(objects) {
+            self.apply_one(object, namespace, absent).await.context(file)?;
+        }
+        Ok(())
+    }
+
+    async fn apply_one(&self, mut object: Value, namespace: &str, absent: &BTreeSet<String>) -> anyhow::Result<()> {
+        let client = self.client();
+        let subject = Subject::of(&object);
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let Some(resource) = kinds::find(&client, &kind).await? else { return self.put(object) };
+        if resource.scope == Scope::Namespaced
+            && subject.namespace.is_none()
+            && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("namespace".to_owned(), Value::from(namespace));
+        }
+        let subject = Subject::of(&object);
+        if let Some(absent) = subject.namespace.as_ref().filter(|namespace| absent.contains(*namespace)) {
+            bail!("{subject}: namespaces \"{absent}\" not found");
+        }
+        let api: Api<DynamicObject> = resource.api(&client, subject.namespace.as_deref());
+        if subject.name.is_empty() || api.get_opt(&subject.name).await?.is_none() {
+            return self.put(object);
+        }
+        let status = object.as_object_mut().and_then(|fields| fields.remove("status"));
+        as_applied(&mut object);
+        let refused = |error: kube::Error| anyhow!("{subject}: {}", error_chain(&error));
+        let parameters =
+            PatchParams { field_validation: Some(ValidationDirective::Strict), ..PatchParams::apply(FIELD_MANAGER).force() };
+        api.patch(&subject.name, &parameters, &Patch::Apply(&object)).await.map_err(refused)?;
+        if let Some(status) = status {
+            let patch = Patch::Merge(json!({ "status": status }));
+            let parameters = PatchParams::default();
+            match resource.status {
+                StatusSubresource::Served => api.patch_status(&subject.name, &parameters, &patch).await,
+                StatusSubresource::Absent => api.patch(&subject.name, &parameters, &patch).await,
+            }
+            .map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// The current objects of the parent kinds of the programs.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    pub async fn parents(&self, programs: &[Program]) -> anyhow::Result<Vec<Value>> {
+        let mut parents = Vec::new();
+        for program in programs {
+            for mut object in self.list(&program.manifest().parent, ListParams::default()).await? {
+                remove_managed_fields(&mut object);
+                parents.push(object);
+            }
+        }
+        Ok(parents)
+    }
+
+    /// The current objects of a kind; none if it is not served.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be listed.
+    pub async fn list(&self, kind: &GroupVersionKind, parameters: ListParams) -> anyhow::Result<Vec<Value>> {
+        let client = self.client();
+        let Some(resource) = kinds::find(&client, kind).await? else { return Ok(Vec::new()) };
+        live::list(&client, &resource, None, parameters, None).await
+    }
+
+    /// Creates an object, or replaces it if it has a resource version. Unknown fields are dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the API server rejects it.
+    pub(crate) async fn write(&self, object: Value) -> anyhow::Result<()> {
+        let subject = Subject::of(&object);
+        let api = self.api(&subject).await?.with_context(|| format!("{} is not served", subject.kind))?;
+        let object: DynamicObject = serde_json::from_value(object).context("an object")?;
+        let parameters = PostParams::default();
+        match object.metadata.resource_version {
+            Some(_) => api.replace(&subject.name, &parameters, &object).await?,
+            None => api.create(&parameters, &object).await?,
+        };
+        Ok(())
+    }
+
+    /// Deletes an object, like kubectl.
+    ///
+    /// # Errors
+    ///
+    /// When the API server rejects it.
+    pub async fn delete(&self, subject: &Subject) -> anyhow::Result<()> {
+        let Some(api) = self.api(subject).await? else { return Ok(()) };
+        api.delete(&subject.name, &DeleteParams::background()).await.with_context(|| format!("cannot delete {subject}"))?;
+        Ok(())
+    }
+
+    /// The current object; none if it does not exist, or its kind is not served.
+    ///
+    /// # Errors
+    ///
+    /// When the API server rejects it.
+    pub async fn get(&self, subject: &Subject) -> anyhow::Result<Option<Value>> {
+        let Some(api) = self.api(subject).await? else { return Ok(None) };
+        let found = api.get_opt(&subject.name).await.with_context(|| format!("cannot read {subject}"))?;
+        found.map(|object| serde_json::to_value(object).context("an object")).transpose()
+    }
+
+    /// Replaces an object by this one, like kubectl.
+    ///
+    /// # Errors
+    ///
+    /// When the API server rejects it.
+    pub async fn replace(&self, subresource: Subresource, object: &Value) -> anyhow::Result<()> {
+        let subject = Subject::of(object);
+        let no_kind = || anyhow!("cannot change {subject}: its kind is not served");
+        let api = self.api(&subject).await?.ok_or_else(no_kind)?;
+        let parameters = PostParams { field_manager: Some("kubectl-edit".to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(object.clone()).context("an object")?;
+        let changed = match subresource {
+            Subresource::None => api.replace(&subject.name, &parameters, &object).await,
+            Subresource::Status => api.replace_status(&subject.name, &parameters, &object).await,
+        };
+        changed.map(drop).with_context(|| format!("cannot change {subject}"))
+    }
+
+    /// The `apiVersion` of each group that has a kind of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the API server rejects it.
+    pub async fn api_versions_of(&self, kind: &str) -> anyhow::Result<Vec<String>> {
+        let discovery = Discovery::new(self.client()).run().await.context("cannot list the kinds that are served")?;
+        let served = discovery.groups().flat_map(|group| group.recommended_resources());
+        let named = served.filter(|(resource, _)| resource.kind == kind).map(|(resource, _)| resource.api_version);
+        Ok(named.collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// None if the kind is not served. A namespaced object without a namespace is in `default`.
+    async fn api(&self, subject: &Subject) -> anyhow::Result<Option<Api<DynamicObject>>> {
+        let client = self.client();
+        let kind = GroupVersionKind::from_api_version(&subject.api_version, &subject.kind);
+        let resource = kinds::find(&client, &kind).await?;
+        let Some(resource) = resource else { return Ok(None) };
+        let namespace = subject.namespace.as_deref().or((resource.scope == Scope::Namespaced).then_some("default"));
+        Ok(Some(resource.api(&client, namespace)))
+    }
+
+    /// Runs the controllers, e.g. the garbage collector, if there are any.
+    pub fn controllers(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.cluster.controllers()
+    }
+
+    /// A client for requests that are not the host's, and not in the journal.
+    fn client(&self) -> Client {
+        Client::new(Service::new(self.cluster.clone()), "default")
+    }
+
+    /// Runs a host with these programs until it converges.
+    pub(crate) async fn run(&self, programs: &[Program]) -> anyhow::Result<HostRun> {
+        let (recordings, requeues) = (Recordings::default(), Arc::<Mutex<RequeueTimes>>::default());
+        let noted = Arc::clone(&requeues);
+        let _listening = recordings.listen(None, move |call| noted.lock().note(call));
+        let lacks_status = self.lacks_status(programs).await?;
+        let until_converged = async {
+            if lacks_status {
+                // The host waits for the definition to be updated, and then works without a status.
+                tokio::time::sleep(kinds::WAITS_FOR_STATUS).await;
+            }
+            let end = self.until_converged().await;
+            // Read before the host is stopped, because calls may end differently during the shutdown.
+            let requeues = requeues.lock().clone();
+            (self.actions(), end, requeues)
+        };
+        let (actions, end, requeues) = self.with_host(programs, recordings.clone(), until_converged).await?;
+        Ok(HostRun { actions, end, requeues, parents: self.parents(programs).await? })
+    }
+
+    /// Whether the parents of a program have no status here, although the CRD that the program brings defines one.
+    async fn lacks_status(&self, programs: &[Program]) -> anyhow::Result<bool> {
+        for manifest in programs.iter().map(Program::manifest) {
+            let served = kinds::find(&self.client(), &manifest.parent).await?;
+            if served.is_some_and(|served| served.status == StatusSubresource::Absent)
+                && kinds::give_status(&manifest.crds, &manifest.parent)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs a host with these programs while something else happens, and then stops it.
+    pub(crate) async fn with_host<T>(
+        &self,
+        programs: &[Program],
+        recordings: Recordings,
+        meanwhile: impl Future<Output = T>,
+    ) -> anyhow::Result<T> {
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let mut host = std::pin::pin!(self.host(fixed(without_shadows(programs)), recordings, stopped));
+        let happened = tokio::select! {
+            biased;
+            ended = &mut host => return Err(ended.err().unwrap_or_else(|| anyhow!("the host stopped unexpectedly"))),
+            happened = meanwhile => happened,
+        };
+        drop(stop);
+        // What it does while it stops is ignored, but it must have stopped before another host starts.
+        let _ = tokio::time::timeout(PATIENCE, host).await;
+        Ok(happened)
+    }
+
+    /// A host that runs these programs until it is stopped.
+    pub fn host(
+        &self,
+        programs: Programs,
+        recordings: Recordings,
+        stopped: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = anyhow::Result<()>> + Send + 'static {
+        let options = Options {
+            instance: "gyre-offline".to_owned(),
+            clock: self.clock.clone(),
+            calls: Calls::Inline,
+            recordings,
+            inventory: self.inventory.clone(),
+            ..Options::default()
+        };
+        host::run(Client::new(self.journal.clone(), "default"), programs, options, stopped)
+    }
+
+    /// What the host did since the last call of this function.
+    pub fn actions(&self) -> Vec<Action> {
+        without_retries(self.journal.take().iter().filter_map(Action::of).collect())
+    }
+
+    /// Waits until the running host converges.
+    pub async fn until_converged(&self) -> End {
+        let began = tokio::time::Instant::now();
+        while began.elapsed() < PATIENCE {
+            let quiet = self.journal.last().max(began).elapsed();
+            if quiet >= QUIET {
+                // A host that was slowed down would write again every minute.
+                return if self.journal.has_event(SLOWED_DOWN) { End::NonConverging } else { End::Converged };
+            }
+            tokio::time::sleep(QUIET.saturating_sub(quiet)).await;
+        }
+        End::NonConverging
+    }
+}
+
+/// Removes the managed fields of an object: they are long, and of no use to people and tests.
+pub fn remove_managed_fields(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+/// Shadows are ignored: they do not write.
+fn without_shadows(programs: &[Program]) -> Vec<Program> {
+    programs.iter().map(|program| Program { shadow: None, ..program.clone() }).collect()
+}
+
+/// Definitions first, then owners before their dependents.
+fn in_order(mut objects: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let is_owned = |object: &Value| object.pointer("/metadata/ownerReferences").is_some();
+    objects.sort_by_key(|(_, object)| match object.get("kind").and_then(Value::as_str) {
+        Some("CustomResourceDefinition") => 0,
+        _ if is_owned(object) => 2,
+        _ => 1,
+    });
+    objects
+}
+
+/// Removes fields of a printed object that cannot be applied, or are out of date. Owners without UIDs stay as they are in the cluster.
+fn as_applied(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for field in ["managedFields", "resourceVersion", "generation", "creationTimestamp"] {
+        metadata.remove(field);
+    }
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    if owners.is_some_and(|owners| owners.iter().any(|owner| owner.get("uid").is_none())) {
+        metadata.remove("ownerReferences");
+    }
+}
+
+/// Removes refused attempts that were repeated later: with success, e.g. when the host reverts an edit by force, or without, e.g. by a retry.
+/// An event whose name was taken is created again with another name.
+fn without_retries(actions: Vec<Action>) -> Vec<Action> {
+    let is_kept = |(index, action): (usize, &Action)| {
+        let (earlier, later) = actions.split_at(index);
+        let is_made_good = || later.iter().any(|other| other.refusal.is_none() && is_same_request(action, other));
+        let is_repeated = || earlier.iter().any(|other| other.refusal == action.refusal && is_same_request(action, other));
+        action.refusal.is_none() || !(is_made_good() || is_repeated())
+    };
+    let kept: Vec<bool> = actions.iter().enumerate().map(is_kept).collect();
+    actions.into_iter().zip(kept).filter_map(|(action, is_kept)| is_kept.then_some(action)).collect()
+}
+
+/// Whether two actions are the same request. Events are compared without their names and times.
+fn is_same_request(one: &Action, other: &Action) -> bool {
+    let is_event = one.verb == Verb::Event && other.verb == Verb::Event;
+    let is_same_event = || ["type", "reason", "note"].iter().all(|field| one.object.get(field) == other.object.get(field));
+    one.subject == other.subject && (one.object == other.object || (is_event && is_same_event()))
+}

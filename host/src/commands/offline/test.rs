@@ -1,0 +1,208 @@
+//! `gyre test`: golden cases.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use gyre_engine::difference::to_yaml;
+use gyre_engine::difference::unified::unified;
+use gyre_engine::error::error_chain;
+use gyre_engine::program::Program;
+use gyre_engine::telemetry::time::Took;
+use gyre_offline::cases::{Case, CaseInput, EXPECTED, SETTINGS, cases_in, text};
+use gyre_offline::parallel;
+use gyre_offline::rendered::rendered;
+use serde_json::Value;
+
+use crate::config::arguments::mounts::MountArguments;
+use crate::config::arguments::mounts::tools::PluginMounts;
+use crate::config::{Error, Source};
+
+pub(crate) const TEST_EXAMPLES: &str = "\
+Examples:
+  gyre test echo.wasm cases/
+  gyre test echo.wasm cases/ --update          # writes what the plugin does now; review it with `git diff`
+  gyre test echo.wasm cases/ --filter suspended --junit results.xml
+
+Each directory with objects in it is a case. Its expected.yaml contains the expected result; --update writes it. Its other .yaml, .yml and
+.json files contain the parents and all other objects that the plugin reads; settings.yaml contains the settings of the plugin, and time.txt
+the simulated time (2026-01-01T00:00:00Z if there is no such file).
+The comparison covers everything that the host would do: the plan, the children, and the status of the parents.
+Exit codes: 0 all cases pass, 1 some fail, 2 the arguments are wrong.";
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArguments {
+    /// Path to the plugin; --plugin adds more plugins.
+    #[arg(value_name = "PLUGIN")]
+    plugin: PathBuf,
+    /// Directory that contains the directories of the cases.
+    #[arg(value_name = "DIRECTORY")]
+    cases: PathBuf,
+    /// Run only cases whose names contain this text.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// Write the actual results into the cases as their expected results.
+    #[arg(long)]
+    update: bool,
+    /// File to write the results to, in the JUnit format.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    #[command(flatten)]
+    mount: PluginMounts,
+}
+
+struct Outcome {
+    name: String,
+    took: Duration,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    AsExpected,
+    /// The expected result has been rewritten.
+    Updated,
+    /// The difference.
+    Differs(String),
+    /// Why the case could not be run.
+    Failed(String),
+}
+
+/// Runs `gyre test`.
+pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let mut mount = MountArguments::from(arguments.mount);
+    mount.named.plugins.push(arguments.plugin.clone());
+    let programs = Source::open(&mount)?.programs();
+    let mut cases = cases_in(&arguments.cases)?;
+    cases.retain(|case| case.name.contains(&arguments.filter));
+    if cases.is_empty() {
+        let (folder, filter) = (arguments.cases.display(), &arguments.filter);
+        match filter.as_str() {
+            "" => {
+                bail!(
+                    "there is no case in {folder}: create a directory with objects in it, and use --update to write its {EXPECTED}"
+                )
+            }
+            _ => bail!("there is no case in {folder} whose name contains {filter:?}: leave --filter out to run all"),
+        }
+    }
+    // If the file cannot be written, fail before the cases run.
+    let cannot = |path: &Path| format!("cannot write {}; name a file in a directory that exists", path.display());
+    let results =
+        arguments.junit.as_deref().map(|path| File::create(path).map(|file| (path, file)).with_context(|| cannot(path)));
+    let results = results.transpose()?;
+    let outcomes = parallel::each(&cases, |case| outcome(&programs, &mount, case, arguments.update));
+    let failed = report(&outcomes, began).context("cannot write to standard output")?;
+    if let Some((path, mut file)) = results {
+        file.write_all(junit(&outcomes).as_bytes()).with_context(|| cannot(path))?;
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn outcome(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> Outcome {
+    let began = Instant::now();
+    let verdict = one(programs, mount, case, update).unwrap_or_else(|error| Verdict::Failed(error_chain(error.as_ref())));
+    Outcome { name: case.name.clone(), took: began.elapsed(), verdict }
+}
+
+fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) -> anyhow::Result<Verdict> {
+    let CaseInput { objects, settings, time } = CaseInput::read(&case.folder)?;
+    let own;
+    let programs = match settings {
+        None => programs,
+        Some(settings) => {
+            own = with_settings(programs, mount, &settings)?;
+            &own
+        }
+    };
+    let actual = to_yaml(&rendered(programs, objects, time)?.summary())?;
+    match text(&case.folder, EXPECTED)? {
+        Some(expected) if actual == expected => Ok(Verdict::AsExpected),
+        _ if update => {
+            std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
+            Ok(Verdict::Updated)
+        }
+        Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
+        None => bail!("there is no {EXPECTED}: use --update to write it, and review it"),
+    }
+}
+
+/// The same programs with other settings, which are validated like those of a mount.
+fn with_settings(programs: &[Program], mount: &MountArguments, settings: &Value) -> anyhow::Result<Vec<Program>> {
+    let mut mount = mount.clone();
+    for program in programs {
+        mount.set(&program.manifest().name, settings, SETTINGS);
+    }
+    match Source::open(&mount) {
+        Ok(source) => Ok(source.programs().to_vec()),
+        Err(Error::Refused(problems)) => Err(problems.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Prints the results of the cases, and returns how many failed.
+fn report(outcomes: &[Outcome], began: Instant) -> anyhow::Result<usize> {
+    let mut output = std::io::stdout().lock();
+    let mut failed = 0;
+    for Outcome { name, took, verdict } in outcomes {
+        let (word, details) = match verdict {
+            Verdict::AsExpected => ("ok", ""),
+            Verdict::Updated => ("updated", ""),
+            Verdict::Differs(details) | Verdict::Failed(details) => {
+                failed += 1;
+                ("FAILED", details.as_str())
+            }
+        };
+        writeln!(output, "{word:<8} {name} ({})", Took(*took))?;
+        details.lines().try_for_each(|line| writeln!(output, "         {line}"))?;
+    }
+    let (all, took) = (outcomes.len(), Took(began.elapsed()));
+    writeln!(output, "{} of {all} cases passed in {took}", all - failed)?;
+    if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Differs(_))) {
+        writeln!(output, "If the actual results are right, use --update to write them into the cases.")?;
+    }
+    Ok(failed)
+}
+
+fn junit(outcomes: &[Outcome]) -> String {
+    let failures =
+        outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Differs(_) | Verdict::Failed(_))).count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"gyre\" tests=\"{}\" failures=\"{failures}\">\n",
+        outcomes.len()
+    );
+    for Outcome { name, took, verdict } in outcomes {
+        let begin = format!("<testcase classname=\"gyre\" name=\"{}\" time=\"{:.3}\"", escape(name), took.as_secs_f64());
+        match verdict {
+            Verdict::Differs(details) | Verdict::Failed(details) => {
+                text.push_str(&format!(
+                    "{begin}><failure message=\"not as expected\">{}</failure></testcase>\n",
+                    escape(details)
+                ));
+            }
+            Verdict::AsExpected | Verdict::Updated => text.push_str(&format!("{begin}/>\n")),
+        }
+    }
+    text + "</testsuite>\n</testsuites>\n"
+}
+
+/// Escapes a text for XML, which does not allow most control characters.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(letter),
+            _ if letter.is_control() => escaped.push('\u{fffd}'),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
