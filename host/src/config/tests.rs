@@ -295,7 +295,7 @@ fn flags_come_down_to_programs_too() {
     check(&["--config", &everything, "--workers", "9"], "workers 2, retries None, quarantine after Some(3)");
     check(
         &["--plugin", &echo, "--settings", "echo={\"restricted\":1}"],
-        "--settings echo: restricted: 1 is not of type \"boolean\"; the plugin echo says of it: Whether pods",
+        "--settings echo: restricted: 1 is not of type \"boolean\"; the plugin echo says of it: If true, pods meet",
     );
     check(&["--plugin", &echo, "--settings", "ecko={}"], "--settings ecko: the plugin ecko is not mounted; mounted are echo\n");
     check(&["--plugin", "none.wasm"], "--plugin none.wasm: cannot read the plugin none.wasm: No such file or directory");
