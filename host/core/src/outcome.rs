@@ -280,9 +280,9 @@ impl Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Transient(message) => Self::new(ProblemKind::PluginTransient, message),
-            Failure::RetryAfter(delay, message) => Self::new(ProblemKind::PluginRetryAfter, message).not_before(delay),
-            Failure::Terminal(message) => Self::new(ProblemKind::PluginTerminal, message),
+            Failure::Transient { message } => Self::new(ProblemKind::PluginTransient, message),
+            Failure::RetryAfter { message, after } => Self::new(ProblemKind::PluginRetryAfter, message).not_before(after),
+            Failure::Terminal { message } => Self::new(ProblemKind::PluginTerminal, message),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::contains::equal;
 use crate::names::is_dns_subdomain;
 use crate::plan::Refusal;
-use crate::response::{Condition, Truth};
+use crate::response::{Condition, ConditionStatus};
 use crate::text::cut;
 
 pub use self::room::{Fields, Room};
@@ -145,7 +145,7 @@ fn wanted_conditions(input: &StatusInput<'_>) -> Vec<Condition> {
 }
 
 fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
-    let condition = |kind: &str, status: Truth, reason: &str, message: &str| Condition {
+    let condition = |kind: &str, status: ConditionStatus, reason: &str, message: &str| Condition {
         kind: kind.to_owned(),
         status,
         reason: valid_reason(reason),
@@ -153,18 +153,18 @@ fn host_conditions(verdict: &Verdict<'_>) -> Vec<Condition> {
     };
     match verdict {
         Verdict::Ready | Verdict::Refused([]) => {
-            vec![condition(READY, Truth::Yes, "Reconciled", "All desired children are in place.")]
+            vec![condition(READY, ConditionStatus::True, "Reconciled", "All desired children are in place.")]
         }
         Verdict::Refused(refusals @ [first, ..]) => {
             let (reason, message) = (first.reason.as_str(), refusal_message(refusals));
-            vec![condition(READY, Truth::No, reason, &message), condition(STALLED, Truth::Yes, reason, &message)]
+            vec![condition(READY, ConditionStatus::False, reason, &message), condition(STALLED, ConditionStatus::True, reason, &message)]
         }
         Verdict::Failed { reason, message, retry } => {
             let kind = match retry {
                 Retry::Later => RECONCILING,
                 Retry::OnChange => STALLED,
             };
-            vec![condition(READY, Truth::No, reason, message), condition(kind, Truth::Yes, reason, message)]
+            vec![condition(READY, ConditionStatus::False, reason, message), condition(kind, ConditionStatus::True, reason, message)]
         }
     }
 }

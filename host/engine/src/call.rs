@@ -5,29 +5,27 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
-use gyre_core::response::{Response, Teardown};
+use gyre_core::response::Response;
 use gyre_sandbox::{Call, Input, Limits, Plugin, World};
+use serde::{Deserialize, Serialize};
 
 use crate::call::threads::Threads;
 use crate::clock::Clock;
 
-/// What is asked of the plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The function of the contract that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Ask {
-    /// What should exist while the parent lives.
+    /// `reconcile`, for a parent that is not being deleted.
     Reconcile,
-    /// What should still exist during its teardown.
+    /// `finalize`, for a parent that is being deleted.
     Finalize,
 }
 
-/// Calls a plugin: all calls are made here. The response of a reconcile is that of a teardown that is not done.
-pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+/// Calls a plugin: all calls are made here.
+pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
     match ask {
-        Ask::Reconcile => {
-            let Call { result, usage, world } = plugin.reconcile(input, limits, world);
-            let undone = |response: Response| Teardown { response, done: false };
-            Call { result: result.map(undone), usage, world }
-        }
+        Ask::Reconcile => plugin.reconcile(input, limits, world),
         Ask::Finalize => plugin.finalize(input, limits, world),
     }
 }

@@ -150,38 +150,31 @@ pub async fn run(
         strategy = connect(&client, &inventory) => strategy,
     };
     let informers = Informers::new(client.clone(), Arc::clone(&metrics), list_strategy, seed_of(&options.instance));
-    let caller =
-        Arc::new(Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) });
+    let caller = Caller { clock: options.clock.clone(), calls: options.calls, threads: Threads::new(options.most_calls) };
     let services = Arc::new(HostServices {
         client,
-        caller: Arc::clone(&caller),
+        caller,
         claims,
         offers,
         informers,
-        queue: Arc::clone(&queue),
+        queue,
         inventory: Arc::clone(&inventory),
-        metrics: Arc::clone(&metrics),
+        metrics,
     });
     // Nobody else sets it.
     let _ = shown_services.set(Arc::clone(&services));
-    let recorder = Recorder::new(options.instance, options.clock);
-    let inventory_claim = services.claims.of_inventory();
     let context = Arc::new(Context {
-        metrics,
-        recorder,
+        services: Arc::clone(&services),
+        recorder: Recorder::new(options.instance, options.clock),
         retries,
-        queue,
-        caller,
         recordings: options.recordings,
-        inventory: Arc::clone(&inventory),
-        inventory_claim: inventory_claim.clone(),
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
     vital.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
-        let inventory = Arc::clone(&inventory);
-        async move { inventory.keep(&inventory_claim).await }
+        let (inventory, claim) = (Arc::clone(&inventory), services.claims.of_inventory());
+        async move { inventory.keep(&claim).await }
     });
     vital.add("inventory", keeping.abort_handle());
     let mut reconciles = JoinSet::new();
@@ -260,10 +253,10 @@ fn seed_of(instance: &str) -> u64 {
 /// Takes keys from the queue and reconciles each in its own task; the queue limits how many run concurrently. Never ends.
 async fn work(context: &Arc<Context>, mounts: &Arc<Mounts>, reconciles: &mut JoinSet<()>) {
     loop {
-        let taken = context.queue.take().await;
+        let taken = context.services.queue.take().await;
         while reconciles.try_join_next().is_some() {}
         let Some(mount) = mounts.get(&taken.mount) else {
-            context.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
+            context.services.queue.done(&taken.mount, &taken.key, queue::Retry::Forget);
             continue;
         };
         reconciles.spawn(work_on(Arc::clone(context), mount, taken));
@@ -275,8 +268,9 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     static RECONCILES: AtomicU64 = AtomicU64::new(0);
     let Taken { mount: name, key, failures, .. } = taken;
     // A later start has to know of the mount before anything is written on its behalf, as far as that can be written down.
-    if context.inventory.tried(&name, &context.inventory_claim).await == Going::Stopping {
-        context.queue.done(&name, &key, queue::Retry::Forget);
+    let services = &context.services;
+    if services.inventory.tried(&name, &services.claims.of_inventory()).await == Going::Stopping {
+        services.queue.done(&name, &key, queue::Retry::Forget);
         return;
     }
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
@@ -285,8 +279,8 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
     let _entered = span.enter();
-    report(&context.metrics, &name, &outcome, failures, started.elapsed());
-    if let Next::Parked { failures } = context.queue.done(&name, &key, outcome.retry()) {
+    report(&services.metrics, &name, &outcome, failures, started.elapsed());
+    if let Next::Parked { failures } = services.queue.done(&name, &key, outcome.retry()) {
         warn!(failures, "failed too often: not retried until the object changes");
     }
 }
@@ -296,7 +290,7 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
     match AssertUnwindSafe(reconcile(context, mount, key, failures)).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(_) => {
-            context.metrics.panicked(&mount.name);
+            context.services.metrics.panicked(&mount.name);
             Outcome::Failed(Problem::new(ProblemKind::Other, "the host panicked: this is a defect of gyre; its log says where"))
         }
     }

@@ -22,7 +22,7 @@ use gyre_core::pace;
 use gyre_core::plan::{
     self, ChildList, Input, LARGEST_LIST, Leaving, Ownership, Parent, Plan, RELEASE_ANNOTATION, RefusalReason, Step, ownership,
 };
-use gyre_core::response::{Event, Response, Severity, Teardown};
+use gyre_core::response::{Event, Response, Severity};
 use gyre_sandbox::ClockUse;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, info, warn};
@@ -58,7 +58,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
     let _in_flight = mount.begin_reconcile().await;
     let Some(live) = mount.live() else { return Outcome::Gone };
     let Some(parent) = live.parents.get(key) else {
-        mount.forget(key, context.queue.now());
+        mount.forget(key, context.services.queue.now());
         return Outcome::Gone;
     };
     let memory = mount.memory(key);
@@ -80,14 +80,14 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         (false, _, true) => run.release_parent().await,
         // The garbage collector takes the children; nothing new is made for a parent that goes.
         (true, true, false) | (false, _, false) => {
-            mount.forget(key, context.queue.now());
+            mount.forget(key, context.services.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
         }
     };
     // The claim may have been lost and the parent deleted meanwhile: then nobody takes its key any more. Another program may have begun
     // meanwhile, and forgotten parents that this one saw.
     if mount.leads() != Lead::Yes || mount.live().is_none_or(|now| !Arc::ptr_eq(&now, &live)) {
-        mount.forget_if_gone(&context.queue, key);
+        mount.forget_if_gone(&context.services.queue, key);
     }
     outcome
 }
@@ -114,7 +114,7 @@ impl Run<'_> {
         let inputs = self.fingerprint(&answers);
         let due = self.memory.requeue_at.map(|at| at.saturating_duration_since(Instant::now()));
         if self.memory.inputs == Some(inputs) && due != Some(Duration::ZERO) {
-            self.context.metrics.memo_hit(&self.mount.name);
+            self.context.services.metrics.memo_hit(&self.mount.name);
             return Outcome::Reconciled { changed: Changed::No, requeue_after: due };
         }
         if let Some(held) = self.hold_back(&answers) {
@@ -139,11 +139,11 @@ impl Run<'_> {
             result
         });
         let response = match result {
-            Ok(Answered { names_children, teardown, decision }) => {
+            Ok(Answered { names_children, response, decision }) => {
                 if let Decision::Living(living) = decision {
                     self.carry_out_living(&plan_inputs, living, names_children).await;
                 }
-                teardown.response
+                response
             }
             Err(problem) => {
                 self.progress.fail(problem);
@@ -178,7 +178,7 @@ impl Run<'_> {
                 None
             }
             Cause::Time => {
-                let now = self.context.queue.now();
+                let now = self.context.services.queue.now();
                 let until = self.memory.pace.held_until(now)?;
                 Some(Outcome::Held { after: until.saturating_since(now) })
             }
@@ -376,7 +376,7 @@ impl Run<'_> {
                 "TeardownCutShort",
                 "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
             );
-            let cut_short = Teardown { response: Response::default(), done: true };
+            let cut_short = Response { done: true, ..Response::default() };
             let decided = self.decide_leaving(plan_inputs, &parent, Some(cut_short)).await;
             let Leaving { plan, end } = match decided {
                 Ok(departing) => departing.leaving,
@@ -405,14 +405,14 @@ impl Run<'_> {
         &self,
         plan_inputs: &Arc<PlanInputs>,
         parent: &Parent,
-        teardown: Option<Teardown>,
+        answer: Option<Response>,
     ) -> Result<Departing, Problem> {
         if plan_inputs.children.len() <= FEW {
-            return Ok(plan_inputs.leaving(self.live, parent, teardown.as_ref()));
+            return Ok(plan_inputs.leaving(self.live, parent, answer.as_ref()));
         }
         let (live, plan_inputs, parent) = (Arc::clone(self.live), Arc::clone(plan_inputs), parent.clone());
-        let decide = move || plan_inputs.leaving(&live, &parent, teardown.as_ref());
-        let decided = self.context.caller.run(Priority::Usual, decide).await;
+        let decide = move || plan_inputs.leaving(&live, &parent, answer.as_ref());
+        let decided = self.context.services.caller.run(Priority::Usual, decide).await;
         decided.map_err(|error| Problem::new(ProblemKind::Other, format!("cannot plan the children: {error}")))
     }
 
@@ -469,7 +469,7 @@ impl Run<'_> {
     /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
-        self.mount.forget(&self.observed.parent.key(), self.context.queue.now());
+        self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
         self.progress.outcome(None)
     }
 
@@ -538,13 +538,13 @@ impl Run<'_> {
         }
         let mut applier = Applier {
             client: &self.live.client,
-            metrics: &self.context.metrics,
+            metrics: &self.context.services.metrics,
             mount: &self.mount.name,
             plugin: input.plugin,
             views: &self.observed.views,
             settled: &mut self.memory.settled,
             taken_back: &mut self.memory.taken_back,
-            now: self.context.queue.now(),
+            now: self.context.services.queue.now(),
         };
         for step in &steps {
             let done = applier.execute(step, &input).await;
@@ -588,7 +588,7 @@ impl Run<'_> {
         let parent = &Arc::clone(&self.observed.parent);
         let sight_key = parent.key();
         let written =
-            status::write(&writer, &context.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
+            status::write(&writer, &context.services.caller.clock, parent, response, verdict, &mut self.memory.settled_status).await;
         let written = written.map(|(written, answer)| {
             self.observed.parent = answer.unwrap_or_else(|| Arc::clone(parent));
             written
@@ -636,9 +636,9 @@ impl Run<'_> {
         let wrote = progress.changed == Changed::Yes || !to_publish(&events, last, progress.changed).is_empty();
         let kind = &self.live.program.manifest().parent;
         if wrote && self.cause == Cause::Time {
-            self.memory.pace.spend(context.queue.now());
-            if self.memory.pace.held_until(context.queue.now()).is_some() {
-                context.metrics.problem(&mount.name, SLOWED_DOWN);
+            self.memory.pace.spend(context.services.queue.now());
+            if self.memory.pace.held_until(context.services.queue.now()).is_some() {
+                context.services.metrics.problem(&mount.name, SLOWED_DOWN);
                 events.push(slowed_down());
             }
         }
@@ -660,7 +660,7 @@ impl Run<'_> {
 
     /// Notes what the next reconcile is to be compared with, if this one wrote or another one did not long ago.
     fn leave_trail(&mut self, published: Changed) {
-        let now = self.context.queue.now();
+        let now = self.context.services.queue.now();
         let wrote = self.progress.changed == Changed::Yes || published == Changed::Yes;
         let last = if wrote { Some(now) } else { self.memory.trail.as_ref().map(|trail| trail.wrote) };
         // By then all that was spent has come back.
@@ -671,10 +671,10 @@ impl Run<'_> {
 
     fn count_problems(&self) {
         for (reason, count) in self.progress.refusals.counts() {
-            self.context.metrics.problems_of(&self.mount.name, reason.as_str(), count);
+            self.context.services.metrics.problems_of(&self.mount.name, reason.as_str(), count);
         }
         if let Some(problem) = self.progress.problem.as_ref().filter(|problem| problem.is_failure()) {
-            self.context.metrics.problem(&self.mount.name, problem.reason());
+            self.context.services.metrics.problem(&self.mount.name, problem.reason());
         }
     }
 }
@@ -690,7 +690,7 @@ fn parent_writer<'a>(context: &'a Context, mount: &'a Mount, live: &'a ActivePro
         parents: &live.parents,
         client: &live.client,
         own_writes: &mount.own_writes,
-        queue: &context.queue,
-        metrics: &context.metrics,
+        queue: &context.services.queue,
+        metrics: &context.services.metrics,
     }
 }

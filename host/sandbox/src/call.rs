@@ -189,7 +189,7 @@ pub enum Error {
         waited: Duration,
     },
     /// The plugin answered with a failure of its own.
-    #[error("{}", failure_text(.0))]
+    #[error("{}", .0.message())]
     Failed(Failure),
     /// Something else in the host.
     #[error("the sandbox failed: {0}")]
@@ -214,9 +214,7 @@ impl Error {
             Self::LogFlood { .. } => "LogFlood",
             Self::ClusterNotAllowed { .. } => "ClusterNotAllowed",
             Self::PoolSaturated { .. } => "PoolSaturated",
-            Self::Failed(Failure::Transient(_)) => "TransientFailure",
-            Self::Failed(Failure::RetryAfter(..)) => "RetryAfter",
-            Self::Failed(Failure::Terminal(_)) => "TerminalFailure",
+            Self::Failed(failure) => failure.reason(),
             Self::Internal(_) => "SandboxFailed",
         }
     }
@@ -241,11 +239,5 @@ impl Error {
             | Self::LogFlood { .. }
             | Self::ClusterNotAllowed { .. } => Fault::Plugin,
         }
-    }
-}
-
-fn failure_text(failure: &Failure) -> &str {
-    match failure {
-        Failure::Transient(message) | Failure::RetryAfter(_, message) | Failure::Terminal(message) => message,
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use gyre_core::manifest::Manifest;
-use gyre_core::response::{Response, Teardown};
+use gyre_core::response::Response;
 
 use crate::call::{Call, Input};
 use crate::component::Linked;
@@ -152,8 +152,8 @@ impl Plugin {
         outcome.into_call()
     }
 
-    /// What should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
-    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Teardown> {
+    /// Asks what should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
+    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
         let context = self.context(input, world);
         let outcome = match &self.0.code {

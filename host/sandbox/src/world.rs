@@ -4,12 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 
 use gyre_core::object::GroupVersionKind;
+use serde::{Deserialize, Serialize};
 
 /// The JSON of one object, shared with the host's store: it is copied once, into the plugin's memory.
 pub type Bytes = Arc<[u8]>;
 
 /// Why something cannot be read. The plugin sees it as a typed error and may go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ReadError {
     /// The manifest does not name this kind. The sandbox checks it before it asks the world.
     NotDeclared,
@@ -22,7 +24,8 @@ pub enum ReadError {
 }
 
 /// How much a log line matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogLevel {
     /// Trace.
     Trace,
@@ -37,7 +40,8 @@ pub enum LogLevel {
 }
 
 /// Where a log line came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LogSource {
     /// The contract's `log` import.
     Log,
@@ -48,7 +52,7 @@ pub enum LogSource {
 }
 
 /// One line of a plugin's log. Its texts are the plugin's own and may hold anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// Where it came from.
     pub source: LogSource,
@@ -57,6 +61,7 @@ pub struct LogLine {
     /// What it says.
     pub message: String,
     /// Keys and values beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
 

@@ -123,9 +123,9 @@ fn a_longer_time_to_wait_outweighs_the_recheck() {
 #[test]
 fn the_message_of_the_plugin_is_kept() {
     let cases = [
-        (Failure::Transient("a".to_owned()), Problem::new(ProblemKind::PluginTransient, "a")),
-        (Failure::RetryAfter(MINUTE, "b".to_owned()), Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE)),
-        (Failure::Terminal("c".to_owned()), Problem::new(ProblemKind::PluginTerminal, "c")),
+        (Failure::Transient { message: "a".to_owned() }, Problem::new(ProblemKind::PluginTransient, "a")),
+        (Failure::RetryAfter { message: "b".to_owned(), after: MINUTE }, Problem::new(ProblemKind::PluginRetryAfter, "b").not_before(MINUTE)),
+        (Failure::Terminal { message: "c".to_owned() }, Problem::new(ProblemKind::PluginTerminal, "c")),
     ];
     for (failure, problem) in cases {
         assert_eq!(Problem::from(failure), problem);
@@ -171,7 +171,7 @@ fn what_a_plugin_asks_for_has_a_floor() {
 
 #[test]
 fn a_message_of_megabytes_is_cut() {
-    for message in [Problem::new(ProblemKind::Invalid, "x".repeat(8 << 20)), Failure::Terminal("x".repeat(8 << 20)).into()] {
+    for message in [Problem::new(ProblemKind::Invalid, "x".repeat(8 << 20)), Failure::Terminal { message: "x".repeat(8 << 20) }.into()] {
         assert_eq!(message.message.len(), PROBLEM_TEXT);
     }
 }

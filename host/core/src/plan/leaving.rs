@@ -13,7 +13,7 @@
 
 use super::{ByIdentity, Input, Next, Observed, Plan, Step, Wanted, is_out_of_reach, is_owned, plan, prune, step_for};
 use crate::object::ObjectRef;
-use crate::response::Teardown;
+use crate::response::Response;
 
 /// The annotation on a parent that lets it go without its plugin and without its children, with any value but `false`: when the plugin
 /// is gone, or never comes to an end, nothing else would but to edit the finalizers.
@@ -76,11 +76,11 @@ pub enum End {
 /// # Assumptions
 ///
 /// `observed` is all that there is, also of kinds that the manifest no longer declares: a child that it lacks is left behind.
-pub fn leave(input: &Input<'_>, teardown: Option<&Teardown>) -> Leaving {
-    let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
+pub fn leave(input: &Input<'_>, answer: Option<&Response>) -> Leaving {
+    let desired = answer.and_then(|answer| answer.children.as_deref());
     let input = &Input { desired, ..*input };
-    match teardown {
-        Some(Teardown { done: false, .. }) => {
+    match answer {
+        Some(Response { done: false, .. }) => {
             let message = format!("the plugin {} has not finished its teardown", input.plugin);
             Leaving { plan: plan(input), end: End::Wait { message } }
         }

@@ -23,7 +23,7 @@ fn refusal(message: &str) -> Refusal {
     Refusal { child: None, reason: RefusalReason::ForeignObject, message: message.to_owned() }
 }
 
-fn condition(kind: &str, status: Truth, reason: &str) -> Condition {
+fn condition(kind: &str, status: ConditionStatus, reason: &str) -> Condition {
     Condition { kind: kind.to_owned(), status, reason: reason.to_owned(), message: "A sentence.".to_owned() }
 }
 
@@ -52,7 +52,7 @@ fn conditions_of_others_stay_and_ours_keep_their_places_and_times() {
         {"type": "Ready", "status": "False"},
         "nonsense",
     ]});
-    let conditions = [condition("Available", Truth::No, "Down"), condition("New", Truth::Unknown, "Fresh")];
+    let conditions = [condition("Available", ConditionStatus::False, "Down"), condition("New", ConditionStatus::Unknown, "Fresh")];
     let written = written_status(&StatusInput { conditions: &conditions, ..input(Some(&live), None, Verdict::Ready) });
     let kinds: Vec<&Value> = written["conditions"].as_array().unwrap().iter().map(|condition| &condition["type"]).collect();
     assert_eq!(json!(kinds), json!(["Theirs", "Ready", "Available", null, "New"]));
@@ -64,12 +64,12 @@ fn conditions_of_others_stay_and_ours_keep_their_places_and_times() {
 
 #[test]
 fn the_hosts_ready_overrules_the_plugins_only_when_something_is_wrong() {
-    let conditions = [condition("Ready", Truth::No, "StillRunning"), condition("Reconciling", Truth::Yes, "StillRunning")];
+    let conditions = [condition("Ready", ConditionStatus::False, "StillRunning"), condition("Reconciling", ConditionStatus::True, "StillRunning")];
     let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
     assert_eq!(find(&written, "Ready").unwrap()["reason"], "StillRunning");
     assert_eq!(find(&written, "Reconciling").unwrap()["status"], "True");
 
-    let conditions = [condition("Ready", Truth::Yes, "AllWell")];
+    let conditions = [condition("Ready", ConditionStatus::True, "AllWell")];
     let refusals: Vec<Refusal> = ["one", "two", "three", "four", "five"].map(refusal).into();
     let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Refused(&refusals)) });
     for (kind, status) in [("Ready", "False"), ("Stalled", "True")] {
@@ -101,13 +101,13 @@ fn conditions_are_made_to_fit_what_the_api_server_accepts() {
     let conditions = [
         Condition {
             kind: "My Condition!".to_owned(),
-            status: Truth::Yes,
+            status: ConditionStatus::True,
             reason: "1: not a word, really,".to_owned(),
             message: "ä".repeat(MESSAGE_LIMIT),
         },
-        condition("example.com/Probe", Truth::Yes, "!!"),
-        condition("///", Truth::Yes, "NoType"),
-        condition(&"x".repeat(1000), Truth::Yes, "Long"),
+        condition("example.com/Probe", ConditionStatus::True, "!!"),
+        condition("///", ConditionStatus::True, "NoType"),
+        condition(&"x".repeat(1000), ConditionStatus::True, "Long"),
     ];
     let written = written_status(&StatusInput { conditions: &conditions, ..input(None, None, Verdict::Ready) });
     let first = find(&written, "MyCondition").unwrap();
@@ -167,7 +167,7 @@ fn rooms() -> impl Strategy<Value = Room> {
 }
 
 fn plugin_conditions() -> impl Strategy<Value = Vec<Condition>> {
-    let truths = proptest::sample::select(vec![Truth::Yes, Truth::No, Truth::Unknown]);
+    let truths = proptest::sample::select(vec![ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown]);
     let condition = (words(), truths, words(), words()).prop_map(|(kind, status, reason, message)| Condition {
         kind,
         status,
@@ -190,7 +190,7 @@ fn without_status_fields_for_the_host_only_the_plugins_status_is_written() {
             assert_eq!(desired_status(&input), None, "{live:?}");
         }
     }
-    let conditions = [condition("Audited", Truth::Yes, "Passed"), condition("Ready", Truth::Yes, "Passed")];
+    let conditions = [condition("Audited", ConditionStatus::True, "Passed"), condition("Ready", ConditionStatus::True, "Passed")];
     let status = json!({"replicas": 4});
     let refusals = [refusal("one")];
     let written = written_status(&StatusInput {

@@ -150,28 +150,24 @@ impl Replica {
         let retries = queue::Options::default();
         let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
         let clock = Clock::simulated(START.parse().unwrap());
-        let caller = Arc::new(Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) });
+        let caller = Caller { clock: clock.clone(), calls: Calls::Inline, threads: Threads::new(1) };
         let strategy = list_strategy(client).await.unwrap();
         let services = Arc::new(HostServices {
             client: client.clone(),
-            caller: Arc::clone(&caller),
+            caller,
             claims: Claims::Host(claim),
             offers: LeadableMounts::new(),
             informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
             queue: Arc::clone(&queue),
             inventory: Arc::new(Inventory::new(client.clone(), None)),
-            metrics: Arc::clone(&metrics),
+            metrics,
         });
         let (inventory, inventory_claim) = (Arc::clone(&services.inventory), services.claims.of_inventory());
         let context = Arc::new(Context {
-            metrics,
+            services: Arc::clone(&services),
             recorder: Recorder::new("churn".to_owned(), clock),
             retries,
-            queue: Arc::clone(&queue),
-            caller,
             recordings: Recordings::default(),
-            inventory: Arc::clone(&inventory),
-            inventory_claim: inventory_claim.clone(),
         });
         let keeping = tokio::spawn(async move { inventory.keep(&inventory_claim).await });
         let program = Program::new(plugin, Namespaces::All);

@@ -9,7 +9,7 @@ use gyre_core::outcome::{Fault, Problem, ProblemKind, pause_after_fault};
 use gyre_core::quarantine::{self, Change, End};
 use gyre_core::queue::Priority;
 use gyre_core::reads::Read;
-use gyre_core::response::Teardown;
+use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, Call, ClockUse, Input, Usage, call};
 use tracing::{error, info};
 
@@ -39,8 +39,8 @@ pub(crate) struct Called {
 pub(crate) struct Answered {
     /// Whether the plugin says which children there should be.
     pub(crate) names_children: bool,
-    /// Without the children. A reconcile's response is that of a teardown which is not done.
-    pub(crate) teardown: Teardown,
+    /// Without the children.
+    pub(crate) response: Response,
     pub(crate) decision: Decision,
 }
 
@@ -59,7 +59,7 @@ pub(crate) async fn call(
     ask: Ask,
 ) -> Result<Called, Problem> {
     let key = observed.parent.key();
-    let admitted = live.call_guard.admit(&key, context.queue.now())?;
+    let admitted = live.call_guard.admit(&key, context.services.queue.now())?;
     let (result, usage, world) = run(context, mount, live, observed, plan_inputs, ask, admitted.priority()).await;
     let answers: BTreeMap<Read, u64> = world.iter().map(|(read, answer)| (read.clone(), answer.fingerprint())).collect();
     let uid = observed.parent.uid();
@@ -72,7 +72,7 @@ pub(crate) async fn call(
             gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => End::PluginFault { reason: error.reason() },
         },
     };
-    follow(context, mount, &key, admitted.ended(end, context.queue.now()));
+    follow(context, mount, &key, admitted.ended(end, context.services.queue.now()));
     mount.has_read(&key, answers.keys().cloned().collect::<BTreeSet<_>>());
     if let Some(observer) = mount.observer() {
         observer.called(&key);
@@ -94,7 +94,7 @@ fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantin
         }
     }
     for (parents, priority) in [(ended.next, Priority::Normal), (ended.released, Priority::Low)] {
-        parents.into_iter().for_each(|parent| mount.enqueue(&context.queue, parent, priority));
+        parents.into_iter().for_each(|parent| mount.enqueue(&context.services.queue, parent, priority));
     }
 }
 
@@ -115,7 +115,7 @@ async fn run(
     if context.recordings.wants(&mount.name) {
         world.note_down();
     }
-    let now = context.caller.clock.now().into();
+    let now = context.services.caller.clock.now().into();
     let running = mount.running.clone();
     let shown = Arc::clone(&parent);
     let is_recorded = world.transcript.is_some();
@@ -128,9 +128,9 @@ async fn run(
         };
         let Call { result, usage, world } = call;
         let recorded = is_recorded.then(|| result.clone());
-        (result.map(|teardown| answered(&deciding, &plan_inputs, ask, teardown)), recorded, usage, world)
+        (result.map(|response| answered(&deciding, &plan_inputs, ask, response)), recorded, usage, world)
     };
-    let called = context.caller.run(priority, work).await;
+    let called = context.services.caller.run(priority, work).await;
     let (result, recorded, usage, world) = match called {
         Ok(called) => called,
         Err(error) => {
@@ -139,7 +139,7 @@ async fn run(
         }
     };
     let outcome = result.as_ref().err().map_or(ANSWERED, call::Error::reason);
-    context.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
+    context.services.metrics.called(&mount.name, outcome, usage.duration, usage.memory_peak_bytes);
     let mut world = world.downcast::<CallContext>().ok();
     if let Some((world, transcript)) = world.as_mut().and_then(|world| world.transcript.take().map(|taken| (world, taken)))
         && let Some(recorded) = recorded
@@ -160,13 +160,13 @@ async fn run(
 }
 
 /// Decides about an answer, and drops what is of no more use then: a large answer takes milliseconds for either.
-fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut teardown: Teardown) -> Answered {
+fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut response: Response) -> Answered {
     let decision = match ask {
-        Ask::Reconcile => Decision::Living(plan_inputs.living(live, teardown.response.children.as_deref())),
-        Ask::Finalize => Decision::Leaving(plan_inputs.leaving(live, plan_inputs.parent(), Some(&teardown))),
+        Ask::Reconcile => Decision::Living(plan_inputs.living(live, response.children.as_deref())),
+        Ask::Finalize => Decision::Leaving(plan_inputs.leaving(live, plan_inputs.parent(), Some(&response))),
     };
-    let names_children = teardown.response.children.take().is_some();
-    Answered { names_children, teardown, decision }
+    let names_children = response.children.take().is_some();
+    Answered { names_children, response, decision }
 }
 
 /// What it makes of a reconcile that a call ended so.

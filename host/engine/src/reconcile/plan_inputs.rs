@@ -8,7 +8,7 @@ use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{
     self, ChildList, Input, Leaving, OWNER_UID_LABEL, Observed, Ownership, Parent, Plan, Settled, ownership,
 };
-use gyre_core::response::{Child, Teardown};
+use gyre_core::response::{Child, Response};
 
 use crate::cluster::object::SharedObject;
 use crate::cluster::view::View;
@@ -109,12 +109,12 @@ impl PlanInputs {
     }
 
     /// Decides what to do for a parent that is being deleted, as it is now. It takes as long as [`Self::living`].
-    pub(crate) fn leaving(&self, live: &ActiveProgram, parent: &Parent, teardown: Option<&Teardown>) -> Departing {
+    pub(crate) fn leaving(&self, live: &ActiveProgram, parent: &Parent, answer: Option<&Response>) -> Departing {
         let observed = self.observed();
         let input = Input { parent, ..self.input(live, None, &observed) };
-        let leaving = plan::leave(&input, teardown);
-        let desired = teardown.and_then(|teardown| teardown.response.children.as_deref());
-        let is_done = teardown.is_none_or(|teardown| teardown.done);
+        let leaving = plan::leave(&input, answer);
+        let desired = answer.and_then(|answer| answer.children.as_deref());
+        let is_done = answer.is_none_or(|answer| answer.done);
         let wanted = if is_done { Some(&[][..]) } else { desired };
         let list = wanted.map(|wanted| plan::child_list(&Input { desired: Some(wanted), ..input }, &leaving.plan));
         Departing { leaving, list }

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use gyre_core::object::GroupVersionKind;
-use gyre_core::response::Teardown;
+use gyre_core::object::{GroupVersionKind, kind_text};
+use gyre_core::response::Response;
 use gyre_sandbox::{Bytes, LogLine, ReadError, Usage, call};
+use serde::{Deserialize, Serialize};
 
 use crate::call::Ask;
 use crate::program::Program;
@@ -35,17 +36,20 @@ pub struct CallRecord {
     pub usage: Usage,
 }
 
-/// What a plugin asked of the caches, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A read of a plugin, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
     /// The children of a kind that is not served: the others are in [`CallRecord::children`].
     Children {
         /// Their kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
     },
     /// One object.
     Get {
         /// Its kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
         /// Its namespace; none: that of the parent.
         namespace: Option<String>,
@@ -55,6 +59,7 @@ pub enum Question {
     /// All that match.
     List {
         /// Their kind.
+        #[serde(with = "kind_text")]
         kind: GroupVersionKind,
         /// Their namespace; none: all that are granted.
         namespace: Option<String>,
@@ -87,8 +92,8 @@ impl fmt::Display for Question {
 /// What a plugin answered, and said meanwhile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What came of it. A reconcile's response is that of a teardown which is not done.
-    pub result: Result<Teardown, call::Error>,
+    /// The response, or the reason why there is none.
+    pub result: Result<Response, call::Error>,
     /// The JSON as the plugin wrote it: that of each child that it applies, in order, then that of the status.
     pub texts: Vec<Vec<u8>>,
     /// What it logged.

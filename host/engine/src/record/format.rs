@@ -9,13 +9,17 @@
 //! ```
 //!
 //! Objects are [`Text`]s: they stand there as they crossed, byte for byte. A reader ignores keys that it does not know; what it could not
-//! ignore comes with another `format`.
+//! ignore comes with another `format`. The data of the contract is that of `gyre_core::response`, and its limits those of the sandbox.
 
-use gyre_core::object::GroupVersionKind;
+use gyre_core::object::{GroupVersionKind, kind_text};
+use gyre_core::response::{Failure, Response};
+use gyre_sandbox::{Limits, LogLine, ReadError};
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
+use super::call_record::Question;
 pub use super::text::Text;
+use crate::call::Ask;
 
 /// The `format` that is written here, and the only one that is read.
 pub const FORMAT: u32 = 1;
@@ -78,28 +82,7 @@ pub struct ProgramLine {
     pub settings: Text,
     /// What a call may take.
     #[serde(default)]
-    pub limits: LimitsLine,
-}
-
-/// [`gyre_sandbox::Limits`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "the fields are those of Limits")]
-pub struct LimitsLine {
-    pub memory_bytes: usize,
-    pub deadline_ms: u64,
-    pub output_bytes: usize,
-    pub output_depth: usize,
-    pub children: usize,
-    pub conditions: usize,
-    pub events: usize,
-    pub reads: usize,
-    pub read_bytes: usize,
-    pub text_bytes: usize,
-    pub log_bytes: usize,
-    pub log_lines: usize,
-    /// None: never.
-    pub reuse: Option<u32>,
+    pub limits: Limits,
 }
 
 /// A call.
@@ -111,7 +94,7 @@ pub struct CallLine {
     /// [`ProgramLine::number`].
     pub program: u32,
     /// What was asked.
-    pub ask: AskLine,
+    pub ask: Ask,
     /// What the clocks showed.
     pub time: Timestamp,
     /// What random numbers were derived from.
@@ -129,60 +112,27 @@ pub struct CallLine {
     pub redacted: Option<String>,
 }
 
-/// [`super::Ask`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "as Ask")]
-pub enum AskLine {
-    Reconcile,
-    Finalize,
-}
-
 /// The children of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildrenLine {
     /// Their kind.
-    pub kind: KindText,
+    #[serde(with = "kind_text")]
+    pub kind: GroupVersionKind,
     /// The children.
     pub objects: Vec<Text>,
 }
-
-/// A kind, as `Job.v1.batch`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindText(pub GroupVersionKind);
 
 /// What was asked, and told: one of `found` and `error`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLine {
     /// The question.
-    pub question: QuestionLine,
+    pub question: Question,
     /// The objects, of which a `get` has one or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Vec<Text>>,
     /// Why there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ReadErrorLine>,
-}
-
-/// [`super::Question`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "as Question")]
-pub enum QuestionLine {
-    Children { kind: KindText },
-    Get { kind: KindText, namespace: Option<String>, name: String },
-    List { kind: KindText, namespace: Option<String>, label_selector: Option<String> },
-}
-
-/// [`gyre_sandbox::ReadError`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "as ReadError")]
-pub enum ReadErrorLine {
-    NotDeclared,
-    NotGranted,
-    NotServed,
-    InvalidSelector(String),
+    pub error: Option<ReadError>,
 }
 
 /// What a plugin answered. Two calls answered the same if these are, byte for byte.
@@ -192,55 +142,19 @@ pub struct AnswerLine {
     /// Whether it read a clock.
     pub read_clock: bool,
     /// What it logged.
-    pub log: Vec<LogText>,
+    pub log: Vec<LogLine>,
     /// What came of it.
     pub result: ResultLine,
 }
 
-/// A log line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LogText {
-    /// `log`, `stdout` or `stderr`.
-    pub source: String,
-    /// `trace` to `error`.
-    pub level: String,
-    /// What it says.
-    pub message: String,
-    /// Keys and values beside it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fields: Vec<(String, String)>,
-}
-
-/// What came of a call.
+/// How a call ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub enum ResultLine {
-    /// An answer.
-    Response {
-        /// None: they are left as they are.
-        children: Option<Vec<ChildLine>>,
-        /// None: it is left as it is.
-        status: Option<Text>,
-        /// Those to set.
-        conditions: Vec<ConditionLine>,
-        /// Those that hold.
-        events: Vec<EventLine>,
-        /// When to call again at the latest.
-        requeue_after_ms: Option<u64>,
-        /// Of a finalize: whether nothing is left to do.
-        done: bool,
-    },
-    /// The plugin said no.
-    Failure {
-        /// `TransientFailure`, `RetryAfter` or `TerminalFailure`.
-        reason: String,
-        /// In its words.
-        message: String,
-        /// When to call again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after_ms: Option<u64>,
-    },
+    /// The plugin returned a response.
+    Response(Response<Text>),
+    /// The plugin returned a failure.
+    Failure(Failure),
     /// There is no answer.
     Error {
         /// In one word.
@@ -251,36 +165,6 @@ pub enum ResultLine {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         texts: Vec<Text>,
     },
-}
-
-/// [`gyre_core::response::Child`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "as Child")]
-pub enum ChildLine {
-    Apply(Text),
-    Keep { kind: KindText, namespace: Option<String>, name: String },
-}
-
-/// [`gyre_core::response::Condition`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "as Condition")]
-pub struct ConditionLine {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub status: String,
-    pub reason: String,
-    pub message: String,
-}
-
-/// [`gyre_core::response::Event`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "as Event")]
-pub struct EventLine {
-    #[serde(rename = "type")]
-    pub severity: String,
-    pub reason: String,
-    pub message: String,
 }
 
 /// How a recording ended.
@@ -309,21 +193,4 @@ pub enum Because {
     Stopped,
     /// There were more values of Secrets than can be looked for.
     Secrets,
-}
-
-impl Serialize for KindText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for KindText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let mut parts = text.splitn(3, '.');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(kind), Some(version), group) => Ok(Self(GroupVersionKind::new(group.unwrap_or_default(), version, kind))),
-            _ => Err(serde::de::Error::custom(format!("expected a kind such as Job.v1.batch, not {text:?}"))),
-        }
-    }
 }

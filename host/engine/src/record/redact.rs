@@ -20,6 +20,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::response::{Child, Response};
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -28,7 +29,7 @@ use crate::cluster::raw;
 use crate::program::Program;
 
 use super::call_record::{Question, Reply};
-use super::format::{AnswerLine, ChildLine, ResultLine};
+use super::format::{AnswerLine, ResultLine};
 use super::given::Given;
 use super::strings::{self, NotJson, Path, Step};
 use super::text::Text;
@@ -283,16 +284,16 @@ impl Redaction {
             sentences.extend(line.fields.iter_mut().map(|(_, value)| value));
         }
         match &mut answer.result {
-            ResultLine::Response { children, status, conditions, events, .. } => {
+            ResultLine::Response(Response { children, status, conditions, events, .. }) => {
                 let applied = children.iter_mut().flatten().filter_map(|child| match child {
-                    ChildLine::Apply(text) => Some(text),
-                    ChildLine::Keep { .. } => None,
+                    Child::Apply(text) => Some(text),
+                    Child::Keep(_) => None,
                 });
                 applied.chain(status).for_each(|text| self.text(text));
                 sentences.extend(conditions.iter_mut().map(|condition| &mut condition.message));
                 sentences.extend(events.iter_mut().map(|event| &mut event.message));
             }
-            ResultLine::Failure { message, .. } => sentences.push(message),
+            ResultLine::Failure(failure) => sentences.push(failure.message_mut()),
             ResultLine::Error { message, texts, .. } => {
                 texts.iter_mut().for_each(|text| self.text(text));
                 sentences.push(message);

@@ -9,7 +9,7 @@ use gyre_core::outcome::Problem;
 use gyre_core::plan::{self, DIGEST_ANNOTATION, Desired, Leaving, Plan, Refusal, Step};
 use gyre_core::quarantine::End;
 use gyre_core::queue::Options;
-use gyre_core::response::{Response, Teardown};
+use gyre_core::response::Response;
 use gyre_sandbox::{Call, Input, Limits, call};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ pub(super) struct Comparison {
 
 /// What a plugin said, and what it took.
 struct Asked {
-    result: Result<Teardown, call::Error>,
+    result: Result<Response, call::Error>,
     /// Whether it would have been ended, had it been the mount's.
     is_late: bool,
 }
@@ -114,17 +114,17 @@ impl Pair {
     }
 
     /// What would be done about an answer.
-    fn intent(&self, side: &Side, answer: Option<Result<Teardown, Problem>>) -> Intent {
+    fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
         let Side { live, observed, .. } = side;
         let plan_inputs = PlanInputs::of(live, observed, &self.memory);
         let observed = plan_inputs.observed();
         let finalizes = live.program.manifest().finalizes;
-        let (teardown, failure) = match answer {
-            Some(Ok(teardown)) => (Some(teardown), None),
+        let (response, failure) = match answer {
+            Some(Ok(response)) => (Some(response), None),
             Some(Err(problem)) => (None, Some(problem)),
             None => (None, None),
         };
-        let children = teardown.as_ref().and_then(|teardown| teardown.response.children.as_deref());
+        let children = response.as_ref().and_then(|response| response.children.as_deref());
         let input = plan_inputs.input(live, children, &observed);
         let (plan, has_finalizer) = match self.ask {
             Ask::Reconcile => {
@@ -136,14 +136,13 @@ impl Pair {
             }
             Ask::Finalize if failure.is_some() => (Plan::default(), true),
             Ask::Finalize => {
-                let Leaving { plan, end } = plan::leave(&input, teardown.as_ref());
+                let Leaving { plan, end } = plan::leave(&input, response.as_ref());
                 let has_finalizer = end != plan::End::Release || !plan.steps.is_empty();
                 (plan, has_finalizer)
             }
         };
         let nothing = Response::default();
-        let response = teardown.as_ref().map_or(&nothing, |teardown| &teardown.response);
-        let status = self.status(side, response, &plan, failure.as_ref());
+        let status = self.status(side, response.as_ref().unwrap_or(&nothing), &plan, failure.as_ref());
         let desired = plan::desired(&input).into_iter().map(|desired| (identity_of(&desired.child), desired)).collect();
         let refused = plan.refusals.iter().filter_map(|refusal| refusal.child.as_ref()).map(identity_of).collect();
         Intent { desired, plan, refused, status, has_finalizer, failure }

@@ -95,7 +95,7 @@ impl Recorder {
             "reportingController": format!("gyre.dev/{plugin}"),
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
-            "type": match event.severity { Severity::Normal => "Normal", Severity::Warning => "Warning" },
+            "type": event.severity,
             "reason": truncated(&event.reason, REASON_LIMIT),
             "note": cut(&event.message, NOTE_LIMIT),
             "regarding": {

@@ -225,7 +225,7 @@ fn a_panic_is_a_trap_and_affects_nothing_else() {
 fn its_failures_are_its_own_and_its_settings_are_checked() {
     let again = |_: &Imports| Err(types::Failure::RetryAfter(types::RetryAfter { delay_ms: 7, message: "busy".to_owned() }));
     let plugin = Plugin::native("code", Code(again)).unwrap();
-    let failure = Failure::RetryAfter(Duration::from_millis(7), "busy".to_owned());
+    let failure = Failure::RetryAfter { message: "busy".to_owned(), after: Duration::from_millis(7) };
     assert_eq!(stage::reconcile(&plugin, &stage::limits()).result, Err(Error::Failed(failure)));
     assert_eq!(plugin.validate_settings(b"{}", &stage::limits()), Ok(()));
     assert_eq!(plugin.validate_settings(b"[]", &stage::limits()), Err(settings::Error::Rejected("not these".to_owned())));

@@ -92,7 +92,7 @@ fn call(plugin: &Plugin, seed: &str, now: SystemTime, limits: &Limits, world: Sm
 /// What the probe said, 16 digits at a time.
 fn said(call: &Call<gyre_core::response::Response>) -> Vec<u64> {
     match &call.result {
-        Err(Error::Failed(Failure::Terminal(text))) => {
+        Err(Error::Failed(Failure::Terminal { message: text })) => {
             text.as_bytes().chunks(16).map(|word| u64::from_str_radix(str::from_utf8(word).unwrap(), 16).unwrap()).collect()
         }
         other => panic!("{other:?}"),

@@ -62,7 +62,7 @@ pub struct Again(BTreeMap<Subject, Duration>);
 impl Again {
     /// One more call.
     pub fn note(&mut self, call: &CallRecord) {
-        let time = call.answer.result.as_ref().ok().and_then(|teardown| teardown.response.requeue_after);
+        let time = call.answer.result.as_ref().ok().and_then(|response| response.requeue_after);
         if self.0.is_empty() && time.is_none() {
             return;
         }

@@ -8,18 +8,18 @@ use proptest::strategy::Strategy;
 use super::laws::{children, is_in_granted_namespace, is_owned, lingering_worlds};
 use super::model::parsed;
 use super::*;
-use crate::response::{Response, Teardown};
+use crate::response::Response;
 
-fn teardown(done: bool, children: Option<Vec<Child>>) -> Teardown {
-    Teardown { done, response: Response { children, ..Response::default() } }
+fn teardown(done: bool, children: Option<Vec<Child>>) -> Response {
+    Response { children, done, ..Response::default() }
 }
 
-fn teardowns() -> impl Strategy<Value = Option<Teardown>> {
+fn teardowns() -> impl Strategy<Value = Option<Response>> {
     let children = proptest::option::weighted(0.8, proptest::collection::vec(children(), 0..8));
     proptest::option::weighted(0.7, children.prop_map(|children| teardown(true, children)))
 }
 
-fn leaving(world: &World, teardown: Option<&Teardown>) -> Leaving {
+fn leaving(world: &World, teardown: Option<&Response>) -> Leaving {
     world.with_input(|input| leave(input, teardown))
 }
 
@@ -61,8 +61,8 @@ fn may_be_wanted(world: &World, children: &[Child], live: &Live) -> bool {
 }
 
 /// What may not remain at the release.
-fn must_go<'world>(world: &'world World, teardown: Option<&Teardown>) -> Vec<&'world Live> {
-    let wanted = teardown.and_then(|teardown| teardown.response.children.as_deref());
+fn must_go<'world>(world: &'world World, teardown: Option<&Response>) -> Vec<&'world Live> {
+    let wanted = teardown.and_then(|teardown| teardown.children.as_deref());
     let owned = world.observed.iter().filter(|live| is_owned(world, &parsed(live)));
     owned
         .filter(|live| {

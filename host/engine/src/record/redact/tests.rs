@@ -221,33 +221,34 @@ fn too_many_values_of_secrets_end_a_recording() {
 
 #[test]
 fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
-    use super::super::format::{ConditionLine, EventLine, LogText};
+    use gyre_core::response::{Condition, ConditionStatus, Event, Failure, Severity};
+    use gyre_sandbox::{LogLevel, LogLine, LogSource};
     let value = "correct horse battery staple";
     let text = |value: &Value| Text(bytes(value));
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "it" }, "stringData": { "short": "x", "long": value } });
     let copy = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "it" }, "data": { "copy": value } });
     let telling = || format!("it is {value}");
-    let log = LogText {
-        source: "log".to_owned(),
-        level: "info".to_owned(),
+    let log = LogLine {
+        source: LogSource::Log,
+        level: LogLevel::Info,
         message: telling(),
         fields: vec![("secret".to_owned(), telling())],
     };
     let results = [
-        ResultLine::Response {
-            children: Some(vec![ChildLine::Apply(text(&copy)), ChildLine::Apply(text(&secret))]),
+        ResultLine::Response(Response {
+            children: Some(vec![Child::Apply(text(&copy)), Child::Apply(text(&secret))]),
             status: Some(text(&json!({ "seen": telling() }))),
-            conditions: vec![ConditionLine {
+            conditions: vec![Condition {
                 kind: "Ready".to_owned(),
-                status: "True".to_owned(),
+                status: ConditionStatus::True,
                 reason: "Told".to_owned(),
                 message: telling(),
             }],
-            events: vec![EventLine { severity: "Normal".to_owned(), reason: "Told".to_owned(), message: telling() }],
-            requeue_after_ms: None,
+            events: vec![Event { severity: Severity::Normal, reason: "Told".to_owned(), message: telling() }],
+            requeue_after: None,
             done: false,
-        },
-        ResultLine::Failure { reason: "TerminalFailure".to_owned(), message: telling(), after_ms: None },
+        }),
+        ResultLine::Failure(Failure::Terminal { message: telling() }),
         ResultLine::Error {
             reason: "InvalidOutput".to_owned(),
             message: telling(),

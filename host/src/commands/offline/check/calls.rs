@@ -97,8 +97,8 @@ pub(super) fn hot_loops(calls: &[Arc<CallRecord>]) -> Vec<(Subject, Duration)> {
 
 /// The delay of the requeue that a call requests, if it is too short to be useful.
 fn soon(call: &CallRecord) -> Option<Duration> {
-    let teardown = call.answer.result.as_ref().ok()?;
-    teardown.response.requeue_after.filter(|after| *after < SOON && !teardown.done)
+    let response = call.answer.result.as_ref().ok()?;
+    response.requeue_after.filter(|after| *after < SOON && !response.done)
 }
 
 /// Whether the inputs of two calls differ at most in the time.
@@ -109,7 +109,7 @@ fn is_alike(one: &CallRecord, other: &CallRecord) -> bool {
 
 /// The children that a call answered.
 pub(super) fn wanted(call: &CallRecord) -> &[Child] {
-    let response = call.answer.result.as_ref().ok().map(|teardown| &teardown.response);
+    let response = call.answer.result.as_ref().ok();
     response.and_then(|response| response.children.as_deref()).unwrap_or_default()
 }
 

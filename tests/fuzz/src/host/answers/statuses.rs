@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gyre_core::plan::Refusal;
-use gyre_core::response::{Condition, Response, Truth};
+use gyre_core::response::{Condition, Response, ConditionStatus};
 use gyre_core::status::{Fields, MESSAGE_LIMIT, Retry, Room, StatusInput, Verdict, desired_status};
 use gyre_devcluster::random::Random;
 use gyre_sandbox::call;
@@ -122,7 +122,7 @@ fn is_valid(condition: &Value) -> bool {
         && reason.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && !reason.ends_with([',', ':'])
         && reason.chars().all(|letter| letter.is_ascii_alphanumeric() || "_,:".contains(letter));
-    let statuses = [Truth::Yes, Truth::No, Truth::Unknown].map(Truth::as_str);
+    let statuses = [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(ConditionStatus::as_str);
     let is_time = !text("lastTransitionTime").is_empty();
     kind.len() <= KIND_LIMIT
         && is_name
