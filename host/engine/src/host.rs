@@ -275,7 +275,7 @@ async fn work_on(context: Arc<Context>, mount: Arc<Mount>, taken: Taken<Arc<str>
     }
     let id = RECONCILES.fetch_add(1, Ordering::Relaxed);
     // Of the level of what goes wrong, since those lines need it most.
-    let span = error_span!("reconcile", plugin = %name, object = %key, id);
+    let span = error_span!("reconcile", mount = %name, object = %key, id);
     let started = Instant::now();
     let outcome = reconcile_or_recover(&context, &mount, &key, failures).instrument(span.clone()).await;
     let _entered = span.enter();

@@ -65,7 +65,7 @@ impl ActiveProgram {
                 match object.owner_uid().and_then(|uid| live.parents.by_uid(uid)) {
                     Some(parent) => mount.enqueue(&queue, parent.key(), priority_of(notice)),
                     // The garbage collector sees to those whose parent is gone; other children belong to other mounts.
-                    None => debug!(plugin = %mount.name, child = %object.key(), "a child whose parent is not in the cache"),
+                    None => debug!(mount = %mount.name, child = %object.key(), "a child whose parent is not in the cache"),
                 }
             }
         }));

@@ -80,7 +80,7 @@ impl Mount {
             {
                 Ok(live) => Arc::new(live),
                 Err(reason) => {
-                    error!(plugin = %self.name, "not mounted: {reason}");
+                    error!(mount = %self.name, "not mounted: {reason}");
                     self.enter(Phase::Refused(reason.to_string()));
                     services.offers.mark_unleadable(&self.name);
                     return;
@@ -91,7 +91,7 @@ impl Mount {
         services.queue.add_mount(&self.name, self.queue_options(&live));
         let manifest = program.manifest();
         info!(
-            plugin = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
+            mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
             "{}", if old.is_some() { "the new plugin and configuration are active" } else { "mounted" }
         );
         // From now on the changes come here; the old program's subscriptions end with the last call that it is in.

@@ -153,7 +153,7 @@ impl Shadow {
                 drop(admitted);
                 if let Err(error) = undone {
                     // A defect of the host, which would be there the next time, too.
-                    return error!(plugin = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
+                    return error!(mount = %mount.name, object = %key, "the comparison with the shadow failed: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
                 return self.add(&key);
@@ -165,9 +165,9 @@ impl Shadow {
         for change in admitted.ended(end.unwrap_or(End::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
-                    warn!(plugin = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
+                    warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
                 }
-                Change::Recovered(Extent::Mount) => info!(plugin = %mount.name, "the shadow answers again"),
+                Change::Recovered(Extent::Mount) => info!(mount = %mount.name, "the shadow answers again"),
                 // Whoever asks for the report sees what the shadow fails about.
                 Change::Quarantined(Extent::Scope) | Change::Recovered(Extent::Scope) => {}
             }
@@ -208,7 +208,7 @@ impl Shadow {
             shadow: Side {
                 observed: ObservedState::of(live, shadowed),
                 live: Arc::clone(live),
-                span: Some(error_span!("shadow", plugin = %mount.name, object = %key)),
+                span: Some(error_span!("shadow", mount = %mount.name, object = %key)),
             },
         }))
     }
@@ -229,7 +229,7 @@ pub(crate) fn follow<'a>(mount: &'a Mount, program: &'a Program, services: &'a H
     Box::pin(async move {
         // A defect of the host in here is none of the mount's.
         if AssertUnwindSafe(compare_all(mount, program, services)).catch_unwind().await.is_err() {
-            error!(plugin = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
+            error!(mount = %mount.name, "the host panicked: the shadow has stopped. This is a defect of gyre; its log says where");
             mount.set_observer(None);
         }
     })
@@ -244,11 +244,11 @@ async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) 
         mount.set_observer(Some(Arc::clone(&shadow) as Arc<dyn Observer>));
         let live = match prepare(wanted, &mounted, mount, services).await {
             Ok(live) => Arc::new(live),
-            Err(reason) => return error!(plugin = %mount.name, "no shadow: {reason}"),
+            Err(reason) => return error!(mount = %mount.name, "no shadow: {reason}"),
         };
         let _ = shadow.live.set(Arc::clone(&live));
         let manifest = wanted.manifest();
-        info!(plugin = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+        info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
         tokio::select! {
             () = shadow.follow(&live, mount, services) => {}
             // Much that was refused can be done then.

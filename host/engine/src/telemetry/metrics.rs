@@ -20,8 +20,8 @@ use prometheus_client::registry::{Registry, Unit};
 use crate::health::Health;
 use crate::target::{Projection, Target};
 use labels::{
-    Build, ClientRequest, Controller, ControllerResult, LeaseName, Outcome, Plugin, PluginOutcome, PluginReason, PluginState,
-    PluginWrite, QueueName, QueuePriority, Watch,
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountOutcome, MountReason, MountState, MountWrite,
+    Outcome, QueueName, QueuePriority, Watch,
 };
 
 pub use exposition::Form;
@@ -66,21 +66,21 @@ pub struct Metrics {
     unfinished_seconds: Family<QueueName, Seconds>,
     longest_seconds: Family<QueueName, Seconds>,
     requests: Family<ClientRequest, Counter>,
-    calls: Family<PluginOutcome, Counter>,
-    call_seconds: Histograms<Plugin>,
-    memory_peak: Family<Plugin, Gauge>,
-    compile_seconds: Family<Plugin, Seconds>,
-    instances: Family<PluginState, Gauge>,
-    memo_hits: Family<Plugin, Counter>,
-    recorded: Family<PluginOutcome, Counter>,
-    shadowed: Family<PluginOutcome, Counter>,
-    shadowed_parents: Family<PluginState, Gauge>,
-    shadowed_changes: Family<PluginWrite, Gauge>,
-    problems: Family<PluginReason, Counter>,
-    quarantined: Family<Plugin, Gauge>,
-    quarantined_namespaces: Family<Plugin, Gauge>,
-    parked: Family<Plugin, Gauge>,
-    writes: Family<PluginWrite, Counter>,
+    calls: Family<MountOutcome, Counter>,
+    call_seconds: Histograms<Mount>,
+    memory_peak: Family<Mount, Gauge>,
+    compile_seconds: Family<Mount, Seconds>,
+    instances: Family<MountState, Gauge>,
+    memo_hits: Family<Mount, Counter>,
+    recorded: Family<MountOutcome, Counter>,
+    shadowed: Family<MountOutcome, Counter>,
+    shadowed_parents: Family<MountState, Gauge>,
+    shadowed_changes: Family<MountWrite, Gauge>,
+    problems: Family<MountReason, Counter>,
+    quarantined: Family<Mount, Gauge>,
+    quarantined_namespaces: Family<Mount, Gauge>,
+    parked: Family<Mount, Gauge>,
+    writes: Family<MountWrite, Counter>,
     watch_failures: Family<Watch, Counter>,
     left_out: Family<Watch, Counter>,
     cached: Family<Watch, Gauge>,
@@ -289,10 +289,10 @@ impl Metrics {
         for histogram in [&self.queue_seconds, &self.work_seconds] {
             drop(histogram.get_or_create(&queue));
         }
-        let plugin = Plugin { plugin: mount.to_owned() };
-        drop(self.memo_hits.get_or_create(&plugin));
-        drop(self.call_seconds.get_or_create(&plugin));
-        drop(self.calls.get_or_create(&PluginOutcome { plugin: mount.to_owned(), outcome: ANSWERED }));
+        let labels = Mount::new(mount);
+        drop(self.memo_hits.get_or_create(&labels));
+        drop(self.call_seconds.get_or_create(&labels));
+        drop(self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome: ANSWERED }));
     }
 
     /// So many objects of a mount may be worked on at once.
@@ -308,14 +308,14 @@ impl Metrics {
         for priority in [Priority::Normal, Priority::Low] {
             self.queue_depth.remove(&queue_priority(mount, priority));
         }
-        let plugin = Plugin { plugin: mount.to_owned() };
-        self.memory_peak.remove(&plugin);
-        self.parked.remove(&plugin);
+        let labels = Mount::new(mount);
+        self.memory_peak.remove(&labels);
+        self.parked.remove(&labels);
     }
 
     /// So many keys of a mount failed too often and wait for a change.
     pub fn parked(&self, mount: &str, parked: usize) {
-        self.parked.get_or_create(&Plugin { plugin: mount.to_owned() }).set(parked as i64);
+        self.parked.get_or_create(&Mount::new(mount)).set(parked as i64);
     }
 
     /// A key was added to the queue.
@@ -370,9 +370,9 @@ impl Metrics {
     }
 
     /// A call into a plugin ended. `outcome` is [`ANSWERED`] or the reason of the error.
-    pub fn called(&self, plugin: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
-        self.calls.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
-        let labels = Plugin { plugin: plugin.to_owned() };
+    pub fn called(&self, mount: &str, outcome: &'static str, took: Duration, memory_peak: usize) {
+        self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
+        let labels = Mount::new(mount);
         self.call_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         let peak = self.memory_peak.get_or_create(&labels);
         let memory_peak = i64::try_from(memory_peak).unwrap_or(i64::MAX);
@@ -382,25 +382,25 @@ impl Metrics {
     }
 
     /// No input of a reconcile had changed.
-    pub fn memo_hit(&self, plugin: &str) {
-        self.memo_hits.get_or_create(&Plugin { plugin: plugin.to_owned() }).inc();
+    pub fn memo_hit(&self, mount: &str) {
+        self.memo_hits.get_or_create(&Mount::new(mount)).inc();
     }
 
     /// A call was `recorded`, or `dropped` since it came too fast.
-    pub fn recorded(&self, plugin: &str, outcome: &'static str) {
-        self.recorded.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    pub fn recorded(&self, mount: &str, outcome: &'static str) {
+        self.recorded.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
     /// A mount has a shadow: its counters are shown from the beginning.
-    pub fn has_shadow(&self, plugin: &str) {
+    pub fn has_shadow(&self, mount: &str) {
         for outcome in [SAME, DIFFERENT, FAILED] {
-            drop(self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }));
+            drop(self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }));
         }
     }
 
     /// A plugin was compared with its mount's shadow, and it came out like that: [`SAME`], [`DIFFERENT`] or [`FAILED`].
-    pub fn shadowed(&self, plugin: &str, outcome: &'static str) {
-        self.shadowed.get_or_create(&PluginOutcome { plugin: plugin.to_owned(), outcome }).inc();
+    pub fn shadowed(&self, mount: &str, outcome: &'static str) {
+        self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
     /// How the shadows are at this moment. Those that are gone are no longer shown.
@@ -409,27 +409,27 @@ impl Metrics {
         self.shadowed_changes.clear();
         for (mount, Shadowed { compared, waiting, diverging, changes }) in shadows {
             for (state, count) in [("compared", compared), ("diverging", diverging), ("waiting", waiting)] {
-                self.shadowed_parents.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+                self.shadowed_parents.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
             for (verb, count) in changes {
-                self.shadowed_changes.get_or_create(&PluginWrite { plugin: mount.to_owned(), verb }).set(count as i64);
+                self.shadowed_changes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).set(count as i64);
             }
         }
     }
 
     /// Something that a plugin wanted was refused, or a reconcile failed.
-    pub fn problem(&self, plugin: &str, reason: &'static str) {
-        self.problems_of(plugin, reason, 1);
+    pub fn problem(&self, mount: &str, reason: &'static str) {
+        self.problems_of(mount, reason, 1);
     }
 
     /// As [`Self::problem`], so many times.
-    pub fn problems_of(&self, plugin: &str, reason: &'static str, count: usize) {
-        self.problems.get_or_create(&PluginReason { plugin: plugin.to_owned(), reason }).inc_by(count as u64);
+    pub fn problems_of(&self, mount: &str, reason: &'static str, count: usize) {
+        self.problems.get_or_create(&MountReason { mount: Mount::new(mount), reason }).inc_by(count as u64);
     }
 
     /// A request that writes was sent.
-    pub fn wrote(&self, plugin: &str, verb: &'static str) {
-        self.writes.get_or_create(&PluginWrite { plugin: plugin.to_owned(), verb }).inc();
+    pub fn wrote(&self, mount: &str, verb: &'static str) {
+        self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
 
     /// There is a watch.
@@ -484,12 +484,12 @@ impl Metrics {
         self.quarantined.clear();
         self.quarantined_namespaces.clear();
         for (mount, Moment { compile, running, idle, in_progress, is_quarantined, quarantined_scopes }) in moments {
-            let plugin = Plugin { plugin: mount.to_owned() };
-            self.compile_seconds.get_or_create(&plugin).set(compile.duration.as_secs_f64());
-            self.quarantined.get_or_create(&plugin).set(i64::from(is_quarantined));
-            self.quarantined_namespaces.get_or_create(&plugin).set(quarantined_scopes as i64);
+            let labels = Mount::new(mount);
+            self.compile_seconds.get_or_create(&labels).set(compile.duration.as_secs_f64());
+            self.quarantined.get_or_create(&labels).set(i64::from(is_quarantined));
+            self.quarantined_namespaces.get_or_create(&labels).set(quarantined_scopes as i64);
             for (state, count) in [("running", running), ("idle", idle)] {
-                self.instances.get_or_create(&PluginState { plugin: mount.to_owned(), state }).set(count as i64);
+                self.instances.get_or_create(&MountState { mount: Mount::new(mount), state }).set(count as i64);
             }
             self.unfinished_seconds.get_or_create(&queue(mount)).set(in_progress.total.as_secs_f64());
             self.longest_seconds.get_or_create(&queue(mount)).set(in_progress.longest.as_secs_f64());

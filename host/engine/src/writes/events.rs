@@ -61,24 +61,24 @@ impl Recorder {
     }
 
     /// Publishes an event. One that cannot be published is logged: a reconcile does not fail for it.
-    pub(crate) async fn publish(&self, client: &Client, plugin: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
+    pub(crate) async fn publish(&self, client: &Client, mount: &str, kind: &GroupVersionKind, parent: &Object, event: &Event) {
         let mut result = Ok(());
         // Others make names of the same object and time.
         for _ in 0..NAMES {
-            result = self.publish_once(client, plugin, kind, parent, event).await;
+            result = self.publish_once(client, mount, kind, parent, event).await;
             if !matches!(&result, Err(kube::Error::Api(status)) if status.is_already_exists()) {
                 break;
             }
         }
         if let Err(error) = result {
-            warn!(plugin, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
+            warn!(mount, object = %parent.key(), reason = event.reason, error = %error_chain(&error), "cannot publish an event");
         }
     }
 
     async fn publish_once(
         &self,
         client: &Client,
-        plugin: &str,
+        mount: &str,
         kind: &GroupVersionKind,
         parent: &Object,
         event: &Event,
@@ -92,7 +92,7 @@ impl Recorder {
             "kind": "Event",
             "metadata": { "name": name, "namespace": namespace },
             "eventTime": format!("{now:.6}"),
-            "reportingController": format!("gyre.dev/{plugin}"),
+            "reportingController": format!("gyre.dev/{mount}"),
             "reportingInstance": truncated(&self.instance, REASON_LIMIT),
             "action": "Reconcile",
             "type": event.severity,
