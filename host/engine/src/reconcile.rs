@@ -349,7 +349,7 @@ impl Run<'_> {
             None
         };
         let (response, leaving) = match answered {
-            Some(Answered { teardown, decision: Decision::Leaving(leaving), .. }) => (teardown.response, Some(leaving)),
+            Some(Answered { response, decision: Decision::Leaving(leaving), .. }) => (response, Some(leaving)),
             _ => (Response::default(), None),
         };
         self.carry_out_leaving(&plan_inputs, leaving).await;
@@ -490,9 +490,9 @@ impl Run<'_> {
         }
         // A finalizer whose mount nobody knew of would never be removed. A list alone holds nothing.
         if !finalizers::has_finalizer(&self.observed.parent, plugin) {
-            let Context { inventory, inventory_claim, .. } = self.context;
-            inventory.tried(&self.mount.name, inventory_claim).await;
-            if let Err(why) = inventory.knows(&self.mount.name) {
+            let services = &self.context.services;
+            services.inventory.tried(&self.mount.name, &services.claims.of_inventory()).await;
+            if let Err(why) = services.inventory.knows(&self.mount.name) {
                 let message =
                     format!("{} needs a finalizer, but does not get it: {why}", self.writer().subject(&self.observed.parent));
                 return Err(Problem::new(ProblemKind::InventoryNotWritten, message));

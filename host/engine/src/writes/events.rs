@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gyre_core::object::GroupVersionKind;
 use gyre_core::outcome::Changed;
-use gyre_core::response::{Event, Severity};
+use gyre_core::response::Event;
 use gyre_core::text::cut;
 use jiff::Timestamp;
 use kube::api::PostParams;
@@ -124,6 +124,8 @@ fn truncated(text: &str, limit: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use gyre_core::response::Severity;
+
     use super::*;
 
     fn event(reason: &str) -> Event {
