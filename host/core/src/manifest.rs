@@ -6,7 +6,7 @@ mod validate;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::validate::{Error, Problem};
+pub use self::validate::{Error, Violation};
 use crate::object::GroupVersionKind;
 
 /// How a child that exists is brought to what is desired.

@@ -9,7 +9,7 @@ use crate::plan::{Refusal, RefusalReason};
 use crate::quarantine::{self, Held};
 use crate::queue::{Options, Retry, Time};
 use crate::response::Failure;
-use crate::status::{self, Verdict};
+use crate::status::{NextAttempt, Readiness};
 use crate::text::cut_owned;
 
 /// The longest message of a problem, in bytes. It is logged as a whole; conditions and Events have less of it.
@@ -88,7 +88,7 @@ pub enum Outcome {
         requeue_after: Option<Duration>,
     },
     /// It did not begin: the object keeps being written for while nothing but time passes, and is slowed down (see [`crate::pace`]).
-    Held {
+    SlowedDown {
         /// When it may begin.
         after: Duration,
     },
@@ -114,7 +114,7 @@ impl Outcome {
                 None => Retry::After(RECHECK),
             },
             // Nothing was tried.
-            Self::Held { after } => Retry::Postpone(*after),
+            Self::SlowedDown { after } => Retry::Postpone(*after),
             Self::Failed(problem) => problem.retry(),
             Self::Gone => Retry::Forget,
         }
@@ -256,13 +256,13 @@ impl Problem {
     /// What the status of the parent says of this, for a key that had failed `failures` times in a row before. It is written while
     /// the key is in progress, so whether the key will be parked has to be known beforehand. The options are those of the mount
     /// ([`Options::of_mount`]).
-    pub fn verdict(&self, options: &Options, failures: u32) -> Verdict<'_> {
+    pub fn readiness(&self, options: &Options, failures: u32) -> Readiness<'_> {
         let retry = self.retry();
         // A quarantined plugin is probed, but it takes people to mend it.
         let waits_for_people = self.kind == ProblemKind::Quarantined;
         let waits_for_a_change = waits_for_people || retry == Retry::Never || options.parks(retry, failures);
-        let retry = if waits_for_a_change { status::Retry::OnChange } else { status::Retry::Later };
-        Verdict::Failed { reason: self.reason(), message: &self.message, retry }
+        let next_attempt = if waits_for_a_change { NextAttempt::OnChange } else { NextAttempt::Later };
+        Readiness::Failed { reason: self.reason(), message: &self.message, next_attempt }
     }
 
     /// Whether something went wrong. It did not if another call comes first.

@@ -54,7 +54,7 @@ pub type Labels<'borrow, 'object> = &'borrow dyn Fn(&str) -> Option<Cow<'object,
 /// A change costs one look-up among the objects that were read by name, and a match for each different selector that the kind was
 /// listed with, however many readers there are that it does not concern.
 #[derive(Debug)]
-pub struct Readers<R> {
+pub struct ReadIndex<R> {
     kinds: HashMap<GroupVersionKind, OfKind<R>>,
     /// Without readers that have read nothing.
     readers: BTreeMap<R, BTreeSet<Arc<Read>>>,
@@ -76,7 +76,7 @@ struct Audience<R> {
     readers: BTreeSet<R>,
 }
 
-impl<R> Default for Readers<R> {
+impl<R> Default for ReadIndex<R> {
     fn default() -> Self {
         Self { kinds: HashMap::new(), readers: BTreeMap::new() }
     }
@@ -88,7 +88,7 @@ impl<R> Default for OfKind<R> {
     }
 }
 
-impl<R: Clone + Ord> Readers<R> {
+impl<R: Clone + Ord> ReadIndex<R> {
     /// From now on a change to what is read concerns the reader. To be called before the answer is looked up, so that no change falls
     /// in between.
     pub fn add(&mut self, reader: &R, read: Read) {
@@ -122,7 +122,7 @@ impl<R: Clone + Ord> Readers<R> {
     /// The readers whom a change of one object concerns, from these labels to these; none: it did not, or does not, exist.
     ///
     /// These are exactly the readers with a get of the key, or with a list that the object matched before or matches now.
-    pub fn concerned(
+    pub fn affected_by(
         &self,
         kind: &GroupVersionKind,
         key: &ObjectKey,

@@ -6,7 +6,7 @@ pub(crate) mod threads;
 use std::sync::Arc;
 
 use gyre_core::response::Response;
-use gyre_sandbox::{Call, Input, Limits, Plugin, World};
+use gyre_sandbox::{Call, HostImports, Input, Limits, Plugin};
 use serde::{Deserialize, Serialize};
 
 use crate::call::threads::Threads;
@@ -23,10 +23,16 @@ pub enum Ask {
 }
 
 /// Calls a plugin: all calls are made here.
-pub(crate) fn make(plugin: &Plugin, ask: Ask, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
+pub(crate) fn make(
+    plugin: &Plugin,
+    ask: Ask,
+    input: &Input<'_>,
+    limits: &Limits,
+    imports: Box<dyn HostImports>,
+) -> Call<Response> {
     match ask {
-        Ask::Reconcile => plugin.reconcile(input, limits, world),
-        Ask::Finalize => plugin.finalize(input, limits, world),
+        Ask::Reconcile => plugin.reconcile(input, limits, imports),
+        Ask::Finalize => plugin.finalize(input, limits, imports),
     }
 }
 

@@ -21,9 +21,9 @@ use crate::call::{Caller, Calls};
 use crate::clock::Clock;
 use crate::cluster::informer::{Informers, list_strategy};
 use crate::error::error_chain;
-use crate::health::{Reach, Vital};
+use crate::health::{ApiServerHealth, CriticalTasks};
 use crate::leadership::claim::Claim;
-use crate::leadership::election::{self, Drains, Scope};
+use crate::leadership::election::{self, Drains, ElectionScope};
 use crate::leadership::{DrainHandle, LeadableMounts, Leadership};
 use crate::mounts::Mounts;
 use crate::mounts::inventory::{Going, Inventory, Place};
@@ -35,7 +35,7 @@ use crate::reconcile::reconcile;
 use crate::record::Recordings;
 use crate::record::format::Secrets;
 use crate::telemetry::log::without_control;
-use crate::telemetry::metrics::{End, Metrics};
+use crate::telemetry::metrics::{Metrics, ReconcileError};
 use crate::work::WorkQueue;
 use crate::writes::events::Recorder;
 use crate::{admin, client, shadow};
@@ -65,7 +65,7 @@ pub struct Options {
     /// Whether this host may write, if there is no election.
     pub claim: Claim,
     /// The election that it takes part in; none: there is no election.
-    pub election: Option<(Scope, election::Options)>,
+    pub election: Option<(ElectionScope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
     /// Where plugins are called.
@@ -115,16 +115,16 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let (stop, stopped) = watch::channel(false);
     let metrics = options.metrics;
-    let (reach, vital) = (Arc::<Reach>::default(), Arc::<Vital>::default());
-    let client = client::counted(&client, &metrics, &reach, options.api_server);
+    let (api_server, critical_tasks) = (Arc::<ApiServerHealth>::default(), Arc::<CriticalTasks>::default());
+    let client = client::counted(&client, &metrics, &api_server, options.api_server);
     let retries = queue::Options { seed: seed_of(&options.instance), ..options.retries };
     let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
     let leaders = options.election.as_ref().map(|(_, election)| Arc::clone(&election.leaders));
-    let (offers, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
+    let (leadable, drained) = (LeadableMounts::new(), Arc::new(DrainHandle::default()));
     let denials = options.election.as_ref().map(|(_, election)| Arc::clone(&election.denials));
     let wanted = programs.borrow().iter().map(|program| program.name.to_string()).collect();
-    let leadership = Leadership::start(&client, options.claim, options.election, &offers, wanted, &drained, &metrics)?;
-    leadership.is_vital(&vital);
+    let leadership = Leadership::start(&client, options.claim, options.election, &leadable, wanted, &drained, &metrics)?;
+    leadership.watch_over(&critical_tasks);
     let claims = leadership.claims.clone();
     let inventory = Arc::new(Inventory::new(client::fenced(&client, &claims.of_inventory()), options.inventory));
     let mounts = Arc::new(Mounts::new(shadow::follow));
@@ -133,9 +133,11 @@ pub async fn run(
     let admin = match options.admin {
         Some(admin_options) => {
             let (metrics, mounts, queue) = (Arc::clone(&metrics), Arc::clone(&mounts), Arc::clone(&queue));
-            let (reach, vital, services) = (Arc::clone(&reach), Arc::clone(&vital), Arc::clone(&shown_services));
+            let (api_server, critical_tasks, services) =
+                (Arc::clone(&api_server), Arc::clone(&critical_tasks), Arc::clone(&shown_services));
             let recorded = Recorded { recordings: options.recordings.clone(), most: options.recorded_secrets };
-            let shown = admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, reach, vital };
+            let shown =
+                admin::Shown { metrics, mounts, queue, recorded, denials, leaders, services, api_server, critical_tasks };
             Some(admin::serve(admin_options, shown, stops(stopped.clone())).await?)
         }
         None => None,
@@ -155,7 +157,7 @@ pub async fn run(
         client,
         caller,
         claims,
-        offers,
+        leadable,
         informers,
         queue,
         inventory: Arc::clone(&inventory),
@@ -171,12 +173,12 @@ pub async fn run(
     });
 
     let following = tokio::spawn(Arc::clone(&mounts).follow(programs, Arc::clone(&services), options.patience));
-    vital.add("mounts", following.abort_handle());
+    critical_tasks.add("mounts", following.abort_handle());
     let keeping = tokio::spawn({
         let (inventory, claim) = (Arc::clone(&inventory), services.claims.of_inventory());
         async move { inventory.keep(&claim).await }
     });
-    vital.add("inventory", keeping.abort_handle());
+    critical_tasks.add("inventory", keeping.abort_handle());
     let mut reconciles = JoinSet::new();
     tokio::select! {
         biased;
@@ -184,7 +186,7 @@ pub async fn run(
         () = work(&context, &mounts, &mut reconciles) => {}
     }
     info!("stopping: waiting for reconciles in flight");
-    vital.clear();
+    critical_tasks.clear();
     stop.send_replace(true);
     following.abort();
     keeping.abort();
@@ -298,9 +300,9 @@ async fn reconcile_or_recover(context: &Context, mount: &Arc<Mount>, key: &Objec
 
 fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took: Duration) {
     let end = match outcome {
-        Outcome::Failed(problem) if problem.is_terminal() => End::TerminalError,
-        Outcome::Failed(problem) if problem.is_failure() => End::Error,
-        _ => End::Well,
+        Outcome::Failed(problem) if problem.is_terminal() => ReconcileError::Terminal,
+        Outcome::Failed(problem) if problem.is_failure() => ReconcileError::Retried,
+        _ => ReconcileError::None,
     };
     metrics.reconciled(mount, outcome.result_label(), end, took);
     match outcome {
@@ -326,7 +328,7 @@ fn report(metrics: &Metrics, mount: &str, outcome: &Outcome, failures: u32, took
             }
         }
         Outcome::Reconciled { changed, .. } => debug!(?changed, ?took, "reconciled"),
-        Outcome::Held { after } => {
+        Outcome::SlowedDown { after } => {
             debug!(?after, "slowed down: its reconciles keep writing although nothing but the time has changed")
         }
         Outcome::Gone => debug!("the object is gone"),

@@ -10,9 +10,9 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::health::Vital;
+use crate::health::CriticalTasks;
 use crate::leadership::claim::Claim;
-use crate::leadership::election::{Drains, Election, Release, Scope, Shares};
+use crate::leadership::election::{Drains, Election, ElectionScope, MountElection, Release};
 use crate::telemetry::metrics::Metrics;
 
 /// The claims of a host.
@@ -21,7 +21,7 @@ pub(crate) enum Claims {
     /// One, for all that it does.
     Host(Claim),
     /// One for each mount.
-    Mounts(election::Claims),
+    Mounts(election::MountClaims),
 }
 
 impl Claims {
@@ -85,7 +85,7 @@ impl LeadableMounts {
 /// A host that stands for election, or need not.
 pub(crate) struct Leadership {
     pub(crate) claims: Claims,
-    standing: Option<(JoinHandle<()>, Release)>,
+    election: Option<(JoinHandle<()>, Release)>,
 }
 
 impl Leadership {
@@ -101,46 +101,47 @@ impl Leadership {
     pub(crate) fn start(
         client: &Client,
         given: Claim,
-        election: Option<(Scope, election::Options)>,
-        offers: &LeadableMounts,
+        election: Option<(ElectionScope, election::Options)>,
+        leadable: &LeadableMounts,
         wanted: BTreeSet<String>,
         drained: &Arc<DrainHandle>,
         metrics: &Arc<Metrics>,
     ) -> anyhow::Result<Self> {
         let metrics = Arc::clone(metrics);
         Ok(match election {
-            None => Self { claims: Claims::Host(given), standing: None },
-            Some((Scope::Host, options)) => {
+            None => Self { claims: Claims::Host(given), election: None },
+            Some((ElectionScope::Host, options)) => {
                 let patience = options.timing.lease_duration();
                 let ready = {
-                    let offered = offers.all(wanted);
-                    Box::pin(async move { drop(tokio::time::timeout(patience, offered).await) })
+                    let decided = leadable.all(wanted);
+                    Box::pin(async move { drop(tokio::time::timeout(patience, decided).await) })
                 };
                 let (claim, election, release) = Election::start(client, options, ready, metrics)?;
-                Self { claims: Claims::Host(claim), standing: Some((tokio::spawn(election), release)) }
+                Self { claims: Claims::Host(claim), election: Some((tokio::spawn(election), release)) }
             }
-            Some((Scope::Mount, options)) => {
+            Some((ElectionScope::Mount, options)) => {
                 let drained = Arc::clone(drained);
                 let drains: Drains = Box::new(move |mount| {
                     let (drained, mount) = (Arc::clone(&drained), mount.to_owned());
                     Box::pin(async move { drained.drain(&mount).await })
                 });
-                let (claims, election, release) = Shares::start(client, options, offers.able.subscribe(), drains, metrics)?;
-                Self { claims: Claims::Mounts(claims), standing: Some((tokio::spawn(election), release)) }
+                let (claims, election, release) =
+                    MountElection::start(client, options, leadable.able.subscribe(), drains, metrics)?;
+                Self { claims: Claims::Mounts(claims), election: Some((tokio::spawn(election), release)) }
             }
         })
     }
 
     /// Without the election, a host that stands for it would never write again.
-    pub(crate) fn is_vital(&self, vital: &Vital) {
-        if let Some((election, _)) = &self.standing {
-            vital.add("election", election.abort_handle());
+    pub(crate) fn watch_over(&self, critical_tasks: &CriticalTasks) {
+        if let Some((election, _)) = &self.election {
+            critical_tasks.add("election", election.abort_handle());
         }
     }
 
     /// Gives back what the host leads, so that another need not wait. Nobody may write any more.
     pub(crate) async fn give_back(self) {
-        if let Some((election, release)) = self.standing {
+        if let Some((election, release)) = self.election {
             release.release().await;
             election.abort();
         }
@@ -148,7 +149,7 @@ impl Leadership {
 
     /// Gives up what the host leads without a word, so that nobody leads it until the lease is over.
     pub(crate) async fn leave_to_expire(self) {
-        if let Some((election, release)) = self.standing {
+        if let Some((election, release)) = self.election {
             election.abort();
             let _ = election.await;
             // Only now: an election that ran would give the lease back.

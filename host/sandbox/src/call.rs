@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Failure;
 
-use crate::world::World;
+use crate::host_imports::HostImports;
 
 /// What a call is given.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,8 @@ pub struct Call<T> {
     pub result: Result<T, Error>,
     /// What it took.
     pub usage: Usage,
-    /// What the host gave for the call, with whatever it recorded. See `<dyn World>::downcast`.
-    pub world: Box<dyn World>,
+    /// What the host gave for the call, with whatever it recorded. See `<dyn HostImports>::downcast`.
+    pub imports: Box<dyn HostImports>,
 }
 
 /// Whether the plugin looked at the clock: if not, the answer does not depend on when it was asked.

@@ -26,13 +26,13 @@ use gyre_core::text::cut;
 use crate::call::{self, Start, Usage};
 use crate::console::LAST_WORDS;
 use crate::digest::Digest;
-use crate::execution::{Context, Outcome};
+use crate::execution::{Context, Execution};
+use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::load;
 use crate::state::{Access, State};
 use crate::wit::latest;
 pub use crate::wit::latest::types;
-use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 /// What a component exports, as native code. A panic ends the call as a trap does.
 pub trait Native: Send + Sync + 'static {
@@ -98,8 +98,8 @@ impl Imports {
     /// As `log.log`.
     pub fn log(&self, level: LogLevel, message: String, fields: Vec<(String, String)>) {
         let mut state = self.0.borrow_mut();
-        let (console, world) = state.console();
-        let taken = console.line(LogLine { source: LogSource::Log, level, message, fields }, world);
+        let (console, imports) = state.console();
+        let taken = console.line(LogLine { source: LogSource::Log, level, message, fields }, imports);
         drop(state);
         taken.unwrap_or_else(|error| end(error));
     }
@@ -155,7 +155,7 @@ impl Code {
         limits: &Limits,
         ask: impl FnOnce(&dyn Native, &Imports) -> Raw,
         read: impl FnOnce(&mut State, Raw, &Limits) -> Result<T, call::Error>,
-    ) -> Outcome<T> {
+    ) -> Execution<T> {
         let started = Instant::now();
         let Context { seed, now, access } = context;
         let mut state = State::new();
@@ -168,7 +168,7 @@ impl Code {
             Ok(raw) => read(&mut state, raw, limits),
             Err(thrown) => Err(why(&*thrown)),
         };
-        let world = state.end();
+        let imports = state.end();
         let usage = Usage {
             memory_peak_bytes: 0,
             clock: state.clock.used,
@@ -180,7 +180,7 @@ impl Code {
             log_lines: state.console.lines(),
             undeclared_read: state.undeclared_read.clone(),
         };
-        Outcome { result, usage, world }
+        Execution { result, usage, imports }
     }
 }
 

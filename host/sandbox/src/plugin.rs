@@ -10,13 +10,13 @@ use crate::call::{Call, Input};
 use crate::component::Linked;
 use crate::digest::Digest;
 use crate::execution::Context;
+use crate::host_imports::HostImports;
 use crate::limits::Limits;
 use crate::load;
 use crate::native::{self, Native};
 use crate::settings;
 use crate::state::Access;
 use crate::wit::latest::{self, types};
-use crate::world::World;
 
 /// Where machine code came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,11 +135,11 @@ impl Plugin {
     /// Blocks the thread: for a free instance, then while the plugin runs, each for at most [`Limits::deadline`].
     ///
     /// # Guarantees
-    /// The result depends on nothing but `input`, `limits` and what `world` answered, unless instances are reused and the
+    /// The result depends on nothing but `input`, `limits` and what `imports` answered, unless instances are reused and the
     /// plugin keeps state.
-    pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
+    pub fn reconcile(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
-        let context = self.context(input, world);
+        let context = self.context(input, imports);
         let outcome = match &self.0.code {
             Code::Component(linked) => {
                 linked.run(context, limits, |instance, store| instance.reconcile(store, parent, settings, limits))
@@ -153,9 +153,9 @@ impl Plugin {
     }
 
     /// Asks what should still exist while the parent, which has a `deletionTimestamp`, goes. As [`Plugin::reconcile`].
-    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, world: Box<dyn World>) -> Call<Response> {
+    pub fn finalize(&self, input: &Input<'_>, limits: &Limits, imports: Box<dyn HostImports>) -> Call<Response> {
         let Input { parent, settings, .. } = *input;
-        let context = self.context(input, world);
+        let context = self.context(input, imports);
         let outcome = match &self.0.code {
             Code::Component(linked) => {
                 linked.run(context, limits, |instance, store| instance.finalize(store, parent, settings, limits))
@@ -168,8 +168,8 @@ impl Plugin {
         outcome.into_call()
     }
 
-    fn context<'a>(&self, input: &Input<'a>, world: Box<dyn World>) -> Context<'a> {
-        let access = Access::Open { world, manifest: Arc::clone(&self.0.manifest) };
+    fn context<'a>(&self, input: &Input<'a>, imports: Box<dyn HostImports>) -> Context<'a> {
+        let access = Access::Open { imports, manifest: Arc::clone(&self.0.manifest) };
         Context { seed: input.seed, now: input.now, access }
     }
 }

@@ -45,10 +45,8 @@ pub(crate) fn parts(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String>
 }
 
 fn children(recorded: &AnswerLine, replayed: &AnswerLine) -> Vec<String> {
-    let (
-        ResultLine::Response(Response { children: before, .. }),
-        ResultLine::Response(Response { children: after, .. }),
-    ) = (&recorded.result, &replayed.result)
+    let (ResultLine::Response(Response { children: before, .. }), ResultLine::Response(Response { children: after, .. })) =
+        (&recorded.result, &replayed.result)
     else {
         return Vec::new();
     };

@@ -31,7 +31,7 @@ pub(super) struct Target {
 
 /// Everything that the plugin wants.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct DesiredSet {
     pub(super) targets: Vec<Target>,
     pub(super) refusals: Vec<Refusal>,
     retained: BTreeSet<Identity>,
@@ -50,7 +50,7 @@ struct Unnamed {
     any: bool,
 }
 
-impl Wanted {
+impl DesiredSet {
     /// Checks each child in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.

@@ -18,7 +18,7 @@ use crate::mounts::Mounts;
 use crate::mounts::mount::Lead;
 use crate::mounts::services::HostServices;
 use crate::record::format::Secrets;
-use crate::record::session::{self, Wanted};
+use crate::record::session::{self, RecordingRequest};
 use crate::record::{Bounds, Recordings};
 use crate::telemetry::metrics::Metrics;
 
@@ -129,7 +129,8 @@ fn record(query: &str, host: &Host<'_>) -> Result<Body, (StatusCode, String)> {
     if mount.leads() == Lead::No {
         return Err((StatusCode::CONFLICT, local::follows(&mount, host.leaders, "record")));
     }
-    let wanted = Wanted { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
+    let wanted =
+        RecordingRequest { mount: Arc::clone(&mount.name), bounds: query.bounds, time: query.time, secrets: query.secrets };
     let known: Vec<Bytes> = match query.secrets {
         Secrets::Kept => Vec::new(),
         Secrets::Redacted => mount.live().map(|live| live.secrets()).unwrap_or_default(),

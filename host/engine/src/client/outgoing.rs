@@ -238,7 +238,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::leadership::claim::Holder;
+    use crate::leadership::claim::ClaimSender;
 
     /// Answers everything with this, and keeps what it was asked.
     fn server(code: u16, retry_after: Option<&'static str>) -> (Client, Arc<Mutex<Vec<Request<Body>>>>) {
@@ -273,7 +273,7 @@ mod tests {
     #[tokio::test]
     async fn without_the_claim_nothing_is_written_and_everything_can_be_read() {
         let (server, requests) = server(200, None);
-        let (_holder, claim) = Holder::new();
+        let (_holder, claim) = ClaimSender::new();
         let client = fenced(&server, &claim);
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let error = send(&client, method, "/api").await.unwrap_err();
@@ -303,7 +303,7 @@ mod tests {
                 std::future::pending()
             }
         }
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let client = fenced(&Client::new(Silence, "default"), &claim);
         let patience = Duration::from_secs(3600);
         assert!(
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_write_that_waits_is_given_up_with_the_claim() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         holder.hold_until(tokio::time::Instant::now() + Duration::from_secs(10));
         // As long as its connection is made, say, and then it is sent.
         let is_sent = std::cell::Cell::new(false);

@@ -21,7 +21,7 @@ use crate::client;
 use crate::client::lists::Lists;
 use crate::cluster::kinds::Resource;
 use crate::cluster::object::{Error, Received, SharedObject};
-use crate::cluster::store::{Change, Mark, Store};
+use crate::cluster::store::{Change, Store, WriteEpoch};
 use crate::error::error_chain;
 use crate::health::Health;
 use crate::target::{Projection, Target};
@@ -113,8 +113,8 @@ impl Informer {
 
     /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it. See
     /// [`Store::remember`] for when it counts. Subscribers are told as if the watch had brought it.
-    pub fn remember(&self, object: &SharedObject, mark: Mark) {
-        if let Change::Stored { previous } = self.shared.store.remember(Arc::clone(object), mark) {
+    pub fn insert_written(&self, object: &SharedObject, epoch: WriteEpoch) {
+        if let Change::Stored { previous } = self.shared.store.insert_written(Arc::clone(object), epoch) {
             self.shared.tell(&WatchEvent::Stored { object: Arc::clone(object), previous, origin: Origin::Watch });
         }
     }

@@ -235,7 +235,7 @@ impl Object {
     }
 
     /// Whether this is the same as another state of the object but for its resource version.
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
+    pub fn equal_ignoring_resource_version(&self, other: &Self) -> bool {
         self.around_resource_version() == other.around_resource_version()
     }
 
@@ -582,8 +582,8 @@ mod tests {
         let object = |version: u32, text: &str| {
             Object::parse(format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}},"data":"{text}"}}"#)).unwrap()
         };
-        assert!(object(1, "x").says_the_same_as(&object(22, "x")));
-        assert!(!object(1, "x").says_the_same_as(&object(1, "y")));
+        assert!(object(1, "x").equal_ignoring_resource_version(&object(22, "x")));
+        assert!(!object(1, "x").equal_ignoring_resource_version(&object(1, "y")));
     }
 
     #[test]

@@ -63,7 +63,7 @@ struct Namespace {
 
 /// When a write was sent, for [`Store::remember`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct WriteEpoch {
     lists: u64,
 }
 
@@ -187,8 +187,8 @@ impl Store {
     }
 
     /// To be taken before a write is sent, for [`Store::remember`].
-    pub fn mark(&self) -> Mark {
-        Mark { lists: self.read().lists }
+    pub fn write_epoch(&self) -> WriteEpoch {
+        WriteEpoch { lists: self.read().lists }
     }
 
     /// Takes the answer to a write of our own, so that the next reconcile sees it before the watch brings it.
@@ -197,9 +197,9 @@ impl Store {
     ///
     /// An object that the watch has already brought further, or seen deleted, is not brought back: an answer counts only if it is
     /// newer than all that the watch has delivered, and if no list began or ended since the write was sent.
-    pub fn remember(&self, object: SharedObject, mark: Mark) -> Change {
+    pub fn insert_written(&self, object: SharedObject, epoch: WriteEpoch) -> Change {
         let mut state = self.write();
-        if state.lists != mark.lists || state.listing.is_some() || object.resource_version() <= state.seen {
+        if state.lists != epoch.lists || state.listing.is_some() || object.resource_version() <= state.seen {
             return Change::Nothing;
         }
         state.put(object)
@@ -479,18 +479,18 @@ mod tests {
     #[test]
     fn an_answer_never_brings_a_deleted_object_back() {
         let store = Store::default();
-        let mark = store.mark();
+        let epoch = store.write_epoch();
         store.apply(object("a", 10, "owner"));
         store.delete(&object("a", 12, "owner"));
-        assert_eq!(store.remember(object("a", 10, "owner"), mark), Change::Nothing);
+        assert_eq!(store.insert_written(object("a", 10, "owner"), epoch), Change::Nothing);
 
-        let mark = store.mark();
+        let epoch = store.write_epoch();
         store.begin_list();
         store.end_list();
-        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Nothing);
+        assert_eq!(store.insert_written(object("a", 20, "owner"), epoch), Change::Nothing);
 
-        let mark = store.mark();
-        assert_eq!(store.remember(object("a", 20, "owner"), mark), Change::Stored { previous: None });
+        let epoch = store.write_epoch();
+        assert_eq!(store.insert_written(object("a", 20, "owner"), epoch), Change::Stored { previous: None });
         assert_eq!(store.apply(object("a", 20, "owner")), Change::Nothing);
     }
 }

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 
 use super::*;
 use crate::leadership::Claims;
-use crate::leadership::claim::Holder;
+use crate::leadership::claim::ClaimSender;
 use crate::mounts::mount::Lead;
 use crate::program::{Program, fixed};
 
@@ -120,7 +120,7 @@ impl Native for Trapping {
 struct Replica {
     mount: Arc<Mount>,
     queue: Arc<WorkQueue>,
-    holder: Holder,
+    holder: ClaimSender,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -145,7 +145,7 @@ struct Entries {
 
 impl Replica {
     async fn start(client: &Client, plugin: Plugin) -> Self {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let metrics = Arc::<Metrics>::default();
         let retries = queue::Options::default();
         let queue = Arc::new(WorkQueue::new(retries.clone(), Arc::clone(&metrics)));
@@ -156,7 +156,7 @@ impl Replica {
             client: client.clone(),
             caller,
             claims: Claims::Host(claim),
-            offers: LeadableMounts::new(),
+            leadable: LeadableMounts::new(),
             informers: Informers::new(client.clone(), Arc::clone(&metrics), strategy, 0),
             queue: Arc::clone(&queue),
             inventory: Arc::new(Inventory::new(client.clone(), None)),

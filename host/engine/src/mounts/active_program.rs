@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use gyre_core::grants::{Namespaces, Scope};
 use gyre_core::object::GroupVersionKind;
 use gyre_core::plan::{PLUGIN_LABEL, Parent};
-use gyre_core::status::Room;
+use gyre_core::status::StatusCapabilities;
 use gyre_sandbox::Bytes;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -37,7 +37,7 @@ pub(crate) struct ActiveProgram {
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
     /// What of the host's conditions the parents' status has room for.
-    pub(crate) room: Room,
+    pub(crate) status_capabilities: StatusCapabilities,
     /// What the mount writes with: as the service account that it impersonates, if there is one.
     pub(crate) client: Client,
     /// What it reads with besides its caches, before it writes: as the host.
@@ -97,7 +97,7 @@ impl ActiveProgram {
         }
         let live = Self {
             id: LIVES.fetch_add(1, Ordering::Relaxed),
-            room: Room::of(program.manifest(), parents.status == StatusSubresource::Served),
+            status_capabilities: StatusCapabilities::of(program.manifest(), parents.status == StatusSubresource::Served),
             client: client::for_program(&services.client, claim, &program),
             reads: client::fenced(&services.client, claim),
             parents: View::new(&services.informers, parents, &program.namespaces, WatchScope::default()),
@@ -113,7 +113,7 @@ impl ActiveProgram {
         live.parents.synced().await;
         for opened in opened {
             opened.synced().await;
-            live.take_in(opened);
+            live.publish(opened);
         }
         let declared = declared_children(&live.program);
         // A kind that is no longer declared, and of which nothing is left, need not be watched any more.
@@ -195,11 +195,11 @@ impl ActiveProgram {
     }
 
     /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
-    pub(super) fn take_in(&self, opened: Opened) {
+    pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
         self.keep(ends);
         if let Some(served) = read {
-            self.lookup.take_in(kind.clone(), served);
+            self.lookup.publish(kind.clone(), served);
         }
         if let Some(view) = children {
             self.children.write().unwrap_or_else(PoisonError::into_inner).insert(kind, view);

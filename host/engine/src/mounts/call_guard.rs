@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gyre_core::object::ObjectKey;
 use gyre_core::outcome::{Problem, ProblemKind};
-use gyre_core::quarantine::{Admission, End, Ended, Extent, Held, Lane, Quarantine, Scope};
+use gyre_core::quarantine::{Admission, CallEnd, Ended, Extent, Held, Lane, Quarantine, QuarantineScope};
 use gyre_core::queue::Time;
 
 use crate::call::threads;
@@ -59,7 +59,7 @@ impl CallGuard {
     }
 
     /// The quarantines of single namespaces, and of single cluster-scoped parents: how many there are, and so many of them.
-    pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(Scope, Held)>) {
+    pub(crate) fn quarantined_scopes(&self, most: usize) -> (usize, Vec<(QuarantineScope, Held)>) {
         let quarantine = self.quarantine();
         let listed = quarantine.held_scopes().take(most).map(|(scope, held)| (scope.clone(), held)).collect();
         (quarantine.held_scope_count(), listed)
@@ -96,11 +96,11 @@ impl Admitted {
     }
 
     /// The call has ended like that.
-    pub(crate) fn ended(mut self, end: End, now: Time) -> Ended {
+    pub(crate) fn ended(mut self, end: CallEnd, now: Time) -> Ended {
         self.end(end, now)
     }
 
-    fn end(&mut self, end: End, now: Time) -> Ended {
+    fn end(&mut self, end: CallEnd, now: Time) -> Ended {
         self.admission
             .take()
             .map(|admission| self.call_guard.quarantine().ended(&self.parent, admission, end, now))
@@ -110,7 +110,7 @@ impl Admitted {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.end(End::HostFault, self.now);
+        self.end(CallEnd::HostFault, self.now);
     }
 }
 

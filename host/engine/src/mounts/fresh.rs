@@ -140,7 +140,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::leadership::claim::Holder;
+    use crate::leadership::claim::ClaimSender;
 
     fn moment() -> Option<Moment> {
         Some(Moment::now())
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_created_under_the_claim_is_fresh() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let fresh = FreshParents::new(claim);
         let before = moment();
         assert!(!is_fresh(&fresh, Found::ByWatch(9), before), "nobody holds the claim");
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn lists_from_before_the_claim_are_not_enough() {
-        let (holder, claim) = Holder::new();
+        let (holder, claim) = ClaimSender::new();
         let fresh = FreshParents::new(claim);
         let before = moment();
         holder.hold_until(Instant::now() + Duration::from_secs(10));

@@ -82,7 +82,7 @@ impl Mount {
                 Err(reason) => {
                     error!(mount = %self.name, "not mounted: {reason}");
                     self.enter(Phase::Refused(reason.to_string()));
-                    services.offers.mark_unleadable(&self.name);
+                    services.leadable.mark_unleadable(&self.name);
                     return;
                 }
             };
@@ -101,7 +101,7 @@ impl Mount {
         self.forget_what_is_gone(&services.queue);
         live.await_kinds(self, services);
         self.enter(Phase::Running);
-        services.offers.add(&self.name);
+        services.leadable.add(&self.name);
     }
 
     /// Works while the claim to the mount is held, and rests while it is not. Never ends.
@@ -125,7 +125,7 @@ impl Mount {
         }
         let before = self.phase();
         self.enter(Phase::Waiting);
-        services.offers.mark_unleadable(&self.name);
+        services.leadable.mark_unleadable(&self.name);
         let mut resource = kinds::wait_for(&services.client, kind, &self.name).await;
         if lacks_status(&resource) {
             resource = kinds::wait_for_status(&services.client, resource, &self.name).await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::queue::{self, MountOptions, Priority, Time};
-use gyre_core::reads::{Labels, Read, Readers};
+use gyre_core::reads::{Labels, Read, ReadIndex};
 use tokio::sync::OwnedRwLockReadGuard;
 
 use crate::call::running::Running;
@@ -25,7 +25,7 @@ pub struct Mount {
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
     memories: Mutex<BTreeMap<ObjectKey, ParentState>>,
-    readers: Mutex<Readers<ObjectKey>>,
+    readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
     /// The calls into its plugin.
@@ -47,7 +47,7 @@ pub enum Phase {
     /// It cannot, and why.
     Refused(String),
     /// It is being unmounted.
-    Leaving,
+    Unmounting,
 }
 
 /// Whether this host works for the mount.
@@ -70,7 +70,7 @@ impl Phase {
             Self::Waiting => "Waiting",
             Self::Running => "Running",
             Self::Refused(_) => "Refused",
-            Self::Leaving => "Leaving",
+            Self::Unmounting => "Leaving",
         }
     }
 }
@@ -193,7 +193,7 @@ impl Mount {
 
     /// Ends what is live, and waits for the reconciles in flight. Nothing is written on its behalf after that.
     pub(crate) async fn retire(&self) -> Option<Arc<ActiveProgram>> {
-        self.enter(Phase::Leaving);
+        self.enter(Phase::Unmounting);
         let live = self.live.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(self.in_flight.write().await);
         live
@@ -205,12 +205,12 @@ impl Mount {
     }
 
     /// What is remembered of a parent from its last reconcile.
-    pub(crate) fn memory(&self, key: &ObjectKey) -> ParentState {
+    pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned().unwrap_or_default()
     }
 
     /// Remembers a reconcile of a parent.
-    pub(crate) fn remember(&self, key: &ObjectKey, memory: ParentState) {
+    pub(crate) fn set_parent_state(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
     }
 
@@ -271,7 +271,7 @@ impl Mount {
     /// The parents whose last call would be answered otherwise now.
     pub(crate) fn readers_concerned(&self, kind: &GroupVersionKind, notice: &WatchEvent) -> BTreeSet<ObjectKey> {
         let (object, previous) = (notice.object(), notice.previous());
-        if previous.is_some_and(|previous| previous.says_the_same_as(object)) {
+        if previous.is_some_and(|previous| previous.equal_ignoring_resource_version(object)) {
             return BTreeSet::new();
         }
         let labels = |label: &str| object.label(label);
@@ -280,7 +280,7 @@ impl Mount {
             WatchEvent::Stored { previous, .. } => (previous.is_some().then_some(&labels_before), Some(&labels)),
             WatchEvent::Deleted(_) => (Some(&labels), None),
         };
-        self.readers().concerned(kind, &object.key(), before, now)
+        self.readers().affected_by(kind, &object.key(), before, now)
     }
 
     /// How the mount's failing parents are retried.
@@ -288,7 +288,7 @@ impl Mount {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
     }
 
-    fn readers(&self) -> MutexGuard<'_, Readers<ObjectKey>> {
+    fn readers(&self) -> MutexGuard<'_, ReadIndex<ObjectKey>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

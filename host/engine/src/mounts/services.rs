@@ -19,7 +19,7 @@ pub(crate) struct HostServices {
     pub(crate) client: Client,
     pub(crate) caller: Caller,
     pub(crate) claims: Claims,
-    pub(crate) offers: LeadableMounts,
+    pub(crate) leadable: LeadableMounts,
     pub(crate) informers: Informers,
     pub(crate) queue: Arc<WorkQueue>,
     pub(crate) inventory: Arc<Inventory>,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::reads::Read;
 use gyre_core::selector::Selector;
-use gyre_sandbox::{Bytes, LogLevel, LogLine, ReadError, World};
+use gyre_sandbox::{Bytes, HostImports, LogLevel, LogLine, ReadError};
 use tracing::{Level, Span, event};
 
-use crate::cluster::lookup::Answer;
+use crate::cluster::lookup::ReadResult;
 use crate::cluster::object::SharedObject;
 use crate::mounts::active_program::ActiveProgram;
 use crate::mounts::mount::Mount;
@@ -35,7 +35,7 @@ pub(crate) struct CallContext {
     children: BTreeMap<GroupVersionKind, Vec<SharedObject>>,
     served: BTreeSet<GroupVersionKind>,
     /// What was read, and what came of it: a call that asks twice is answered twice the same.
-    pub(crate) answers: BTreeMap<Read, Answer>,
+    pub(crate) answers: BTreeMap<Read, ReadResult>,
     /// What is noted down, if anybody wants it.
     pub(crate) transcript: Option<Transcript>,
 }
@@ -111,8 +111,8 @@ impl CallContext {
             live.lookup.answer(question, parent.namespace.as_deref())
         });
         match answer {
-            Answer::Objects(objects) => Ok(objects.clone()),
-            Answer::Error(error) => Err(error.clone()),
+            ReadResult::Objects(objects) => Ok(objects.clone()),
+            ReadResult::Error(error) => Err(error.clone()),
         }
     }
 }
@@ -121,7 +121,7 @@ fn bytes(object: &SharedObject) -> Bytes {
     Bytes::from(object.shared_json())
 }
 
-impl World for CallContext {
+impl HostImports for CallContext {
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         if !self.served.contains(kind) {
             self.note(|| Question::Children { kind: kind.clone() }, || Err(ReadError::NotServed));

@@ -31,7 +31,7 @@ pub struct CallRecord {
     /// What it asked of the caches, and what it was told. A question that was asked twice is there once.
     pub reads: BTreeMap<Question, Reply>,
     /// What it answered.
-    pub answer: Answer,
+    pub answer: CallAnswer,
     /// What the call took, and whether a clock was read.
     pub usage: Usage,
 }
@@ -91,7 +91,7 @@ impl fmt::Display for Question {
 
 /// What a plugin answered, and said meanwhile.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct CallAnswer {
     /// The response, or the reason why there is none.
     pub result: Result<Response, call::Error>,
     /// The JSON as the plugin wrote it: that of each child that it applies, in order, then that of the status.
@@ -114,7 +114,7 @@ impl Transcript {
         self.reads.entry(question).or_insert_with(reply);
     }
 
-    /// As [`gyre_sandbox::World::answered`] has it.
+    /// As [`gyre_sandbox::HostImports::answered`] has it.
     pub(crate) fn answered(&mut self, texts: &[&[u8]]) {
         self.texts = texts.iter().map(|text| text.to_vec()).collect();
     }

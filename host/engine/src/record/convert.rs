@@ -8,9 +8,9 @@ use gyre_core::response::{Child, Response};
 use gyre_sandbox::{Bytes, ClockUse, Limits, Reuse, call};
 use jiff::Timestamp;
 
-use super::call_record::{Answer, Question, Reply};
+use super::call_inputs::CallInputs;
+use super::call_record::{CallAnswer, Question, Reply};
 use super::format::{AnswerLine, CallLine, ChildrenLine, ProgramLine, ReadLine, ResultLine, Text};
-use super::given::Given;
 use crate::program::{Program, bounds};
 
 impl ProgramLine {
@@ -44,21 +44,21 @@ impl CallLine {
     /// The line of a call with these inputs, reads and answer.
     pub fn of(
         (number, program): (u64, u32),
-        given: &Given,
+        inputs: &CallInputs,
         reads: &BTreeMap<Question, Reply>,
         answer: AnswerLine,
         redacted: Option<String>,
     ) -> Self {
         let texts = |objects: &[Bytes]| objects.iter().cloned().map(Text).collect();
-        let children = given.children.iter();
+        let children = inputs.children.iter();
         Self {
             number,
             program,
-            ask: given.ask,
+            ask: inputs.ask,
             // Plugins never get a time before 1970, and no host runs then.
-            time: Timestamp::try_from(given.now).unwrap_or(Timestamp::UNIX_EPOCH),
-            seed: given.seed.to_string(),
-            parent: Text(Arc::clone(&given.parent)),
+            time: Timestamp::try_from(inputs.now).unwrap_or(Timestamp::UNIX_EPOCH),
+            seed: inputs.seed.to_string(),
+            parent: Text(Arc::clone(&inputs.parent)),
             children: children.map(|(kind, objects)| ChildrenLine { kind: kind.clone(), objects: texts(objects) }).collect(),
             reads: reads.iter().map(|(question, reply)| ReadLine::of(question, reply)).collect(),
             answer,
@@ -67,9 +67,9 @@ impl CallLine {
     }
 
     /// The inputs of the call.
-    pub fn given(&self, program: &ProgramLine) -> Given {
+    pub fn inputs(&self, program: &ProgramLine) -> CallInputs {
         let objects = |texts: &[Text]| texts.iter().map(|text| Arc::clone(&text.0)).collect::<Vec<_>>();
-        Given {
+        CallInputs {
             ask: self.ask,
             parent: Arc::clone(&self.parent.0),
             settings: Arc::clone(&program.settings.0),
@@ -101,7 +101,7 @@ impl ReadLine {
 
 impl AnswerLine {
     /// The line of an answer.
-    pub fn of(answer: &Answer, clock: ClockUse) -> Self {
+    pub fn of(answer: &CallAnswer, clock: ClockUse) -> Self {
         Self {
             read_clock: clock == ClockUse::Read,
             log: answer.log.clone(),

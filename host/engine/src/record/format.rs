@@ -29,19 +29,19 @@ pub const FORMAT: u32 = 1;
 #[serde(rename_all = "camelCase")]
 pub enum Line {
     /// The first one.
-    Recording(Head),
+    Recording(HeadLine),
     /// What calls are made of.
     Program(ProgramLine),
     /// A call.
     Call(Box<CallLine>),
     /// The last one.
-    End(End),
+    End(EndLine),
 }
 
 /// What holds for a whole recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Head {
+pub struct HeadLine {
     /// See [`FORMAT`].
     pub format: u32,
     /// The version of gyre that recorded it.
@@ -170,7 +170,7 @@ pub enum ResultLine {
 /// How a recording ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct End {
+pub struct EndLine {
     /// How many calls are in it.
     pub calls: u64,
     /// How many came too fast, or could not be written.

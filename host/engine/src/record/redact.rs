@@ -28,9 +28,9 @@ use serde_json::Value;
 use crate::cluster::raw;
 use crate::program::Program;
 
+use super::call_inputs::CallInputs;
 use super::call_record::{Question, Reply};
 use super::format::{AnswerLine, ResultLine};
-use super::given::Given;
 use super::strings::{self, NotJson, Path, Step};
 use super::text::Text;
 
@@ -169,15 +169,15 @@ impl Redactor {
     }
 
     /// What a call was given without the values of Secrets; none: there were none in it.
-    pub(super) fn redact(&mut self, given: &Given) -> Result<Option<Given>, Error> {
-        let read = || given.reads.values().flatten().flatten();
-        for object in [&given.parent].into_iter().chain(given.children.values().flatten()).chain(read()) {
+    pub(super) fn redact(&mut self, inputs: &CallInputs) -> Result<Option<CallInputs>, Error> {
+        let read = || inputs.reads.values().flatten().flatten();
+        for object in [&inputs.parent].into_iter().chain(inputs.children.values().flatten()).chain(read()) {
             self.learn(object)?;
         }
-        if self.known.is_empty() && !given.has_secrets() {
+        if self.known.is_empty() && !inputs.has_secrets() {
             return Ok(None);
         }
-        let mut redacted = given.clone();
+        let mut redacted = inputs.clone();
         let mut is_changed = false;
         let objects = [&mut redacted.parent, &mut redacted.settings].into_iter();
         for object in objects.chain(redacted.children.values_mut().flatten()) {
@@ -364,7 +364,7 @@ impl Search {
     }
 }
 
-impl Given {
+impl CallInputs {
     /// Whether there are Secrets in it, if only by their metadata.
     fn has_secrets(&self) -> bool {
         let read = self.reads.values().flatten().flatten();

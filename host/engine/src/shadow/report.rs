@@ -48,11 +48,11 @@ impl Report {
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, live, since, .. } = shadow;
         let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
-        let tally = shadow.tally();
-        let moment = tally.moment();
-        let (counts, late, differing) = (tally.counts().clone(), tally.late(), tally.differing());
-        let details: Vec<String> = tally.details().map(str::to_owned).collect();
-        drop(tally);
+        let comparisons = shadow.comparisons();
+        let moment = comparisons.moment();
+        let (counts, late, differing) = (comparisons.counts().clone(), comparisons.late(), comparisons.differing());
+        let details: Vec<String> = comparisons.details().map(str::to_owned).collect();
+        drop(comparisons);
         let kept = details.len();
         let (changes, is_redacted) = changes(&details, shadow);
         let quarantine = live.get().and_then(|live| live.call_guard.quarantined());
@@ -109,7 +109,7 @@ impl Report {
 impl Shadow {
     /// For `/debug/state`.
     pub(crate) fn state(&self) -> Value {
-        let moment = self.tally().moment();
+        let moment = self.comparisons().moment();
         let Version { version, digest } = Version::of(&self.program);
         json!({
             "version": version,

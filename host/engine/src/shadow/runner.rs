@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use gyre_core::object::{GroupVersionKind, ObjectKey};
 use gyre_core::plan::{RELEASE_ANNOTATION, is_released};
-use gyre_core::quarantine::{Change, End, Extent};
+use gyre_core::quarantine::{CallEnd, Change, Extent};
 use gyre_core::queue::{Options, Time};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use tracing::{error, error_span, info, warn};
 
 use super::compare::{Comparison, Pair, Side};
-use super::tally::Tally;
+use super::queue::ComparisonQueue;
 use crate::call::Ask;
 use crate::call::threads::Priority;
 use crate::cluster::kinds;
@@ -46,7 +46,7 @@ pub(crate) struct Shadow {
     /// Set once its caches are filled.
     pub(super) live: OnceLock<Arc<ActiveProgram>>,
     pub(super) since: Timestamp,
-    tally: Mutex<Tally>,
+    comparisons: Mutex<ComparisonQueue>,
     added: Notify,
 }
 
@@ -61,7 +61,7 @@ enum Found {
 
 impl Shadow {
     fn new(mounted: Arc<ActiveProgram>, program: Arc<Program>, since: Timestamp) -> Self {
-        Self { mounted, program, live: OnceLock::new(), since, tally: Mutex::default(), added: Notify::new() }
+        Self { mounted, program, live: OnceLock::new(), since, comparisons: Mutex::default(), added: Notify::new() }
     }
 
     /// The shadow of that mount; none: it has none.
@@ -72,13 +72,13 @@ impl Shadow {
 
     /// A parent is compared when its turn comes.
     fn add(&self, parent: &ObjectKey) {
-        self.tally().add(parent);
+        self.comparisons().add(parent);
         self.added.notify_one();
     }
 
     /// A parent is gone.
     fn forget(&self, parent: &ObjectKey, now: Time) {
-        self.tally().forget(parent);
+        self.comparisons().forget(parent);
         if let Some(live) = self.live.get() {
             live.call_guard.forget(parent, now);
         }
@@ -86,7 +86,7 @@ impl Shadow {
 
     /// How many parents differ, and the like.
     pub(crate) fn moment(&self) -> Shadowed {
-        self.tally().moment()
+        self.comparisons().moment()
     }
 
     /// Compares one parent after the other, all of them once at first. Never ends.
@@ -119,15 +119,15 @@ impl Shadow {
 
     async fn next(&self) -> ObjectKey {
         loop {
-            if let Some(next) = self.tally().next() {
+            if let Some(next) = self.comparisons().next() {
                 return next;
             }
             self.added.notified().await;
         }
     }
 
-    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn comparisons(&self) -> MutexGuard<'_, ComparisonQueue> {
+        self.comparisons.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compares what the programs want for one parent.
@@ -160,9 +160,9 @@ impl Shadow {
             }
         };
         services.metrics.shadowed(&mount.name, outcome.word());
-        self.tally().record(&key, outcome);
+        self.comparisons().record(&key, outcome);
         // Where there was nothing to call it for, nothing is known of it.
-        for change in admitted.ended(end.unwrap_or(End::HostFault), services.queue.now()).changes {
+        for change in admitted.ended(end.unwrap_or(CallEnd::HostFault), services.queue.now()).changes {
             match change {
                 Change::Quarantined(Extent::Mount) => {
                     warn!(mount = %mount.name, "the shadow keeps failing by its own fault: it is only probed from now on")
@@ -192,7 +192,7 @@ impl Shadow {
         let shadowed = if is_same_version { Some(Arc::clone(&parent)) } else { live.parents.get(key) };
         // The cache of the one version may be ahead of that of the other.
         let Some(shadowed) = shadowed else { return Found::Later };
-        let memory = mount.memory(key);
+        let memory = mount.parent_state(key);
         let memory = if memory.uid == parent.uid() { memory } else { Default::default() };
         let retries = mount.retries(&Options::default());
         let queue_now = services.queue.now();

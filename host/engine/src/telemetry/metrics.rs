@@ -21,7 +21,7 @@ use crate::health::Health;
 use crate::target::{Projection, Target};
 use labels::{
     Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountOutcome, MountReason, MountState, MountWrite,
-    Outcome, QueueName, QueuePriority, Watch,
+    QueueName, QueuePriority, ReloadResult, Watch,
 };
 
 pub use exposition::Form;
@@ -86,7 +86,7 @@ pub struct Metrics {
     cached: Family<Watch, Gauge>,
     watch_silence: Family<Watch, Gauge>,
     watch_up: Family<Watch, Gauge>,
-    config_reloads: Family<Outcome, Counter>,
+    config_reloads: Family<ReloadResult, Counter>,
     config_refused: Gauge,
     leads: Family<LeaseName, Gauge>,
 }
@@ -136,7 +136,7 @@ impl Default for Metrics {
         };
         metrics.register();
         for result in [TAKEN, REFUSED] {
-            drop(metrics.config_reloads.get_or_create(&Outcome { result }));
+            drop(metrics.config_reloads.get_or_create(&ReloadResult { result }));
         }
         metrics
     }
@@ -339,18 +339,18 @@ impl Metrics {
     }
 
     /// A reconcile ended.
-    pub fn reconciled(&self, mount: &str, result: &'static str, end: End, took: Duration) {
+    pub fn reconciled(&self, mount: &str, result: &'static str, error: ReconcileError, took: Duration) {
         let controller = Controller { controller: mount.to_owned() };
         self.reconciles.get_or_create(&ControllerResult { controller: mount.to_owned(), result }).inc();
         self.reconcile_seconds.get_or_create(&controller).observe(took.as_secs_f64());
         self.work_seconds.get_or_create(&queue(mount)).observe(took.as_secs_f64());
         match end {
-            End::Well => {}
-            End::Error => {
+            ReconcileError::None => {}
+            ReconcileError::Retried => {
                 self.reconcile_errors.get_or_create(&controller).inc();
                 self.queue_retries.get_or_create(&queue(mount)).inc();
             }
-            End::TerminalError => {
+            ReconcileError::Terminal => {
                 self.reconcile_errors.get_or_create(&controller).inc();
                 self.terminal_errors.get_or_create(&controller).inc();
             }
@@ -445,13 +445,13 @@ impl Metrics {
 
     /// The configuration or a plugin has changed, and the change is in force.
     pub fn configuration_taken(&self) {
-        self.config_reloads.get_or_create(&Outcome { result: TAKEN }).inc();
+        self.config_reloads.get_or_create(&ReloadResult { result: TAKEN }).inc();
         self.config_refused.set(0);
     }
 
     /// The configuration or a plugin has changed, and the change is refused.
     pub fn configuration_refused(&self) {
-        self.config_reloads.get_or_create(&Outcome { result: REFUSED }).inc();
+        self.config_reloads.get_or_create(&ReloadResult { result: REFUSED }).inc();
         self.config_refused.set(1);
     }
 
@@ -514,13 +514,13 @@ impl Metrics {
 
 /// Whether a reconcile counts as an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ReconcileError {
     /// It does not.
-    Well,
+    None,
     /// It does, and is tried again.
-    Error,
+    Retried,
     /// It does, and is not.
-    TerminalError,
+    Terminal,
 }
 
 /// How a call ends that has an answer.

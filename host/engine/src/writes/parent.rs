@@ -2,7 +2,7 @@
 
 use gyre_core::object::{GroupVersionKind, ObjectRef};
 use gyre_core::queue::Priority;
-use gyre_core::status::Room;
+use gyre_core::status::StatusCapabilities;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) struct ParentWriter<'a> {
     /// The plugin's name: the field manager, the finalizer.
     pub(crate) plugin: &'a str,
     /// What of the host's conditions the parents' status has room for.
-    pub(crate) room: Room,
+    pub(crate) status_capabilities: StatusCapabilities,
     /// The caches of the parents.
     pub(crate) parents: &'a View,
     pub(crate) client: &'a Client,
@@ -80,7 +80,7 @@ impl ParentWriter<'_> {
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let params = PatchParams { field_manager: Some(field_manager(self.plugin)), ..PatchParams::default() };
         self.metrics.wrote(self.mount, verb);
-        let mark = parents.mark(parent.namespace());
+        let epoch = parents.write_epoch(parent.namespace());
         let key = parent.key();
         self.own_writes.begin(&key);
         let patch = Patch::Merge(&patch);
@@ -90,7 +90,7 @@ impl ParentWriter<'_> {
         };
         let answer = answer.map(|answer| answer.object.ok());
         if let Ok(Some(answer)) = &answer {
-            parents.remember(answer, mark);
+            parents.insert_written(answer, epoch);
         }
         let version = answer.as_ref().ok().and_then(|answer| Some(answer.as_ref()?.resource_version()));
         if self.own_writes.end(&key, version) == Others::Changed {
@@ -106,7 +106,7 @@ impl ParentWriter<'_> {
     /// What the request came to.
     pub(crate) async fn look(&self, parent: &Object) -> Result<Found, kube::Error> {
         let parents = self.parents;
-        let mark = parents.mark(parent.namespace());
+        let epoch = parents.write_epoch(parent.namespace());
         let api: Api<Received> = parents.resource.api(self.client, parent.namespace());
         let found = answered(api.get_opt(parent.name())).await?;
         let found = found.and_then(|found| found.object.ok());
@@ -116,7 +116,7 @@ impl ParentWriter<'_> {
             None => Found::Gone,
             Some(found) if found.resource_version() == parent.resource_version() => Found::Same,
             Some(found) => {
-                parents.remember(&found, mark);
+                parents.insert_written(&found, epoch);
                 Found::Changed
             }
         })

@@ -12,9 +12,9 @@ use self::bindings::gyre::plugin::{cluster, log};
 use self::bindings::{Plugin, PluginPre};
 use super::answer::{Answer, TEXT};
 use crate::call::Error;
+use crate::host_imports::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 use crate::limits::Limits;
 use crate::state::State;
-use crate::world::{Bytes, LogLevel, LogLine, LogSource, ReadError};
 
 #[expect(missing_docs, reason = "generated; wit/v0.1.0 documents it")]
 mod bindings {
@@ -256,7 +256,7 @@ fn read_kind(raw: types::ReadKind) -> core_manifest::ReadKind {
     }
 }
 
-/// The JSON of a response, as [`crate::World::answered`] shows it.
+/// The JSON of a response, as [`crate::HostImports::answered`] shows it.
 fn texts(raw: &types::Response) -> Vec<&[u8]> {
     let applied = raw.children.iter().flatten().filter_map(|child| match child {
         types::Child::Apply(bytes) => Some(bytes.as_slice()),

@@ -78,8 +78,8 @@ fn it_reads_logs_and_asks_the_time_and_that_is_noted() {
     assert_eq!(call.result.unwrap().status.unwrap()["at"], 1_700_000_000);
     assert_eq!((call.usage.clock, call.usage.log_lines, call.usage.output_bytes), (ClockUse::Read, 1, 17));
     assert_eq!(call.usage.undeclared_read, Some(core_kind(CONFIG_MAP)));
-    let world = call.world.downcast::<Small>().unwrap_or_default();
-    assert_eq!((world.lines[0].message.as_str(), world.texts.len()), ("hello", 1));
+    let imports = call.imports.downcast::<Small>().unwrap_or_default();
+    assert_eq!((imports.lines[0].message.as_str(), imports.texts.len()), ("hello", 1));
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn asked(limits: &Limits, ask: impl Fn(&Imports) + Send + Sync + 'static) -> Res
             Ok(empty())
         }),
     );
-    let world = Box::new(Small { object: Some("{}"), ..Small::default() });
-    stage::reconcile_in(&plugin.unwrap(), limits, world).result
+    let imports = Box::new(Small { object: Some("{}"), ..Small::default() });
+    stage::reconcile_in(&plugin.unwrap(), limits, imports).result
 }
 
 #[test]

@@ -7,7 +7,7 @@ use gyre_core::grants::Scope;
 use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::random::Random;
 use gyre_sandbox::native::{Imports, Native, types};
-use gyre_sandbox::{Bytes, Limits, LogLine, Plugin, ReadError, World};
+use gyre_sandbox::{Bytes, HostImports, Limits, LogLine, Plugin, ReadError};
 use serde_json::{Value, json};
 
 use crate::mutate::{self, Draw as _};
@@ -313,7 +313,7 @@ pub(crate) fn limits(random: &mut Random) -> Limits {
 /// A cluster of which a plugin sees nothing.
 pub(crate) struct Nothing;
 
-impl World for Nothing {
+impl HostImports for Nothing {
     fn children(&mut self, _: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Ok(Vec::new())
     }

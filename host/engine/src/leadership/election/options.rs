@@ -11,7 +11,7 @@ use crate::clock::Clock;
 
 /// What is elected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum ElectionScope {
     /// One leader for all mounts.
     #[default]
     Host,

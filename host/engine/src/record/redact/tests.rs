@@ -15,8 +15,8 @@ fn bytes(value: &Value) -> Bytes {
     Arc::from(value.to_string().into_bytes())
 }
 
-fn given(parent: &Value, children: &[Value]) -> Given {
-    Given {
+fn inputs(parent: &Value, children: &[Value]) -> CallInputs {
+    CallInputs {
         ask: Ask::Reconcile,
         parent: bytes(parent),
         settings: Arc::from(*b"{}"),
@@ -44,11 +44,11 @@ fn secret(data: &[(&str, &str)]) -> Value {
 
 /// All that is left of a call, as text.
 fn redacted(parent: &Value, children: &[Value]) -> Option<String> {
-    let given = Redactor::new(KEY).redact(&given(parent, children)).unwrap()?;
-    let all = [&given.parent, &given.settings]
+    let inputs = Redactor::new(KEY).redact(&inputs(parent, children)).unwrap()?;
+    let all = [&inputs.parent, &inputs.settings]
         .into_iter()
-        .chain(given.children.values().flatten())
-        .chain(given.reads.values().flatten().flatten());
+        .chain(inputs.children.values().flatten())
+        .chain(inputs.reads.values().flatten().flatten());
     Some(all.map(|object| String::from_utf8(object.to_vec()).unwrap()).collect::<Vec<_>>().join("\n"))
 }
 
@@ -166,7 +166,7 @@ fn secrets_of_earlier_calls_are_found_in_later_calls() {
     let mut redactor = Redactor::new(KEY);
     redactor.learn(&bytes(&secret(&[("password", "correct horse")]))).unwrap();
     let parent = json!({ "spec": { "password": "correct horse" } });
-    let redacted = redactor.redact(&given(&parent, &[])).unwrap().unwrap();
+    let redacted = redactor.redact(&inputs(&parent, &[])).unwrap().unwrap();
     assert!(!String::from_utf8_lossy(&redacted.parent).contains("horse"));
 }
 
@@ -182,9 +182,9 @@ fn settings_that_their_schema_calls_secret_are_values_like_those_of_secrets() {
     let settings = json!({ "password": "correct horse", "tokens": [{ "token": "battery staple" }], "name": "production" });
     let mut redactor = Redactor::new(KEY);
     redactor.learn_settings(Some(&schema), settings.to_string().as_bytes()).unwrap();
-    let mut given = given(&json!({ "spec": "battery staple" }), &[]);
-    given.settings = bytes(&settings);
-    let redacted = redactor.redact(&given).unwrap().unwrap();
+    let mut inputs = inputs(&json!({ "spec": "battery staple" }), &[]);
+    inputs.settings = bytes(&settings);
+    let redacted = redactor.redact(&inputs).unwrap().unwrap();
     let left = String::from_utf8([redacted.settings.to_vec(), redacted.parent.to_vec()].concat()).unwrap();
     assert!(!left.contains("horse") && !left.contains("staple") && left.contains("production"), "{left}");
 }
@@ -199,11 +199,11 @@ fn a_secret_of_which_only_metadata_is_read_keeps_no_value_either() {
 
 #[test]
 fn a_read_by_a_name_from_a_secret_is_answered_by_the_value_and_by_the_placeholder() {
-    let mut given = given(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
+    let mut inputs = inputs(&json!({ "spec": { "template": "production" } }), &[secret(&[("of", "production")])]);
     let kind = GroupVersionKind::new("", "v1", "ConfigMap");
     let question = |name: &str| Question::Get { kind: kind.clone(), namespace: None, name: name.to_owned() };
-    given.reads.insert(question("production"), Ok(Vec::new()));
-    let redacted = Redactor::new(KEY).redact(&given).unwrap().unwrap();
+    inputs.reads.insert(question("production"), Ok(Vec::new()));
+    let redacted = Redactor::new(KEY).redact(&inputs).unwrap().unwrap();
     assert!(redacted.reads.contains_key(&question("production")));
     assert!(redacted.reads.contains_key(&question(&KEY.placeholder(b"production"))));
 }

@@ -96,6 +96,6 @@ pub(super) struct Build {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Outcome {
+pub(super) struct ReloadResult {
     pub(super) result: &'static str,
 }

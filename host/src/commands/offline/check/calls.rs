@@ -8,7 +8,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::response::Child;
 use gyre_engine::difference::NOT_SHOWN;
 use gyre_engine::record::format::AnswerLine;
-use gyre_engine::record::{CallRecord, Given, Made, Redaction};
+use gyre_engine::record::{CallInputs, CallRecord, CallResult, Redaction};
 use gyre_sandbox::call::Error;
 use gyre_sandbox::{Fault, Reuse};
 use serde_json::{Map, Value};
@@ -121,7 +121,7 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
 /// Repeats a call twice: in a new instance, and in an instance that has served a call before.
 fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
     let plugin = &call.program.plugin;
-    let mut given = Given::of(call);
+    let mut given = CallInputs::of(call);
     given.limits.reuse = Reuse::Never;
     let alone = given.make(plugin);
     if ran_out_of_time(&alone) {
@@ -163,7 +163,7 @@ fn again(call: &CallRecord, remarks: &mut Vec<Remark>) {
 }
 
 /// What another answer to the same call differs in, line by line, without values of Secrets.
-fn difference(call: &CallRecord, made: &Made) -> String {
+fn difference(call: &CallRecord, made: &CallResult) -> String {
     let seen = call.children.values().flatten().chain(call.reads.values().flatten().flatten()).chain([&call.parent]);
     let wanted = call.answer.texts.iter().chain(&made.answer.texts);
     let objects = seen.map(|object| &**object).chain(wanted.map(Vec::as_slice));
@@ -179,7 +179,7 @@ fn difference(call: &CallRecord, made: &Made) -> String {
 }
 
 /// Whether the host ended the call, which it does not do each time.
-fn ran_out_of_time(made: &Made) -> bool {
+fn ran_out_of_time(made: &CallResult) -> bool {
     let is_of_time = |error: &Error| matches!(error, Error::DeadlineExceeded { .. }) || error.fault() == Fault::Host;
     made.answer.result.as_ref().is_err_and(is_of_time)
 }

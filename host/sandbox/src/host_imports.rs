@@ -69,7 +69,7 @@ pub struct LogLine {
 ///
 /// # Assumptions
 /// The methods answer from memory: the plugin's deadline does not run out inside them.
-pub trait World: Any + Send {
+pub trait HostImports: Any + Send {
     /// The objects of a child kind that exist because of this parent, by namespace and name.
     ///
     /// # Errors
@@ -103,15 +103,15 @@ pub trait World: Any + Send {
     }
 }
 
-impl dyn World {
+impl dyn HostImports {
     /// Gives back the host's own type, e.g. to take out what it recorded.
     ///
     /// # Errors
     /// The world itself if it is of another type.
-    pub fn downcast<W: World>(self: Box<Self>) -> Result<Box<W>, Box<dyn World>> {
+    pub fn downcast<W: HostImports>(self: Box<Self>) -> Result<Box<W>, Box<dyn HostImports>> {
         if (&*self as &dyn Any).is::<W>() {
             let any: Box<dyn Any> = self;
-            any.downcast().map_err(|_| -> Box<dyn World> { Box::new(Nothing) })
+            any.downcast().map_err(|_| -> Box<dyn HostImports> { Box::new(NoImports) })
         } else {
             Err(self)
         }
@@ -119,9 +119,9 @@ impl dyn World {
 }
 
 /// A world in which there is nothing. It stands in where a call has no world to give back, which does not happen.
-pub(crate) struct Nothing;
+pub(crate) struct NoImports;
 
-impl World for Nothing {
+impl HostImports for NoImports {
     fn children(&mut self, _kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         Err(ReadError::NotServed)
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use gyre_core::object::GroupVersionKind;
-use gyre_sandbox::{Bytes, Call, Input, Limits, LogLine, Plugin, ReadError, Usage, World};
+use gyre_sandbox::{Bytes, Call, HostImports, Input, Limits, LogLine, Plugin, ReadError, Usage};
 
-use super::call_record::{Answer, CallRecord, Question, Reply, Transcript};
+use super::call_record::{CallAnswer, CallRecord, Question, Reply, Transcript};
 use crate::call::{self, Ask};
 
 /// All that the answer of a call depends on, but for the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct CallInputs {
     /// What is asked.
     pub ask: Ask,
     /// The parent.
@@ -33,18 +33,18 @@ pub struct Given {
 
 /// How a call went.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct CallResult {
     /// What was answered.
-    pub answer: Answer,
+    pub answer: CallAnswer,
     /// What was asked, and told.
     pub reads: BTreeMap<Question, Reply>,
-    /// What was asked and is not among [`Given::reads`]. The plugin was told that such a kind is not served.
+    /// What was asked and is not among [`CallInputs::reads`]. The plugin was told that such a kind is not served.
     pub unanswered: BTreeSet<Question>,
     /// What it took.
     pub usage: Usage,
 }
 
-impl Given {
+impl CallInputs {
     /// What a recorded call was given.
     pub fn of(record: &CallRecord) -> Self {
         Self {
@@ -60,20 +60,20 @@ impl Given {
     }
 
     /// Makes the call, in this thread. It blocks as long as the plugin runs.
-    pub fn make(&self, plugin: &Plugin) -> Made {
-        let world = Recorded {
+    pub fn make(&self, plugin: &Plugin) -> CallResult {
+        let imports = Recorded {
             children: self.children.clone(),
             reads: self.reads.clone(),
             unanswered: BTreeSet::new(),
             transcript: Transcript::default(),
         };
         let input = Input { parent: &self.parent, settings: &self.settings, seed: &self.seed, now: self.now };
-        let Call { result, usage, world } = call::make(plugin, self.ask, &input, &self.limits, Box::new(world));
+        let Call { result, usage, imports } = call::make(plugin, self.ask, &input, &self.limits, Box::new(imports));
         // It is the one that was given.
         let (transcript, unanswered) =
-            world.downcast::<Recorded>().map(|world| (world.transcript, world.unanswered)).unwrap_or_default();
+            imports.downcast::<Recorded>().map(|imports| (imports.transcript, imports.unanswered)).unwrap_or_default();
         let Transcript { reads, texts, log } = transcript;
-        Made { answer: Answer { result, texts, log }, reads, unanswered, usage }
+        CallResult { answer: CallAnswer { result, texts, log }, reads, unanswered, usage }
     }
 }
 
@@ -96,7 +96,7 @@ impl Recorded {
     }
 }
 
-impl World for Recorded {
+impl HostImports for Recorded {
     fn children(&mut self, kind: &GroupVersionKind) -> Reply {
         match self.children.get(kind) {
             Some(children) => Ok(children.clone()),

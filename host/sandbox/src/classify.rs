@@ -41,7 +41,7 @@ pub(crate) enum Phase {
 }
 
 /// What went wrong.
-pub(crate) fn of(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
+pub(crate) fn error(error: &wasmtime::Error, phase: Phase, state: &State, limits: &Limits, waited: Duration) -> Error {
     if let Some(error) = error.downcast_ref::<Error>() {
         return error.clone();
     }
