@@ -1,6 +1,6 @@
 //! What to do when server-side apply reports that others manage fields that the plugin sets.
 //!
-//! Applies are not forced, so that two controllers that want different things are told so instead of undoing each other's work for
+//! Applies are not forced, so that a disagreement between two controllers becomes visible, and they do not undo each other's work for
 //! ever. A person's edit is another matter: `kubectl edit` takes a field over too, but nobody stands behind it who would
 //! set it again, and what the plugin wants is put back.
 
@@ -15,7 +15,7 @@ use crate::queue::Time;
 /// a person who edits.
 pub const FORCED_APPLIES: u32 = 3;
 
-/// How long it is remembered that fields were taken back.
+/// The period in which forced applies are counted.
 pub const WINDOW: Duration = RECHECK;
 
 /// A field that another manager holds.
@@ -25,11 +25,11 @@ pub struct Conflict {
     pub field: String,
     /// The manager's name.
     pub manager: String,
-    /// How it came to hold the field.
+    /// The way in which it manages the field.
     pub hold: Hold,
 }
 
-/// How a manager came to hold a field.
+/// The way in which a manager manages a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
@@ -41,7 +41,7 @@ pub enum Hold {
     Updated,
 }
 
-/// What to do about conflicts.
+/// The decision about conflicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// Apply again, forced.
@@ -86,7 +86,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// How often the fields of one object were taken back, and since when.
+/// The number of forced applies to one object, and the time of the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForceApplyHistory {
     since: Time,
@@ -94,7 +94,7 @@ pub struct ForceApplyHistory {
 }
 
 impl ForceApplyHistory {
-    /// What to do about these conflicts over the object. Taking back counts; after [`WINDOW`] it is forgotten.
+    /// Decides about these conflicts over the object. Forced applies are counted, and forgotten after [`WINDOW`].
     pub fn resolve(&mut self, conflicts: &[Conflict], now: Time) -> Resolution {
         if self.count == 0 || now.saturating_since(self.since) >= WINDOW {
             *self = Self { since: now, count: 0 };

@@ -107,20 +107,20 @@ impl AcceptedForm {
     }
 }
 
-/// All that a plan depends on.
+/// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// The plugin's name.
     pub plugin: &'a str,
     /// The parent.
     pub parent: &'a Parent,
-    /// What may be written.
+    /// The write grants.
     pub grants: &'a Grants,
     /// The kinds that the API server serves.
     pub scopes: &'a BTreeMap<GroupVersionKind, Scope>,
-    /// What the plugin wants; none: the children are left as they are.
+    /// The desired children; none: the existing ones are left as they are.
     pub desired: Option<&'a [Child]>,
-    /// What there is, in any order. Objects in it that are not the parent's are ignored.
+    /// The existing objects, in any order. Those that the parent does not own are ignored.
     pub observed: &'a [Observed<'a>],
 }
 
@@ -135,7 +135,7 @@ pub struct Desired {
     pub digest: String,
 }
 
-/// Why an object that exists is written.
+/// The reason why an existing object is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -170,17 +170,17 @@ pub enum Step {
     /// No object of ours is known. Create it with POST. If the API server answers that the name is taken, read the object that has it:
     /// [`on_existing`] decides.
     Create {
-        /// What to create.
+        /// The object to create.
         desired: Desired,
     },
     /// Server-side apply; of an object that was created by POST, [`managed_fields`](crate::managed_fields) are turned into those of an apply
     /// first. The body carries `metadata.uid`, with which the API server refuses to create.
     Apply {
-        /// What to apply.
+        /// The object to apply.
         desired: Desired,
         /// The UID of the object that exists.
         uid: String,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
     /// Put the host's labels on an object of ours that lacks them and is not to be touched otherwise, as a merge patch with the UID. Child
@@ -195,13 +195,13 @@ pub enum Step {
     },
     /// Delete with the UID as a precondition, then create once it is gone.
     Replace {
-        /// What to create.
+        /// The object to create.
         desired: Desired,
         /// The UID of the object to delete.
         uid: String,
-        /// How to delete it.
+        /// The propagation of the deletion.
         propagation: Propagation,
-        /// Why.
+        /// The reason.
         cause: Cause,
         /// Whether to ask the API server first.
         confirm: Confirm,
@@ -212,7 +212,7 @@ pub enum Step {
         child: ObjectRef,
         /// The UID of the object to delete.
         uid: String,
-        /// How to delete it.
+        /// The propagation of the deletion.
         propagation: Propagation,
     },
 }
@@ -261,7 +261,7 @@ pub enum RefusalReason {
     NotServed,
     /// What the plugin returned is not an object that could be written.
     InvalidChild,
-    /// An object that is not the parent's bears the name.
+    /// The name is taken by an object that the parent does not own.
     ForeignObject,
     /// Another field manager holds a field. Found when applying.
     Conflict,
@@ -302,18 +302,18 @@ impl RefusalReason {
 pub struct Refusal {
     /// The child, if what the plugin returned names one.
     pub child: Option<ObjectRef>,
-    /// Why, for programs.
+    /// The reason, for programs.
     pub reason: RefusalReason,
-    /// Why and what to do, for people. It names the child.
+    /// The reason and the remedy, for people. It names the child.
     pub message: String,
 }
 
-/// What to do.
+/// The plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// What to write: creations and changes in the plugin's order, then deletions by kind and key.
+    /// The writes: creations and changes in the plugin's order, then deletions by kind and key.
     pub steps: Vec<Step>,
-    /// What is not done: in the plugin's order, then deletions by kind and key.
+    /// The refusals: in the plugin's order, then deletions by kind and key.
     pub refusals: Vec<Refusal>,
     /// Desired children whose objects are being deleted: to be created once they are gone, in the plugin's order.
     pub waiting: Vec<ObjectRef>,
@@ -322,7 +322,7 @@ pub struct Plan {
     pub leaving: Vec<ObjectRef>,
 }
 
-/// What to do about an object that bears the name of a child to create.
+/// The decision about an existing object with the name of a child to create.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Existing {
     /// It is ours, or may be adopted: bring it to what is desired.
@@ -450,7 +450,7 @@ impl<'a> ByIdentity<'a> {
     }
 }
 
-/// What comes next for a child.
+/// The next action for a child.
 enum Next {
     Nothing,
     Wait,

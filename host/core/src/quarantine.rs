@@ -164,7 +164,7 @@ pub enum Admission {
     },
 }
 
-/// How a call is made.
+/// The lane of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Beside others.
@@ -182,7 +182,7 @@ pub enum Extent {
     Scope,
 }
 
-/// How a call ended, as far as it says something about the plugin.
+/// The end of a call, as far as the quarantine is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// With an answer, even if the plugin says in it that it failed.
@@ -196,10 +196,10 @@ pub enum CallEnd {
     HostFault,
 }
 
-/// What the end of a call changed.
+/// The effects of the end of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// Which quarantines began and which ended.
+    /// The quarantines that began or ended.
     pub changes: Vec<Change>,
     /// The objects that were held, or waited, and may ask again now: there may be many.
     pub released: Vec<ObjectKey>,
@@ -216,16 +216,16 @@ pub enum Change {
     Recovered(Extent),
 }
 
-/// That a plugin is quarantined.
+/// A quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// Since when.
     pub since: Time,
-    /// How many calls in a row ended in a fault of the plugin's, probes included.
+    /// The number of consecutive calls that ended by the plugin's fault, probes included.
     pub faults: u32,
-    /// How the last of them ended, in CamelCase.
+    /// The reason of the last of them, in CamelCase.
     pub reason: &'static str,
-    /// When the next probe may be made. Past while one is being made.
+    /// The time of the next probe. In the past while one is being made.
     pub until: Time,
 }
 
@@ -329,7 +329,7 @@ impl Quarantine {
         self.scopes.iter().filter_map(|(scope, scoped)| Some((scope, scoped.hold.held?)))
     }
 
-    /// How many these are.
+    /// The number of them.
     pub fn held_scope_count(&self) -> usize {
         self.held_scopes
     }
@@ -349,7 +349,7 @@ impl Quarantine {
         self.held.values().flatten().chain(self.waiting.objects()).chain(&self.told)
     }
 
-    /// How many objects and scopes something is known of.
+    /// The number of objects and scopes in memory.
     pub fn len(&self) -> (usize, usize) {
         (self.scopes.values().map(Scoped::len).sum(), self.scopes.len())
     }

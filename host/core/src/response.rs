@@ -58,7 +58,7 @@ pub struct Condition {
     /// In CamelCase, e.g. `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it holds.
+    /// The status of the condition.
     pub status: ConditionStatus,
     /// One word, for programs.
     pub reason: String,

@@ -29,7 +29,7 @@ const READY: &str = "Ready";
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
 
-/// Whether a failed reconcile is tried again.
+/// The next attempt after a failed reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextAttempt {
     /// By itself, after a while.
@@ -38,38 +38,38 @@ pub enum NextAttempt {
     OnChange,
 }
 
-/// How the host sees the reconcile.
+/// The result of a reconcile, as the conditions show it.
 #[derive(Clone, Copy, Debug)]
 pub enum Readiness<'a> {
-    /// All that is desired is there.
+    /// The desired state has been reached.
     Ready,
-    /// Some of what is desired will not be done. An empty slice is the same as `Ready`.
+    /// Part of the desired state was refused. An empty slice is the same as `Ready`.
     Refused(&'a [Refusal]),
-    /// It did not come to its end.
+    /// It failed, or waits.
     Failed {
         /// One word, for programs.
         reason: &'a str,
         /// A sentence, for people.
         message: &'a str,
-        /// Whether it is tried again.
+        /// The next attempt.
         next_attempt: NextAttempt,
     },
 }
 
-/// All that the status depends on.
+/// The inputs of [`desired_status`].
 #[derive(Clone, Copy, Debug)]
 pub struct StatusInput<'a> {
     /// The parent's `status` as observed.
     pub live: Option<&'a Value>,
     /// The parent's `metadata.generation`.
     pub generation: Option<i64>,
-    /// What the plugin wants the status to be, without conditions; none: what it is.
+    /// The status that the plugin returned, without conditions; none: it stays as it is.
     pub status: Option<&'a Map<String, Value>>,
     /// The plugin's conditions.
     pub conditions: &'a [Condition],
-    /// How the host sees it.
+    /// The result of the reconcile.
     pub readiness: Readiness<'a>,
-    /// What of that goes into the status.
+    /// The fields of the host that the status can hold.
     pub capabilities: StatusCapabilities,
     /// The time, in RFC 3339 with seconds.
     pub now: &'a str,

@@ -48,14 +48,14 @@ use access::Access;
 use local::Ends;
 use tls::{Certificate, Secure};
 
-/// How the server is reached.
+/// The options of the server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
+    /// The address to listen on.
     pub address: SocketAddr,
     /// The path of the metrics; none: they are not served.
     pub metrics_path: Option<String>,
-    /// Who may look.
+    /// The access rules.
     pub security: Security,
 }
 
@@ -77,7 +77,7 @@ impl Options {
     }
 }
 
-/// What the server shows.
+/// The state that the server shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) metrics: Arc<Metrics>,
@@ -252,7 +252,7 @@ async fn record(
     record::answer(ends, &headers, query.as_deref().unwrap_or_default(), &host)
 }
 
-/// How a shadow differs from its mount's plugin.
+/// The report of a shadow.
 async fn shadow(
     ConnectInfo(ends): ConnectInfo<Ends>,
     State(shown): State<Shown>,
@@ -270,7 +270,7 @@ fn started(mounts: &Mounts) -> Result<(), String> {
 }
 
 fn alive(informers: &[Arc<Informer>]) -> Result<(), String> {
-    // What keeps a mount from starting is reported at once.
+    // An error that prevents a mount from starting is reported at once.
     let never_began =
         |informer: &&Arc<Informer>| !informer.is_synced() && informer.health().down().is_some_and(|down| down.error.is_some());
     let dead = informers.iter().filter(|informer| informer.health().is_dead() || never_began(informer));

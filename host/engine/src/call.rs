@@ -36,7 +36,7 @@ pub(crate) fn make(
     }
 }
 
-/// Where plugins are called, and with which clock.
+/// The threads on which plugins are called, and the clock of calls.
 pub(crate) struct Caller {
     pub(crate) clock: Clock,
     pub(crate) calls: Calls,
@@ -44,7 +44,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// Does what calls plugins.
+    /// Runs work that calls plugins.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Caller {
     }
 }
 
-/// Where plugins are called.
+/// The threads on which plugins are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Calls {
     /// On blocking threads, so that a slow plugin does not delay other work.

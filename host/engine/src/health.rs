@@ -16,7 +16,7 @@ pub struct Health(Mutex<State>);
 
 #[derive(Clone, Debug)]
 struct State {
-    /// When it was last connected or received an event.
+    /// The time at which it last connected or received an event.
     heard_at: Instant,
     down: Option<Down>,
 }
@@ -65,7 +65,7 @@ impl Health {
         state.down = Some(Down { since, error: error.or(last) });
     }
 
-    /// Why it is not connected; none: it is.
+    /// The reason why it is not connected; none: it is.
     pub fn down(&self) -> Option<Down> {
         self.state().down.clone()
     }
@@ -75,7 +75,7 @@ impl Health {
         self.state().down.as_ref().is_some_and(|down| down.since.elapsed() >= DEAD_AFTER)
     }
 
-    /// How long it has received nothing.
+    /// The time since it last received anything.
     pub fn silent_for(&self) -> Duration {
         self.state().heard_at.elapsed()
     }
@@ -85,7 +85,7 @@ impl Health {
     }
 }
 
-/// Whether the API server is there.
+/// The health of the API server.
 ///
 /// Every answer says that it is. After a while without one it has to be asked; that is the business of whoever looks at this.
 #[derive(Debug, Default)]
@@ -93,17 +93,17 @@ pub(crate) struct ApiServerHealth(Mutex<ApiServerState>);
 
 #[derive(Debug, Default)]
 struct ApiServerState {
-    /// When it last answered.
+    /// The time of its last answer.
     heard_at: Option<Instant>,
-    /// When the pending request was sent.
+    /// The time at which the pending request was sent.
     asked_at: Option<Instant>,
     /// Whether a request has had no answer since.
     is_doubted: bool,
-    /// Why it did not answer when it was asked.
+    /// The error of the last probe.
     error: Option<String>,
 }
 
-/// Whether the API server has to be probed.
+/// Whether the caller has to probe the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     Now,
@@ -157,7 +157,7 @@ impl ApiServerHealth {
     }
 }
 
-/// The tasks without which a host does not work, and which only a restart brings back.
+/// The tasks that a host cannot work without, and that only a restart brings back.
 #[derive(Debug, Default)]
 pub(crate) struct CriticalTasks(Mutex<Vec<(&'static str, AbortHandle)>>);
 

@@ -47,32 +47,32 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// After what time an API server that does not answer at the start is asked again.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// How a host runs.
+/// The options of a host.
 #[derive(Clone)]
 pub struct Options {
     /// The metrics, in which the loader of programs counts, too.
     pub metrics: Arc<Metrics>,
-    /// How `/healthz`, `/readyz`, `/metrics` and `/debug/state` are served; none: they are not.
+    /// The options of the server of `/healthz`, `/readyz`, `/metrics` and `/debug/state`; none: there is no server.
     pub admin: Option<admin::Options>,
     /// Host and port of the API server, as a label of metrics.
     pub api_server: String,
     /// The reporting instance of events: the name of the pod, if there is one.
     pub instance: String,
-    /// Where the inventory is kept; none: nowhere, so that a later start cannot clean up after removed mounts.
+    /// The place of the inventory; none: there is none, so a later start cannot clean up after removed mounts.
     pub inventory: Option<Place>,
     /// How long after the start a mount that is only in the inventory is left unchanged: its plugin may be about to appear.
     pub patience: Duration,
     /// Whether this host may write, if there is no election.
     pub claim: Claim,
-    /// The election that it takes part in; none: there is no election.
+    /// The election; none: there is no election.
     pub election: Option<(ElectionScope, election::Options)>,
     /// The time of day.
     pub clock: Clock,
-    /// Where plugins are called.
+    /// The threads on which plugins are called.
     pub calls: Calls,
-    /// On how many threads at most.
+    /// The maximum number of threads for calls.
     pub most_calls: usize,
-    /// How failing objects are retried.
+    /// The retries of failing objects.
     pub retries: queue::Options,
     /// The recordings that listen to plugin calls.
     pub recordings: Recordings,

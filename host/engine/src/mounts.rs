@@ -39,14 +39,14 @@ pub struct Mounts {
 struct State {
     /// Those that are wanted.
     mounted: BTreeMap<MountName, Mounted>,
-    /// By the mount's name: those that were, and whose parents are let go.
+    /// By name: mounts that are being unmounted, whose finalizers are being removed.
     unmounting: BTreeMap<String, JoinHandle<()>>,
 }
 
-/// What the inventory shows and nobody wants.
+/// The mounts in the inventory that are no longer configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// All of it is let go, or there is none.
+    /// Nothing is left to release.
     Nothing,
     /// There is some that is left alone for now.
     Waits,
@@ -56,7 +56,7 @@ enum Left {
 struct Mounted {
     mount: Arc<Mount>,
     program: Arc<Program>,
-    /// Where it gets its programs from.
+    /// The source of its programs.
     programs: watch::Sender<Arc<Program>>,
     task: AbortHandle,
 }
@@ -83,7 +83,7 @@ impl Mounts {
         self.state().mounted.values().map(|mounted| (Arc::clone(&mounted.mount), Arc::clone(&mounted.program))).collect()
     }
 
-    /// The names of those that are not wanted any more, and whose parents are still to be let go.
+    /// The names of the mounts that are being unmounted.
     pub(crate) fn unmounting(&self) -> Vec<String> {
         let state = self.state();
         state.unmounting.iter().filter(|(_, task)| !task.is_finished()).map(|(name, _)| name.clone()).collect()
@@ -113,7 +113,7 @@ impl Mounts {
         }
     }
 
-    /// Nothing is mounted any more, and nothing is let go.
+    /// Stops all mounts. No finalizer is removed.
     pub(crate) fn stop(&self) {
         let mut state = self.state();
         state.mounted.clear();
@@ -172,7 +172,7 @@ impl Mounts {
         let mount = Arc::new(Mount::new(Arc::clone(&name)));
         let running = Arc::clone(&mount).run(receiver, Arc::clone(services), self.companion);
         let leading = Arc::clone(&mount).lead(Arc::clone(services));
-        // One that is mounted again while its parents are being let go: first the one, then the other.
+        // A mount that returns while its finalizers are being removed waits until they are.
         let leaving = state.unmounting.remove(&*name);
         let task = tokio::spawn(async move {
             if let Some(leaving) = leaving {

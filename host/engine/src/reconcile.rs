@@ -79,7 +79,7 @@ pub(crate) async fn reconcile(context: &Context, mount: &Arc<Mount>, key: &Objec
         (true, false, _) => run.reconcile_live().await,
         (true, true, true) => run.reconcile_deleting().await,
         (false, _, true) => run.release_parent().await,
-        // The garbage collector takes the children; nothing new is made for a parent that goes.
+        // The garbage collector deletes the children, and nothing is created for a parent that is being deleted.
         (true, true, false) | (false, _, false) => {
             mount.forget(key, context.services.queue.now());
             Outcome::Reconciled { changed: Changed::No, requeue_after: None }
@@ -101,9 +101,9 @@ struct Run<'a> {
     observed: ObservedState,
     memory: ParentState,
     report: ReconcileReport,
-    /// Why there is this reconcile.
+    /// The cause of this reconcile.
     cause: Cause,
-    /// What its call read, or the last one before it.
+    /// The reads of its call, or of the last one before it.
     reads: ReadPrints,
     /// The UIDs of the children that it wrote or tried to.
     written: BTreeSet<String>,
@@ -154,7 +154,7 @@ impl Run<'_> {
         self.finish_and_remember(response, inputs).await
     }
 
-    /// What the plugin would read now, if it read what it read last time.
+    /// The current answers to the reads of the last call.
     fn answers(&self) -> BTreeMap<gyre_core::reads::Read, u64> {
         let namespace = self.observed.parent.namespace();
         let answer = |read| self.live.lookup.fingerprint(read, namespace);
@@ -202,7 +202,7 @@ impl Run<'_> {
         )
     }
 
-    /// Carries a plan out as far as it goes: one step that fails does not keep the others from being done.
+    /// Carries a plan out. A step that fails does not prevent the others.
     async fn carry_out_live(&mut self, plan_inputs: &PlanInputs, living: LiveDecision, names_children: bool) {
         let LiveDecision { plan, needs_finalizer, list } = living;
         let parent = match self.claim_and_execute(plan, plan_inputs, names_children.then_some(&list), needs_finalizer).await {
@@ -212,7 +212,7 @@ impl Run<'_> {
         if !names_children {
             return;
         }
-        // A problem may stay, as when a child is wanted in a namespace that does not exist. What is gone is taken off the list all the same.
+        // A problem may persist, e.g. a child in a namespace that does not exist. Children that are gone are removed from the list anyway.
         if !needs_finalizer {
             if self.report.problem.is_none() {
                 self.remove_finalizer_if_not_needed().await;
@@ -253,7 +253,7 @@ impl Run<'_> {
     ) -> Result<(Plan, Parent), Problem> {
         let Some(list) = list else { return Ok((plan, self.live.parent(&self.observed.parent))) };
         if plan_inputs.parent().children.is_missing() {
-            // What does not get on the list would be forgotten, so it is deleted first.
+            // A child that does not get on the list would be forgotten, so it is deleted first.
             let (first, then) = plan.steps.into_iter().partition(|step| matches!(step, Step::Delete { .. }));
             plan.steps = then;
             self.execute(Plan { steps: first, ..Plan::default() }, plan_inputs, plan_inputs.parent()).await;
@@ -263,7 +263,7 @@ impl Run<'_> {
         }
         if is_needed {
             self.add_finalizer(list).await?;
-            // What was there already, and is listed only now, was not shown to the plugin.
+            // Children that existed, but were not on the list before, were not shown to the plugin.
             if ObservedState::of(self.live, self.observed.parent.clone()).children.len() > self.observed.children.len() {
                 self.report.requeue_after(Duration::ZERO);
             }
@@ -271,7 +271,7 @@ impl Run<'_> {
         Ok((plan, self.live.parent(&self.observed.parent)))
     }
 
-    /// Takes what is gone off the parent's list. What the caches do not show may be there all the same, so the API server is asked.
+    /// Removes children that are gone from the parent's list. The caches may lag, so the API server is asked.
     async fn shorten_list(&mut self, list: &ChildList, known: &ChildList) {
         let unknown = list.without(known);
         if unknown == ChildList::default() {
@@ -287,7 +287,7 @@ impl Run<'_> {
                 return self.report.fail(problem);
             }
         };
-        // Of kinds that are not served nothing can be said.
+        // Children of kinds that are not served stay on the list.
         let unseen = resources.iter().fold(unknown, |unknown, resource| unknown.without_kind(&resource.kind()));
         let mut rest = known.union(&unseen);
         there.iter().for_each(|(resource, child)| rest.insert(&resource.kind(), &child.key()));
@@ -372,7 +372,7 @@ impl Run<'_> {
             Err(problem) => return self.report.fail(problem),
         };
         let finalizer = if self.report.refusals.forget(RefusalReason::NamespaceTerminating) > 0 {
-            // What the plugin still wants can never be: the namespace takes nothing new. The rest of its way down is cut short.
+            // The plugin still returns children, but a terminating namespace accepts none, so the teardown is cut short.
             self.report.warn(
                 "TeardownCutShort",
                 "the plugin returns children during the teardown, but nothing can be created in a namespace that is being deleted",
@@ -392,7 +392,7 @@ impl Run<'_> {
             plan::FinalizerAction::Remove if self.report.problem.is_none() && self.report.changed == Changed::No => {
                 self.remove_finalizer_if_nothing_is_left().await;
             }
-            // What was just changed has to be seen first.
+            // The caches have to show the changes first.
             plan::FinalizerAction::Remove => self.report.requeue_after(Duration::ZERO),
             plan::FinalizerAction::Keep { message } => {
                 self.report.waits = Some(("Finalizing", message));
@@ -444,7 +444,7 @@ impl Run<'_> {
         (resources, namespaces)
     }
 
-    /// What the caches do not show may be there all the same: made moments ago, by this host or by the one that led before it.
+    /// The API server is asked, because the caches may lag: a child may have been created moments ago, by this host or the previous leader.
     async fn remove_finalizer_if_nothing_is_left(&mut self) {
         let (resources, namespaces) = self.where_children_are();
         let (live, parent) = (self.live, &self.observed.parent);
@@ -467,7 +467,7 @@ impl Run<'_> {
         }
     }
 
-    /// The parent no longer matches the mount's selector: its children stay, and nothing of ours keeps it.
+    /// The parent no longer matches the mount's selector: its children stay, and our finalizer is removed.
     async fn release_parent(mut self) -> Outcome {
         self.remove_finalizer(List::Keep).await;
         self.mount.forget(&self.observed.parent.key(), self.context.services.queue.now());
@@ -478,7 +478,7 @@ impl Run<'_> {
         parent_writer(self.context, self.mount, self.live)
     }
 
-    /// Sees to it that the parent carries our finalizer, and lists these children.
+    /// Ensures that the parent has our finalizer, and lists these children.
     async fn add_finalizer(&mut self, children: &ChildList) -> Result<(), Problem> {
         let plugin = &self.live.program.manifest().name;
         let list = finalizers::child_list(&self.observed.parent, plugin);
@@ -504,7 +504,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sees to it that the parent does not carry our finalizer.
+    /// Ensures that the parent does not have our finalizer.
     async fn remove_finalizer(&mut self, list: List) {
         if !finalizers::has_finalizer(&self.observed.parent, &self.live.program.manifest().name) {
             return;
@@ -525,7 +525,7 @@ impl Run<'_> {
     async fn execute(&mut self, plan: Plan, plan_inputs: &PlanInputs, parent: &Parent) {
         let Plan { steps, refusals, waiting, leaving } = plan;
         debug!(steps = steps.len(), refusals = refusals.len(), waiting = waiting.len(), leaving = leaving.len(), "planned");
-        // What is no longer there need not be remembered.
+        // Forgets children that no longer exist.
         if !self.memory.accepted.is_empty() || !self.memory.forced_applies.is_empty() {
             let observed: HashSet<&str> = plan_inputs.children.iter().map(|(_, child)| child.uid()).collect();
             self.memory.accepted.retain(|uid, _| observed.contains(uid.as_str()));
@@ -557,7 +557,7 @@ impl Run<'_> {
         self.finish_and_remember(response, None).await
     }
 
-    /// Says what came of it, and remembers it; `inputs` are those that need not be looked at again if it all went well.
+    /// Reports the result, and stores it; unchanged `inputs` need no further reconcile if it succeeded.
     async fn finish_and_remember(mut self, response: Response, inputs: Option<Inputs>) -> Outcome {
         if !self.report.is_stale() {
             self.write_status(&response).await;
@@ -622,10 +622,10 @@ impl Run<'_> {
         }
     }
 
-    /// Publishes what is news. Returns whether anything is; what cannot be published is, too.
+    /// Publishes new events. Returns whether there are any, also if they cannot be published.
     async fn publish_events(&mut self, response: &Response) -> Changed {
         let (context, mount, report) = (self.context, self.mount, &self.report);
-        // What a plugin tells of as done is told once it is done. What was told before is not told again after a failure in between.
+        // Normal events are published only after the plan has succeeded. Those of the last reconcile are not published again after a failure.
         let last = self.memory.events.as_deref();
         let is_told = |event: &&Event| {
             event.severity == Severity::Warning || report.is_carried_out() || last.is_some_and(|last| last.contains(event))

@@ -5,7 +5,7 @@
 //! ```text
 //!   call ──▶ world (Transcript) ──▶ CallRecord ──▶ Recordings ──▶ session (bounded) ──▶ Writer ──▶ lines ──▶ serve ──▶ `gyre record`
 //!                                                      └──▶ whoever else listens          └ redact: no values of Secrets
-//!   file ──▶ Reader ──▶ Given ──▶ the call, once more (`replay`)
+//!   file ──▶ Reader ──▶ CallInputs ──▶ the call, once more (`replay`)
 //! ```
 //!
 //! Without a listener nothing is kept. A host writes no recording to a disk: it may have none, and who records wants the file elsewhere.

@@ -114,7 +114,7 @@ impl Linked {
     }
 }
 
-/// Where a call runs.
+/// The store in which a call runs.
 struct Place {
     store: Store<State>,
     instance: Option<Instance>,

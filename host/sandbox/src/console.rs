@@ -131,7 +131,7 @@ impl Console {
         }
         let (source, level) = match stream {
             Stream::Stdout => (LogSource::Stdout, LogLevel::Info),
-            // Whoever tells of the end of the call tells of the panic.
+            // The error of the call reports the panic.
             Stream::Stderr if self.is_panicking => (LogSource::Stderr, LogLevel::Debug),
             Stream::Stderr => (LogSource::Stderr, LogLevel::Warn),
         };

@@ -6,14 +6,14 @@ use crate::call::{self, Call, Usage};
 use crate::host_imports::{HostImports, NoImports};
 use crate::state::Access;
 
-/// What surrounds a call.
+/// The context of a call.
 pub(crate) struct Context<'a> {
     pub(crate) seed: &'a str,
     pub(crate) now: SystemTime,
     pub(crate) access: Access,
 }
 
-/// How a call went.
+/// The result of a call.
 pub(crate) struct Execution<T> {
     pub(crate) result: Result<T, call::Error>,
     pub(crate) usage: Usage,

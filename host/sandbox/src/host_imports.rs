@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The JSON of one object, shared with the host's store: it is copied once, into the plugin's memory.
 pub type Bytes = Arc<[u8]>;
 
-/// Why something cannot be read. The plugin sees it as a typed error and may go on.
+/// The reason why something cannot be read. The plugin sees it as a typed error and may continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadError {
@@ -23,7 +23,7 @@ pub enum ReadError {
     InvalidSelector(String),
 }
 
-/// How much a log line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -39,7 +39,7 @@ pub enum LogLevel {
     Error,
 }
 
-/// Where a log line came from.
+/// The source of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogSource {
@@ -54,18 +54,18 @@ pub enum LogSource {
 /// One line of a plugin's log. Its texts are the plugin's own and may hold anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// Where it came from.
+    /// The source.
     pub source: LogSource,
-    /// How much it matters.
+    /// The level.
     pub level: LogLevel,
-    /// What it says.
+    /// The text.
     pub message: String,
     /// Keys and values beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<(String, String)>,
 }
 
-/// What a call may look at and say; given by the host, one per call, and handed back with the answer.
+/// The host's side of a call: the reads and the log. The host gives one to each call, and gets it back with the answer.
 ///
 /// # Assumptions
 /// The methods answer from memory: the plugin's deadline does not run out inside them.
@@ -73,19 +73,19 @@ pub trait HostImports: Any + Send {
     /// The objects of a child kind that exist because of this parent, by namespace and name.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn children(&mut self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError>;
 
     /// One object of a kind that the manifest reads; none if it does not exist.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn get(&mut self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError>;
 
     /// The objects of a kind that the manifest reads, by namespace and name.
     ///
     /// # Errors
-    /// What the plugin is to be told.
+    /// The error that the plugin gets.
     fn list(
         &mut self,
         kind: &GroupVersionKind,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 /// The most bytes of an error message about a text: serde quotes a string that stands where an object should, however long it is.
 const PROBLEM: usize = 1_024;
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum JsonError {
     /// It nests deeper than the limit.

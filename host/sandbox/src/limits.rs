@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of an instance after a call.
+/// The reuse of an instance after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<u32>", into = "Option<u32>")]
 pub enum Reuse {
@@ -26,15 +26,15 @@ pub struct Limits {
     pub deadline: Duration,
     /// The bytes of JSON and text in one answer.
     pub output_bytes: usize,
-    /// How deep the JSON of an answer may nest.
+    /// The depth to which the JSON of an answer may nest.
     pub output_depth: usize,
-    /// How many children one answer may name.
+    /// The number of children in one answer.
     pub children: usize,
-    /// How many conditions one answer may set.
+    /// The number of conditions in one answer.
     pub conditions: usize,
-    /// How many events one answer may emit.
+    /// The number of events in one answer.
     pub events: usize,
-    /// How many questions one call may ask of the cluster. What each of them read is kept as long as the parent.
+    /// The number of reads in one call. Their questions are kept as long as the parent.
     pub reads: usize,
     /// The bytes that these questions may take: kinds, namespaces, names and label selectors. They are kept as long as the parent.
     pub read_bytes: usize,

@@ -69,7 +69,7 @@ impl Imports {
     /// As `cluster.children`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn children(&self, kind: &GroupVersionKind) -> Result<Vec<Bytes>, ReadError> {
         self.read(|state| state.children(kind))
     }
@@ -77,7 +77,7 @@ impl Imports {
     /// As `cluster.get`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn get(&self, kind: &GroupVersionKind, namespace: Option<&str>, name: &str) -> Result<Option<Bytes>, ReadError> {
         self.read(|state| state.get(kind, namespace, name))
     }
@@ -85,7 +85,7 @@ impl Imports {
     /// As `cluster.list`.
     ///
     /// # Errors
-    /// What the plugin is told.
+    /// The error that the plugin gets.
     pub fn list(
         &self,
         kind: &GroupVersionKind,
@@ -188,7 +188,7 @@ fn closed() -> Context<'static> {
     Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed }
 }
 
-/// Why native code did not come to its end.
+/// The reason why native code did not return.
 fn why(thrown: &(dyn Any + Send)) -> call::Error {
     if let Some(Ended(error)) = thrown.downcast_ref() {
         return error.clone();

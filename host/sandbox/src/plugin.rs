@@ -18,7 +18,7 @@ use crate::settings;
 use crate::state::Access;
 use crate::wit::latest::{self, types};
 
-/// Where machine code came from.
+/// The source of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeSource {
     /// It was compiled.
@@ -29,12 +29,12 @@ pub enum CodeSource {
     Native,
 }
 
-/// Where a plugin's machine code came from, and how long that took.
+/// The source of a plugin's machine code, and the time that it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompileReport {
-    /// Where it came from.
+    /// The source.
     pub source: CodeSource,
-    /// How long that took.
+    /// The time that it took.
     pub duration: Duration,
 }
 
@@ -50,7 +50,7 @@ struct Inner {
     compile: CompileReport,
 }
 
-/// What is called.
+/// The code.
 enum Code {
     Component(Linked),
     Native(native::Code),
@@ -74,7 +74,7 @@ impl Plugin {
         Ok(Self(Arc::new(Inner { code: Code::Native(code), manifest, imports: Vec::new(), compile })))
     }
 
-    /// What identifies it.
+    /// The identity of the plugin.
     pub fn digest(&self) -> &Digest {
         match &self.0.code {
             Code::Component(linked) => &linked.digest,
@@ -82,7 +82,7 @@ impl Plugin {
         }
     }
 
-    /// What it says of itself; valid.
+    /// The manifest, which is valid.
     pub fn manifest(&self) -> &Manifest {
         &self.0.manifest
     }
@@ -97,12 +97,12 @@ impl Plugin {
         &self.0.imports
     }
 
-    /// Where its machine code came from, and how long that took.
+    /// The source of its machine code, and the time that it took.
     pub fn compile(&self) -> CompileReport {
         self.0.compile
     }
 
-    /// How many instances of it wait to serve again.
+    /// The number of its idle instances.
     pub fn idle_instances(&self) -> usize {
         match &self.0.code {
             Code::Component(linked) => linked.shared.idle.count(linked.id),
@@ -130,7 +130,7 @@ impl Plugin {
         }
     }
 
-    /// What should exist while the parent lives.
+    /// Asks what should exist while the parent is not being deleted.
     ///
     /// Blocks the thread: for a free instance, then while the plugin runs, each for at most [`Limits::deadline`].
     ///

@@ -78,7 +78,7 @@ pub(crate) struct State {
     access: Access,
 }
 
-/// Which function of `cluster` was called.
+/// A function of `cluster`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     Children,

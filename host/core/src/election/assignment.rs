@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest as _, Sha256};
 
-/// Shares mounts among replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
+/// Assigns mounts to replicas, each of which says which mounts it can lead. Every mount that any of them can lead has a replica.
 ///
 /// It is rendezvous hashing with a bound to the load: each pair of a mount and a replica has a weight that follows from their names, and
 /// pairs come together in the order of their weights, as long as the mount is still free and the replica not full.
@@ -62,11 +62,11 @@ impl<'offer> Pair<'offer> {
     }
 }
 
-/// How many mounts replicas have, and may have.
+/// The number of mounts that each replica has, and the limit.
 struct LoadLimits<'offer> {
-    /// Each may have so many.
+    /// The number that each may have.
     each: usize,
-    /// So many may have one more.
+    /// The number of replicas that may have one more.
     extra: usize,
     load: BTreeMap<&'offer str, usize>,
 }

@@ -4,7 +4,7 @@ use super::{Lease, Record, Term, Timing};
 use crate::queue::Time;
 use crate::random::splitmix64;
 
-/// What an elector is to do about its lease.
+/// The goal of an elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// To have it, as soon as it is free.
@@ -15,7 +15,7 @@ pub enum Goal {
     Leave,
 }
 
-/// What happened.
+/// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time passed.
@@ -28,12 +28,12 @@ pub enum Input {
     Seen(Time, Option<Lease>),
 }
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestResult {
     /// Well: this is the lease now.
     Lease(Lease),
-    /// There is no such lease.
+    /// The lease does not exist.
     NotFound,
     /// Nothing was written, since the lease is no longer what it was (409).
     Conflict,
@@ -52,14 +52,14 @@ pub enum Request {
     Replace {
         /// The version that must still be there.
         resource_version: String,
-        /// What it is to say.
+        /// The new content.
         record: Record,
         /// What becomes of `acquireTime`.
         term: Term,
     },
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send this, and say how it ended.
@@ -87,20 +87,20 @@ pub struct Elector {
     view: View,
     /// Until when the claim is good, by the last renewal.
     claim: Option<Time>,
-    /// When the next round begins.
+    /// The time of the next round.
     due: Time,
-    /// How often a write of this round came too late.
+    /// The number of conflicts in this round.
     conflicts: u32,
     /// Since when what the others say is not outdated by what was answered to this elector.
     settled: Time,
     /// Whether the lease may have become its own by a request whose answer was lost.
     is_claim_in_doubt: bool,
-    /// When it gives up giving the lease back.
+    /// The time after which it no longer tries to release the lease.
     leave_by: Option<Time>,
     random: u64,
 }
 
-/// What is under way.
+/// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
@@ -122,7 +122,7 @@ struct View {
     last: Option<(Lease, Time)>,
     /// Since when it is known that there is none.
     absent: Option<Time>,
-    /// How it came to be known.
+    /// The source of this knowledge.
     source: Source,
 }
 
@@ -138,13 +138,13 @@ enum Source {
     Doubtful,
 }
 
-/// Whose the lease is.
+/// The owner of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Own,
-    /// Nobody's since then.
+    /// Free since then.
     Free(Time),
-    /// Another's, and if it is not renewed, until then.
+    /// Held by another; free at that time if it is not renewed.
     Taken(Time),
 }
 
@@ -209,7 +209,7 @@ impl Elector {
         self.claim
     }
 
-    /// Whom the lease names as its holder, as last seen. It may have expired.
+    /// The holder that the lease names, as last seen. The lease may have expired.
     pub fn holder(&self) -> Option<&str> {
         let holder = &self.view.lease()?.record.holder;
         Some(holder.as_str()).filter(|holder| !holder.is_empty())
@@ -234,12 +234,12 @@ impl Elector {
         may_become || self.is_claim_in_doubt || self.holder() == Some(&self.identity)
     }
 
-    /// Who this is.
+    /// The identity of this process.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// What it is to do.
+    /// The goal.
     pub fn goal(&self) -> Goal {
         self.goal
     }

@@ -24,7 +24,7 @@ const FALLBACK_KEEPS: u32 = 10;
 /// The API server takes no longer value of a label.
 const LONGEST_LABEL: usize = 63;
 
-/// What happened.
+/// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time passed.
@@ -41,23 +41,23 @@ pub enum Input {
     Leave,
 }
 
-/// What to do.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// List all Leases of this deployment, those of the replicas and of the mounts, as they are now.
     List,
     /// Send this about the Lease of that name. It never is a read.
     Send {
-        /// Which Lease.
+        /// The name of the Lease.
         name: String,
-        /// What to do with it.
+        /// The request.
         request: Request,
         /// Of the Lease of this replica: the mounts that it can lead.
         leadable: Option<BTreeSet<String>>,
     },
     /// Delete just this version of that Lease. How it ends need not be told.
     Delete {
-        /// Which Lease.
+        /// The name of the Lease.
         name: String,
         /// The version that must still be there.
         resource_version: String,
@@ -89,7 +89,7 @@ pub struct MountElector {
     assigned_among: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// How the Leases are called.
+/// The names of the Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(String);
 
@@ -134,7 +134,7 @@ fn digest(text: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// The others are told first that this replica goes, so that they know whose its mounts are when they are free.
+    /// This replica first announces to the others that it leaves, so that they know who takes which mount when the leases are free.
     Retiring {
         until: Time,
     },
@@ -171,7 +171,7 @@ struct Mount {
     kept_until: Option<Time>,
 }
 
-/// How this replica stands to a mount.
+/// The state of a mount in the hand-over between replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// It leads it or not.
@@ -249,7 +249,7 @@ impl MountElector {
         actions
     }
 
-    /// When to say that time passed, if nothing else happens. It is after the step before.
+    /// The time of the next tick, if nothing else happens. It is after the last step.
     pub fn wakeup(&self, now: Time) -> Option<Time> {
         let members = self.mounts.values().map(|mount| &mount.member).chain([&self.presence]);
         let retires = match self.stage {
@@ -267,7 +267,7 @@ impl MountElector {
         self.mounts.get(mount)?.member.elector.claim()
     }
 
-    /// Whom the lease of that mount names as its holder, as last seen. It may have expired.
+    /// The holder that the lease of that mount names, as last seen. The lease may have expired.
     pub fn holder(&self, mount: &str) -> Option<&str> {
         self.mounts.get(mount)?.member.elector.holder()
     }
@@ -277,7 +277,7 @@ impl MountElector {
         self.mounts.iter().filter_map(|(name, mount)| Some((name.as_str(), mount.member.elector.claim()?)))
     }
 
-    /// Who this is.
+    /// The identity of this process.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -418,7 +418,7 @@ impl MountElector {
     }
 }
 
-/// What a replica's standing to a mount follows from.
+/// The inputs of the decision about a mount.
 #[derive(Clone, Copy)]
 struct MountSituation {
     is_mine: bool,

@@ -14,13 +14,13 @@ const SWEPT_AFTER: u32 = 4;
 pub struct Found {
     /// Its name.
     pub name: String,
-    /// What it says.
+    /// The text.
     pub lease: Lease,
     /// The mounts that a replica can lead.
     pub leadable: BTreeSet<String>,
 }
 
-/// What is known of the other replicas.
+/// The other replicas, as last seen.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
     timing: Timing,

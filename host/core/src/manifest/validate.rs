@@ -86,7 +86,7 @@ pub enum Violation {
     Crd {
         /// Its name, or its number where it has none.
         name: String,
-        /// What is expected of it.
+        /// The rule that it breaks.
         rule: String,
     },
     /// Two CRDs are the same.

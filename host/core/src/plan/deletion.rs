@@ -27,7 +27,7 @@ pub fn finalizer(plugin: &str) -> String {
     format!("gyre.dev/{plugin}")
 }
 
-/// Whether a parent with this value of [`RELEASE_ANNOTATION`] is let go.
+/// Whether the finalizer of a parent with this value of [`RELEASE_ANNOTATION`] is removed.
 pub fn is_released(annotation: Option<&str>) -> bool {
     annotation.is_some_and(|value| value != "false")
 }
@@ -40,23 +40,23 @@ pub fn needs_finalizer(input: &Input<'_>, plan: &Plan, finalizes: bool) -> bool 
     finalizes || written() || there()
 }
 
-/// What to do for a parent that is being deleted.
+/// The plan for a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeletionPlan {
-    /// What to write.
+    /// The writes.
     pub plan: Plan,
-    /// What comes after.
+    /// The action on the finalizer after the writes.
     pub finalizer: FinalizerAction,
 }
 
-/// Whether a parent that is being deleted can go.
+/// The action on the finalizer of a parent that is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinalizerAction {
     /// Once the steps, which delete nothing, are carried out: remove the finalizer. Nothing is left that must be gone before.
     Remove,
     /// The finalizer stays.
     Keep {
-        /// What is waited for, for people.
+        /// The reason, for people.
         message: String,
     },
 }

@@ -29,7 +29,7 @@ pub(super) struct Target {
     pub(super) propagation: Propagation,
 }
 
-/// Everything that the plugin wants.
+/// The desired children, checked.
 #[derive(Default)]
 pub(super) struct DesiredSet {
     pub(super) targets: Vec<Target>,
@@ -51,7 +51,7 @@ struct Unnamed {
 }
 
 impl DesiredSet {
-    /// Checks each child in the plugin's order.
+    /// Checks each child, in the plugin's order.
     pub(super) fn new(input: &Input<'_>, children: &[Child]) -> Self {
         // An entry stays on the list until the API server says that the child is gone.
         let mut wanted = Self { listed: input.parent.children.clone(), ..Self::default() };
@@ -184,7 +184,7 @@ impl DesiredSet {
     }
 }
 
-/// What was wanted of a name before.
+/// The earlier desired child of the same name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Applied,

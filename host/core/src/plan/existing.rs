@@ -1,4 +1,4 @@
-//! What to do about an object that already bears the name of a child to create.
+//! The decision about an existing object with the name of a child to create.
 
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use super::scope::QuarantineScope;
 use crate::object::ObjectKey;
 use crate::queue::Time;
 
-/// How many objects are told at once that the lane is free. The first that asks gets it; some may be gone by then, or need no call.
+/// The number of objects that are queued when the lane is free. The first that asks gets it; some may be gone by then, or need no call.
 const TOLD: usize = 4;
 
 /// The unproven go first for so many times as long as the last turn of a suspect took. Turns are counted in time, because one that ends at
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     unproven_until: Time,
 }
 
-/// Why an object waits. The first goes first.
+/// The reason why an object waits. The first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
     /// Because of others: nothing speaks against its scope but that it has not answered yet.

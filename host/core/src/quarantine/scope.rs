@@ -43,7 +43,7 @@ pub(super) fn id(object: &ObjectKey) -> u64 {
     hasher.finish()
 }
 
-/// How the last call about an object ended.
+/// The result of the last call about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
     Answered,

@@ -63,7 +63,7 @@ enum Validity {
     Orphaned,
 }
 
-/// What was asked for during a run.
+/// The request for another run during a run.
 #[derive(Clone, Copy, Debug)]
 enum Rerun {
     No,
@@ -77,14 +77,14 @@ enum Rerun {
 }
 
 impl Run {
-    /// What it was about is gone.
+    /// Its mount or key was removed.
     fn orphan(&mut self) {
         self.validity = Validity::Orphaned;
         self.again = Rerun::No;
     }
 }
 
-/// What a mount has to give at the moment.
+/// The next key that a mount offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: Rank,

@@ -6,18 +6,18 @@ use super::{READY, RECONCILING, STALLED};
 use crate::manifest::Manifest;
 use crate::object::GroupVersionKind;
 
-/// What of the host's goes into the status of a kind. What the plugin returns goes in whatever there is room for: it knows the kind.
+/// The fields of the host that the status of a kind can hold. The status that the plugin returns is always written, because the plugin knows the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusCapabilities {
     /// Conditions and generations.
     Everything,
-    /// Nothing: it is another controller's to say, or there is no status.
+    /// None: the status belongs to another controller, or there is none.
     Nothing,
-    /// What the kind's schema has fields for. The API server drops all else, or rejects it.
+    /// Those that the kind's schema declares. The API server drops others, or rejects them.
     Schema(Fields),
 }
 
-/// Which fields there are.
+/// The fields of the host that a schema declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// `conditions`, of a form that takes the host's.
@@ -36,7 +36,7 @@ impl Fields {
 }
 
 impl StatusCapabilities {
-    /// What there is in the status of a manifest's parents.
+    /// The capabilities of the status of a manifest's parents.
     ///
     /// For a kind that the manifest brings, its schema tells. Kinds of Kubernetes' own have controllers of their own, whose conditions
     /// the host's would be mistaken for. Of any other kind all is tried: it was written for a controller that is to be replaced by the
@@ -81,9 +81,9 @@ fn schema<'a>(definition: &'a Value, kind: &GroupVersionKind) -> Option<&'a Valu
     version.pointer("/schema/openAPIV3Schema")
 }
 
-/// What a schema says of a field.
+/// The schema of a field.
 enum Field<'a> {
-    /// There is none: it is dropped.
+    /// The schema does not declare it, so it is dropped.
     Absent,
     /// It may be anything.
     Any,

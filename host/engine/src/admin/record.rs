@@ -22,7 +22,7 @@ use crate::record::session::{self, RecordingRequest};
 use crate::record::{Bounds, Recordings};
 use crate::telemetry::metrics::Metrics;
 
-/// Where it is.
+/// The path of the endpoint.
 pub const PATH: &str = "/debug/record";
 /// Of the recording.
 pub const MEDIA_TYPE: &str = "application/jsonl";
@@ -44,7 +44,7 @@ pub(crate) struct Recorded {
     pub(crate) most: Secrets,
 }
 
-/// What a request asks for.
+/// The parameters of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Query {
     mount: Option<String>,
@@ -93,7 +93,7 @@ impl Query {
     }
 }
 
-/// What the answer is made from.
+/// The parts of the host that the response is made from.
 pub(crate) struct Host<'a> {
     pub(crate) recorded: &'a Recorded,
     pub(crate) mounts: &'a Mounts,

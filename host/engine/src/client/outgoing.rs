@@ -49,7 +49,7 @@ pub(crate) fn fenced(client: &Client, claim: &Claim) -> Client {
     Outgoing::over(client, claim).client()
 }
 
-/// For the watch of an informer, which is told the health of the watch and when lists are requested.
+/// The client for the watch of an informer. It reports the health of the watch, and the times of lists, to the informer.
 ///
 /// # Guarantees
 ///
@@ -161,7 +161,7 @@ impl Service<Request<Body>> for Outgoing {
 async fn fence<T>(claim: &Claim, sent: impl Future<Output = Result<T, kube::Error>>) -> Result<T, BoxError> {
     let (mut sent, mut lost) = (std::pin::pin!(sent), std::pin::pin!(claim.lost()));
     std::future::poll_fn(|context| {
-        // A process that has stood still has timers that did not tell of it yet.
+        // After a pause of the process (e.g. SIGSTOP), timers have not fired yet.
         claim.check()?;
         if lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(NotHeld.into()));

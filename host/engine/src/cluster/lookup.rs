@@ -18,7 +18,7 @@ use crate::cluster::view::View;
 use crate::program::Program;
 use crate::target::Projection;
 
-/// What a program may look up.
+/// The caches that a program may read.
 pub(crate) struct ReadCache {
     program: Arc<Program>,
     /// By kind: those that are served.
@@ -47,7 +47,7 @@ impl Served {
     }
 }
 
-/// What was found.
+/// The answer to a read.
 #[derive(Clone, Debug)]
 pub(crate) enum ReadResult {
     Objects(Vec<SharedObject>),
@@ -103,7 +103,7 @@ impl ReadCache {
         self.granted().map(|(_, read)| read.kind.clone()).collect()
     }
 
-    /// Begins to look at a kind that is served. Its caches are still to be filled, and then to be taken in.
+    /// Opens the caches of a kind that is served. [`Self::publish`] is called once they have synced.
     pub(crate) fn open(&self, informers: &Informers, resource: &Resource) -> Served {
         let view = |(index, read): (usize, &ReadKind)| {
             let namespaces = self.program.watched(read, resource.scope)?;
@@ -116,7 +116,7 @@ impl ReadCache {
         Served { scope: resource.scope, views }
     }
 
-    /// Shows a kind to calls from now on.
+    /// Publishes a kind to calls.
     pub(crate) fn publish(&self, kind: GroupVersionKind, served: Served) {
         self.served.write().unwrap_or_else(PoisonError::into_inner).insert(kind, served);
     }

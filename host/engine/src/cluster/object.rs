@@ -53,7 +53,7 @@ impl Span {
 /// How many characters of a UID are shown in an error: a UUID has 36.
 const UID_SHOWN: usize = 64;
 
-/// Why a text is not an object of the cluster.
+/// The reason why a text is not an object of the cluster.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is something else, or no JSON.
@@ -348,7 +348,7 @@ impl Object {
         labels.into_iter()
     }
 
-    /// How many bytes this object takes in memory, its JSON text included.
+    /// The memory that this object takes in bytes, its JSON text included.
     pub fn footprint(&self) -> usize {
         size_of::<Self>() + self.json.len() + self.unescaped.as_ref().map_or(0, |texts| texts.len())
     }

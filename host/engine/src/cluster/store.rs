@@ -12,14 +12,14 @@ use hashbrown::HashTable;
 
 use crate::cluster::object::{Object, SharedObject};
 
-/// What a change did to the store.
+/// The effect of a change on the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The store has it already, or something newer.
     Nothing,
     /// It is new, or newer than what was there.
     Stored {
-        /// What was there before.
+        /// The previous object.
         previous: Option<SharedObject>,
     },
 }
@@ -61,7 +61,7 @@ struct Namespace {
     objects: Index,
 }
 
-/// When a write was sent, for [`Store::remember`].
+/// The time at which a write was sent, for [`Store::insert_written`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteEpoch {
     lists: u64,
@@ -110,7 +110,7 @@ impl Store {
         self.read().changes
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         // Each object is in this index once.
         self.read().by_uid.len()
@@ -121,7 +121,7 @@ impl Store {
         self.len() == 0
     }
 
-    /// How many bytes the store takes: texts, objects, counters and index slots.
+    /// The memory that the store takes in bytes: texts, objects, counters and index slots.
     pub fn footprint(&self) -> usize {
         let state = self.read();
         let objects: usize = state.all().map(|object| object.footprint() + 2 * size_of::<usize>()).sum();
@@ -186,7 +186,7 @@ impl Store {
         gone
     }
 
-    /// To be taken before a write is sent, for [`Store::remember`].
+    /// To be taken before a write is sent, for [`Store::insert_written`].
     pub fn write_epoch(&self) -> WriteEpoch {
         WriteEpoch { lists: self.read().lists }
     }

@@ -60,7 +60,7 @@ impl View {
         self.informers.iter().map(|informer| informer.store().version()).fold(0, u64::wrapping_add)
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     pub(crate) fn len(&self) -> usize {
         self.informers.iter().map(|informer| informer.store().len()).sum()
     }

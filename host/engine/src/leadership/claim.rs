@@ -1,6 +1,6 @@
-//! Whether this host may write: the claim of leader election, as those see it who write.
+//! The claim: whether this host may write, according to leader election.
 //!
-//! Whoever elects holds a [`ClaimSender`] and says until when the claim is good. Everybody else has a [`Claim`] and asks at the last moment.
+//! An election has a [`ClaimSender`] and sets the time until which the claim is held. Writers have a [`Claim`], and check it at the last moment.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use crate::clock::Moment;
 
-/// The claim, as those see it who write.
+/// The claim, for writers.
 #[derive(Clone, Debug)]
 pub struct Claim(Option<watch::Receiver<ClaimState>>);
 
-/// Says until when the claim is good. When it is dropped, the claim is lost.
+/// Sets the time until which the claim is held. When it is dropped, the claim is lost.
 #[derive(Debug)]
 pub struct ClaimSender(watch::Sender<ClaimState>);
 
@@ -22,7 +22,7 @@ struct ClaimState {
     until: Option<Instant>,
     /// Since when it has been held without a gap.
     since: Option<Moment>,
-    /// How often it was lost: who looks up late sees that it was, though it is held again.
+    /// The number of losses, so that a writer notices a loss although the claim is held again.
     losses: u64,
 }
 
@@ -44,17 +44,17 @@ impl ClaimSender {
         (Self(sender), Claim(Some(receiver)))
     }
 
-    /// The claim, for one more who writes.
+    /// A claim for another writer.
     pub fn claim(&self) -> Claim {
         Claim(Some(self.0.subscribe()))
     }
 
-    /// Whether there is anybody who asks for the claim.
+    /// Whether there is any writer.
     pub fn is_asked(&self) -> bool {
         self.0.receiver_count() > 0
     }
 
-    /// The claim is good until then.
+    /// Sets the time until which the claim is held.
     pub fn hold_until(&self, until: Instant) {
         self.0.send_modify(|state| {
             if !state.is_held() {
@@ -71,12 +71,12 @@ impl ClaimSender {
 }
 
 impl Claim {
-    /// Of a host that is alone: always held.
+    /// The claim of a host without an election, which is always held.
     pub fn always() -> Self {
         Self(None)
     }
 
-    /// Of what is never to write: never held.
+    /// A claim that is never held.
     pub fn never() -> Self {
         // Its holder is gone.
         ClaimSender::new().1
@@ -99,7 +99,7 @@ impl Claim {
         self.check().is_ok() && state.borrow().since.is_some_and(|since| since < moment)
     }
 
-    /// For how much longer it is held, if nothing comes of it: zero if it is not; none: for ever, as that of a host that is alone.
+    /// The time for which it is still held without a renewal: zero if it is not held; none: for ever, without an election.
     pub fn held_for(&self) -> Option<Duration> {
         let state = self.0.as_ref()?;
         let is_alive = state.has_changed().is_ok();
@@ -107,7 +107,7 @@ impl Claim {
         Some(until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now())))
     }
 
-    /// Waits until it is held. Never ends if whoever elects is gone.
+    /// Waits until it is held. Never returns if the sender was dropped.
     pub async fn held(&self) {
         let Some(state) = &self.0 else { return };
         if state.clone().wait_for(ClaimState::is_held).await.is_err() {

@@ -1,9 +1,9 @@
 //! Leader election: what is decided in [`gyre_core::election`] is done here, against Leases in the cluster.
 //!
 //! ```text
-//!   Elector or Share ── request ──▶ Leases ──▶ API server          one task, for as long as the host runs
+//!   Elector or MountElector ── request ──▶ Leases ──▶ API server          one task, for as long as the host runs
 //!        ▲     │                       │
-//!        │     └─ until when ─▶ Holder │ ──▶ Claim ──▶ whoever writes
+//!        │     └─ until when ─▶ ClaimSender │ ──▶ Claim ──▶ whoever writes
 //!        └─────────── answer ──────────┘
 //! ```
 //!

@@ -36,13 +36,13 @@ pub(crate) struct ActiveProgram {
     /// Tells it from all others in this process.
     pub(crate) id: u64,
     pub(crate) program: Arc<Program>,
-    /// What of the host's conditions the parents' status has room for.
+    /// The fields of the host that the status of parents can hold.
     pub(crate) status_capabilities: StatusCapabilities,
-    /// What the mount writes with: as the service account that it impersonates, if there is one.
+    /// The client for writes: as the service account that the mount impersonates, if there is one.
     pub(crate) client: Client,
-    /// What it reads with besides its caches, before it writes: as the host.
+    /// The client for reads besides the caches, before writes: as the host.
     pub(crate) reads: Client,
-    /// How far the plugin is trusted.
+    /// The quarantine of the plugin.
     pub(crate) call_guard: CallGuard,
     pub(crate) parents: View,
     /// Those that need not be looked at before something is created for them.
@@ -57,7 +57,7 @@ pub(crate) struct ActiveProgram {
     finding: Mutex<Option<AbortHandle>>,
 }
 
-/// Why a program cannot be live.
+/// The reason why a program cannot be activated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A role in each namespace cannot give it.
@@ -194,7 +194,7 @@ impl ActiveProgram {
         object.label(PLUGIN_LABEL).as_deref() == Some(&*self.program.manifest().name)
     }
 
-    /// Shows a kind to reconciles from now on. Its caches must be filled, or it would be taken for empty.
+    /// Publishes a kind to reconciles. Its caches must have synced, or it would be taken for empty.
     pub(super) fn publish(&self, opened: Opened) {
         let Opened { kind, read, children, ends } = opened;
         self.keep(ends);

@@ -15,7 +15,7 @@ use crate::call::threads;
 #[derive(Clone)]
 pub(crate) struct CallGuard(Arc<Mutex<Quarantine>>);
 
-/// A call that was admitted. Unless it is told how it ended, it counts as one that was not made.
+/// A call that was admitted. Until [`Admitted::ended`] is called, it counts as one that was not made.
 pub(crate) struct Admitted {
     call_guard: CallGuard,
     parent: ObjectKey,
@@ -47,7 +47,7 @@ impl CallGuard {
         }
     }
 
-    /// What a parent is told that is held at the moment; none: it is not.
+    /// The problem of a parent that is held at the moment; none: it is not.
     pub(crate) fn holds(&self, parent: &ObjectKey, now: Time) -> Option<Problem> {
         let (extent, held) = self.quarantine().holds(parent)?;
         Some(Problem::quarantined(&held, &describe(parent, extent), now, now))
@@ -114,7 +114,7 @@ impl Drop for Admitted {
     }
 }
 
-/// What is quarantined, as it is said to people.
+/// The quarantined objects, for people.
 pub(crate) fn describe(parent: &ObjectKey, extent: Extent) -> String {
     match (extent, &parent.namespace) {
         (Extent::Mount, _) => "all objects".to_owned(),

@@ -40,7 +40,7 @@ struct State {
     born_after: Option<(Moment, u64)>,
 }
 
-/// How a parent was found that had not been there before.
+/// The way in which a new parent was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// The watch brought it, as of this version.

@@ -14,7 +14,7 @@ use crate::mounts::release::release;
 use crate::mounts::services::HostServices;
 use crate::program::Program;
 
-/// What runs beside each program of a mount while that is live.
+/// The tasks that run while a program of a mount is active.
 pub(crate) type Companion = for<'a> fn(&'a Mount, &'a Program, &'a HostServices) -> BoxFuture<'a, ()>;
 
 impl Mount {

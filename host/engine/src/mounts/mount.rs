@@ -34,7 +34,7 @@ pub struct Mount {
     in_flight: Arc<tokio::sync::RwLock<()>>,
 }
 
-/// How far a mount has come.
+/// The phase of a mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// Its kinds are looked up, or its caches are filled.
@@ -92,12 +92,12 @@ impl Mount {
         }
     }
 
-    /// What is live; none before its caches are filled, and after it was unmounted.
+    /// The active program; none before its caches are filled, and after it was unmounted.
     pub(crate) fn live(&self) -> Option<Arc<ActiveProgram>> {
         self.live.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on this program is the live one.
+    /// Makes this program the active one.
     pub(super) fn set_live(&self, live: Arc<ActiveProgram>) {
         *self.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
     }
@@ -107,7 +107,7 @@ impl Mount {
         drop(self.in_flight.write().await);
     }
 
-    /// How far it has come.
+    /// The phase.
     pub fn phase(&self) -> Phase {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -204,17 +204,17 @@ impl Mount {
         Arc::clone(&self.in_flight).read_owned().await
     }
 
-    /// What is remembered of a parent from its last reconcile.
+    /// The state of a parent after its last reconcile.
     pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned().unwrap_or_default()
     }
 
-    /// Remembers a reconcile of a parent.
+    /// Stores the state of a parent after a reconcile.
     pub(crate) fn set_parent_state(&self, key: &ObjectKey, memory: ParentState) {
         self.memories.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), memory);
     }
 
-    /// Has the plugin called about each parent once more, also where nothing has changed. Fresh changes come first.
+    /// Queues each parent, also those that have not changed. Changes come first.
     pub(crate) fn call_again(&self, queue: &WorkQueue) {
         let Some(live) = self.live() else { return };
         for memory in self.memories.lock().unwrap_or_else(PoisonError::into_inner).values_mut() {
@@ -225,12 +225,12 @@ impl Mount {
         }
     }
 
-    /// Who is told what happens to its parents; none: nobody.
+    /// The observer of its parents; none: there is none.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.observer.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on that one is told what happens to its parents.
+    /// Sets the observer of its parents.
     pub(crate) fn set_observer(&self, observer: Option<Arc<dyn Observer>>) {
         *self.observer.write().unwrap_or_else(PoisonError::into_inner) = observer;
     }
@@ -263,7 +263,7 @@ impl Mount {
         self.readers().replace(parent, reads);
     }
 
-    /// How many parents have read something, and how much in sum.
+    /// The number of parents with reads, and of all reads.
     pub(crate) fn count_reads(&self) -> (usize, usize) {
         self.readers().len()
     }
@@ -283,7 +283,7 @@ impl Mount {
         self.readers().affected_by(kind, &object.key(), before, now)
     }
 
-    /// How the mount's failing parents are retried.
+    /// The retries of the mount's failing parents.
     pub(crate) fn retries(&self, hosts: &queue::Options) -> queue::Options {
         self.live().map_or_else(|| hosts.clone(), |live| hosts.of_mount(live.program.queue_options()))
     }

@@ -23,9 +23,9 @@ pub(crate) struct ParentState {
     pub(crate) uid: String,
     /// The inputs of the last reconcile that went well, if the plugin need not be called again while they hold.
     pub(crate) inputs: Option<Inputs>,
-    /// What the last call read.
+    /// The reads of the last call.
     pub(crate) reads: BTreeSet<Read>,
-    /// When the plugin asked to be called again.
+    /// The time for which the plugin requested the next call.
     pub(crate) requeue_at: Option<Instant>,
     /// The events that held at the last reconcile; none: it is not known, as after a restart.
     pub(crate) events: Option<Vec<Event>>,
@@ -35,7 +35,7 @@ pub(crate) struct ParentState {
     pub(crate) forced_applies: BTreeMap<String, ForceApplyHistory>,
     /// The status that was sent, and what the API server made of it where that differs (it drops fields that the CRD has no room for).
     pub(crate) accepted_status: Option<(u64, u64)>,
-    /// How often it was written for while nothing but time passed.
+    /// The writes without a new input.
     pub(crate) pace: Pace,
     /// What that is told by; none: it has not been written for in a while.
     pub(crate) trail: Option<Arc<Trail>>,

@@ -25,13 +25,13 @@ use crate::reconcile::plan_inputs::{Decision, ObservedState, PlanInputs};
 use crate::record::{CallAnswer, CallRecord};
 use crate::telemetry::metrics::ANSWERED;
 
-/// What came of a call.
+/// The result of a call.
 pub(crate) struct Called {
     pub(crate) result: Result<Answered, Problem>,
     pub(crate) clock: ClockUse,
-    /// What it read, with the fingerprint of each answer.
+    /// Its reads, with the fingerprint of each answer.
     pub(crate) answers: BTreeMap<Read, u64>,
-    /// All of that.
+    /// The fingerprint of all reads.
     pub(crate) reads: ReadPrints,
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn call(
     Ok(Called { result: result.map_err(problem), clock: usage.clock, answers, reads })
 }
 
-/// What the end of a call means for others.
+/// Applies the effects of the end of a call on other objects.
 fn follow(context: &Context, mount: &Mount, parent: &ObjectKey, ended: quarantine::Ended) {
     for change in &ended.changes {
         match *change {
@@ -170,7 +170,7 @@ fn answered(live: &ActiveProgram, plan_inputs: &PlanInputs, ask: Ask, mut respon
     Answered { names_children, response, decision }
 }
 
-/// What it makes of a reconcile that a call ended so.
+/// The problem of a reconcile whose call ended with this error.
 pub(crate) fn problem(error: call::Error) -> Problem {
     let fault = match error.fault() {
         gyre_sandbox::Fault::Plugin | gyre_sandbox::Fault::Neither => Fault::Plugin,

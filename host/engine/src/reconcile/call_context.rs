@@ -36,7 +36,7 @@ pub(crate) struct CallContext {
     served: BTreeSet<GroupVersionKind>,
     /// What was read, and what came of it: a call that asks twice is answered twice the same.
     pub(crate) answers: BTreeMap<Read, ReadResult>,
-    /// What is noted down, if anybody wants it.
+    /// The transcript, if the call is recorded.
     pub(crate) transcript: Option<Transcript>,
 }
 
@@ -84,7 +84,7 @@ impl CallContext {
         }
     }
 
-    /// From now on what is asked, told and said is noted down.
+    /// Records reads, texts and log lines from now on.
     pub(crate) fn note_down(&mut self) {
         self.transcript = Some(Transcript::default());
     }

@@ -51,7 +51,7 @@ fn is_child(live: &ActiveProgram, parent: &Parent, kind: &GroupVersionKind, obje
     says_so && live.is_ours(object) && parent.claims(kind, &object.key())
 }
 
-/// What plans are made from, in the form that they take it.
+/// The inputs of plans.
 pub(crate) struct PlanInputs {
     parent: Parent,
     pub(crate) children: Arc<[(GroupVersionKind, SharedObject)]>,
@@ -126,13 +126,13 @@ impl PlanInputs {
     }
 }
 
-/// What is to be done about a plugin's answer.
+/// The decision about a plugin's answer.
 pub(crate) enum Decision {
     Live(LiveDecision),
     Deletion(DeletionDecision),
 }
 
-/// What is to be done for a parent that lives.
+/// The decision for a parent that is not being deleted.
 pub(crate) struct LiveDecision {
     pub(crate) plan: Plan,
     /// Whether the parent has to carry the finalizer first.
@@ -141,7 +141,7 @@ pub(crate) struct LiveDecision {
     pub(crate) list: ChildList,
 }
 
-/// What is to be done for a parent that is being deleted.
+/// The decision for a parent that is being deleted.
 pub(crate) struct DeletionDecision {
     pub(crate) leaving: DeletionPlan,
     /// As [`LiveDecision::list`]; none: the plugin does not say which children there should be.

@@ -14,15 +14,15 @@ use crate::writes::apply::StepResult;
 pub(crate) struct ReconcileReport {
     pub(crate) changed: Changed,
     pub(crate) refusals: Refusals,
-    /// What has to be waited for: a word, and a sentence.
+    /// The reason to wait: a word, and a sentence.
     pub(crate) waits: Option<(&'static str, String)>,
     pub(crate) requeue: Option<Duration>,
     pub(crate) problem: Option<Problem>,
-    /// What the host has to tell of, besides problems and refusals.
+    /// The host's own events, besides problems and refusals.
     pub(crate) notices: Vec<Event>,
-    /// Whether the parent was let go.
+    /// Whether the finalizer was removed.
     pub(crate) released: bool,
-    /// How often the key failed in a row before.
+    /// The number of consecutive failures of the key before.
     pub(crate) failures: u32,
 }
 
@@ -47,7 +47,7 @@ impl ReconcileReport {
             .is_some_and(|problem| matches!(problem.kind, ProblemKind::Stale | ProblemKind::NoClaim | ProblemKind::Deferred))
     }
 
-    /// Takes what came of a step.
+    /// Notes the result of a step.
     pub(crate) fn note(&mut self, done: Result<StepResult, Problem>) {
         match done {
             Ok(StepResult::Wrote) => self.changed = Changed::Yes,
@@ -65,17 +65,17 @@ impl ReconcileReport {
         }
     }
 
-    /// Something that people should know.
+    /// Adds a Warning event.
     pub(crate) fn warn(&mut self, reason: &str, message: &str) {
         self.notices.push(warning(reason, message));
     }
 
-    /// Something has to happen first.
+    /// Notes that something else has to happen first.
     pub(crate) fn wait(&mut self, message: String) {
         self.waits.get_or_insert(("Waiting", message));
     }
 
-    /// It is to be looked at again after that time, or sooner.
+    /// Requests another reconcile after that time, or sooner.
     pub(crate) fn requeue_after(&mut self, delay: Duration) {
         self.requeue = Some(self.requeue.map_or(delay, |before| before.min(delay)));
     }
@@ -85,12 +85,12 @@ impl ReconcileReport {
         self.problem.get_or_insert(problem);
     }
 
-    /// Whether all that the plan asked for was done, or found to be so.
+    /// Whether the whole plan was carried out.
     pub(crate) fn is_carried_out(&self) -> bool {
         self.problem.is_none() && self.refusals.is_empty()
     }
 
-    /// What the status says of it, if that is told of the refusals.
+    /// The readiness for the status, with these refusals.
     pub(crate) fn readiness<'a>(&'a self, retries: &queue::Options, refusals: &'a [Refusal]) -> Readiness<'a> {
         match (&self.problem, &self.waits) {
             (Some(problem), _) => problem.readiness(retries, self.failures),
@@ -100,7 +100,7 @@ impl ReconcileReport {
         }
     }
 
-    /// How the reconcile ended, if the plugin asked to be called again after that time.
+    /// The outcome of the reconcile, if the plugin requested the next call after that time.
     pub(crate) fn outcome(self, asked: Option<Duration>) -> Outcome {
         let Self { changed, refusals, requeue, problem, .. } = self;
         let requeue_after = match (asked, requeue) {

@@ -10,20 +10,20 @@ use gyre_sandbox::{Bytes, Call, HostImports, Input, Limits, LogLine, Plugin, Rea
 use super::call_record::{CallAnswer, CallRecord, Question, Reply, Transcript};
 use crate::call::{self, Ask};
 
-/// All that the answer of a call depends on, but for the plugin.
+/// The inputs of a call: everything that its answer depends on, except the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallInputs {
-    /// What is asked.
+    /// The function that is called.
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
     /// The settings.
     pub settings: Bytes,
-    /// What the call may take.
+    /// The limits of the call.
     pub limits: Limits,
-    /// What random numbers are derived from.
+    /// The seed of random numbers.
     pub seed: Arc<str>,
-    /// What the clocks show.
+    /// The time that the clocks show.
     pub now: SystemTime,
     /// The children that it can see, of each kind that is served.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
@@ -31,21 +31,21 @@ pub struct CallInputs {
     pub reads: BTreeMap<Question, Reply>,
 }
 
-/// How a call went.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct CallResult {
-    /// What was answered.
+    /// The answer.
     pub answer: CallAnswer,
-    /// What was asked, and told.
+    /// The reads, and their answers.
     pub reads: BTreeMap<Question, Reply>,
     /// What was asked and is not among [`CallInputs::reads`]. The plugin was told that such a kind is not served.
     pub unanswered: BTreeSet<Question>,
-    /// What it took.
+    /// The resources that it used.
     pub usage: Usage,
 }
 
 impl CallInputs {
-    /// What a recorded call was given.
+    /// The inputs of a recorded call.
     pub fn of(record: &CallRecord) -> Self {
         Self {
             ask: record.ask,

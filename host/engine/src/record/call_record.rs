@@ -18,19 +18,19 @@ use crate::program::Program;
 pub struct CallRecord {
     /// The plugin, its settings and limits.
     pub program: Arc<Program>,
-    /// What was asked of it.
+    /// The function that was called.
     pub ask: Ask,
     /// The parent.
     pub parent: Bytes,
-    /// What random numbers were derived from.
+    /// The seed of random numbers.
     pub seed: Arc<str>,
-    /// What the clocks showed.
+    /// The time that the clocks showed.
     pub now: SystemTime,
     /// The children that it could see, whether or not it looked, of each kind that is served.
     pub children: BTreeMap<GroupVersionKind, Vec<Bytes>>,
     /// What it asked of the caches, and what it was told. A question that was asked twice is there once.
     pub reads: BTreeMap<Question, Reply>,
-    /// What it answered.
+    /// The answer.
     pub answer: CallAnswer,
     /// What the call took, and whether a clock was read.
     pub usage: Usage,
@@ -68,7 +68,7 @@ pub enum Question {
     },
 }
 
-/// What a plugin was told: the objects, of which a [`Question::Get`] has one or none.
+/// The answer to a read: the objects, of which a [`Question::Get`] has one or none.
 pub type Reply = Result<Vec<Bytes>, ReadError>;
 
 /// `get ConfigMap.v1 team-a/settings`, `list Secret.v1 in team-a with app=web`.
@@ -89,18 +89,18 @@ impl fmt::Display for Question {
     }
 }
 
-/// What a plugin answered, and said meanwhile.
+/// The answer of a plugin, and the lines that it logged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallAnswer {
     /// The response, or the reason why there is none.
     pub result: Result<Response, call::Error>,
     /// The JSON as the plugin wrote it: that of each child that it applies, in order, then that of the status.
     pub texts: Vec<Vec<u8>>,
-    /// What it logged.
+    /// The lines that it logged.
     pub log: Vec<LogLine>,
 }
 
-/// What a world notes down of a call.
+/// The reads, texts and log lines of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) reads: BTreeMap<Question, Reply>,
@@ -109,7 +109,7 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// What was asked and told.
+    /// Adds a read and its answer.
     pub(crate) fn read(&mut self, question: Question, reply: impl FnOnce() -> Reply) {
         self.reads.entry(question).or_insert_with(reply);
     }

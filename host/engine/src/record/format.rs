@@ -30,7 +30,7 @@ pub const FORMAT: u32 = 1;
 pub enum Line {
     /// The first one.
     Recording(HeadLine),
-    /// What calls are made of.
+    /// A program, before the first of its calls.
     Program(ProgramLine),
     /// A call.
     Call(Box<CallLine>),
@@ -38,7 +38,7 @@ pub enum Line {
     End(EndLine),
 }
 
-/// What holds for a whole recording.
+/// The header of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadLine {
@@ -66,7 +66,7 @@ pub enum Secrets {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramLine {
-    /// What calls name it by.
+    /// The number by which calls refer to it.
     pub number: u32,
     /// The mount.
     pub mount: String,
@@ -80,7 +80,7 @@ pub struct ProgramLine {
     pub contract: String,
     /// The settings.
     pub settings: Text,
-    /// What a call may take.
+    /// The limits of calls.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -93,19 +93,19 @@ pub struct CallLine {
     pub number: u64,
     /// [`ProgramLine::number`].
     pub program: u32,
-    /// What was asked.
+    /// The function that was called.
     pub ask: Ask,
-    /// What the clocks showed.
+    /// The time that the clocks showed.
     pub time: Timestamp,
-    /// What random numbers were derived from.
+    /// The seed of random numbers.
     pub seed: String,
     /// The parent.
     pub parent: Text,
     /// The children that the plugin could see, of each kind that is served.
     pub children: Vec<ChildrenLine>,
-    /// What it asked, and was told.
+    /// The reads, and their answers.
     pub reads: Vec<ReadLine>,
-    /// What it answered.
+    /// The answer.
     pub answer: AnswerLine,
     /// How the call had ended before values of Secrets were redacted: `Success` or a reason. None: nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct ChildrenLine {
     pub objects: Vec<Text>,
 }
 
-/// What was asked, and told: one of `found` and `error`.
+/// A read, and its answer: one of `found` and `error`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLine {
     /// The question.
@@ -130,20 +130,20 @@ pub struct ReadLine {
     /// The objects, of which a `get` has one or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Vec<Text>>,
-    /// Why there are none.
+    /// The reason why there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ReadError>,
 }
 
-/// What a plugin answered. Two calls answered the same if these are, byte for byte.
+/// The answer of a plugin. Two answers are the same if these are, byte for byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerLine {
     /// Whether it read a clock.
     pub read_clock: bool,
-    /// What it logged.
+    /// The lines that it logged.
     pub log: Vec<LogLine>,
-    /// What came of it.
+    /// The result.
     pub result: ResultLine,
 }
 
@@ -157,11 +157,11 @@ pub enum ResultLine {
     Failure(Failure),
     /// There is no answer.
     Error {
-        /// In one word.
+        /// The reason, in one word.
         reason: String,
-        /// In a sentence.
+        /// The message, in a sentence.
         message: String,
-        /// What it wrote that could not be used.
+        /// The texts that could not be used.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         texts: Vec<Text>,
     },

@@ -31,7 +31,7 @@ pub enum Error {
     Line {
         /// From 1 on.
         line: u64,
-        /// What is wrong with it.
+        /// The error in it.
         message: String,
     },
     /// A line is longer than any that is written.
@@ -42,7 +42,7 @@ pub enum Error {
     },
 }
 
-/// How a file ends.
+/// The end of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// As it should.
@@ -98,7 +98,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// What holds for all of it.
+    /// The header.
     pub fn head(&self) -> &HeadLine {
         &self.head
     }

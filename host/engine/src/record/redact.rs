@@ -91,7 +91,7 @@ pub(super) struct Redactor {
 #[derive(Clone)]
 struct Known {
     placeholder: String,
-    /// Whether the value goes on after what is kept of it.
+    /// Whether the value is longer than the part that is kept.
     is_cut: bool,
 }
 

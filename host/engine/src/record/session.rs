@@ -30,7 +30,7 @@ const MOST_LINES: usize = 16;
 /// Recordings at once in a host.
 const MOST_SESSIONS: usize = 4;
 
-/// What is to be recorded.
+/// A request for a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordingRequest {
     pub(crate) mount: Arc<str>,
@@ -39,7 +39,7 @@ pub(crate) struct RecordingRequest {
     pub(crate) secrets: Secrets,
 }
 
-/// Why nothing is recorded.
+/// The reason why nothing is recorded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{MOST_SESSIONS} recordings are in progress in this host; wait for one of them to end")]

@@ -11,7 +11,7 @@ use super::redact::{self, Key, Redactor};
 use super::text::to_line;
 use crate::program::Program;
 
-/// How much a recording may hold.
+/// The limits of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Calls, at most.

@@ -40,7 +40,7 @@ pub(super) struct Side {
     pub(super) span: Option<Span>,
 }
 
-/// All that a comparison depends on.
+/// The inputs of a comparison.
 pub(super) struct Pair {
     pub(super) ask: Ask,
     /// Whether the parent carries the finalizer.
@@ -96,7 +96,7 @@ impl Pair {
         Some(Comparison { end, outcome: ComparisonResult::of(&changes, is_late) })
     }
 
-    /// What the plugin answers; none: it has nothing to say to that.
+    /// The answer of the plugin; none: it does not implement the function.
     fn asked(&self, side: &Side) -> Option<Asked> {
         let Side { live, observed, span } = side;
         let program = &live.program;
@@ -113,7 +113,7 @@ impl Pair {
         Some(Asked { result, is_late: usage.duration > program.limits.deadline })
     }
 
-    /// What would be done about an answer.
+    /// The intent that follows from an answer.
     fn intent(&self, side: &Side, answer: Option<Result<Response, Problem>>) -> Intent {
         let Side { live, observed, .. } = side;
         let plan_inputs = PlanInputs::of(live, observed, &self.memory);
@@ -130,7 +130,7 @@ impl Pair {
             Ask::Reconcile => {
                 let plan = plan::plan(&input);
                 let needs = plan::needs_finalizer(&input, &plan, finalizes);
-                // Without an answer nothing is let go.
+                // Without an answer, no finalizer is removed.
                 let has_finalizer = needs || self.has_finalizer && children.is_none();
                 (plan, has_finalizer)
             }
@@ -148,7 +148,7 @@ impl Pair {
         Intent { desired, plan, refused, status, has_finalizer, failure }
     }
 
-    /// What the status would say then.
+    /// The status that would be written.
     fn status(&self, side: &Side, response: &Response, plan: &Plan, failure: Option<&Problem>) -> Value {
         let mut report = ReconcileReport::new(0);
         report.refusals.extend(plan.refusals.iter().cloned());
@@ -166,7 +166,7 @@ impl Pair {
     }
 }
 
-/// How a call ended; none: there was none.
+/// The end of a call; none: there was none.
 fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     Some(match &asked?.result {
         Ok(_) | Err(call::Error::Failed(_)) => CallEnd::Answered,
@@ -175,14 +175,14 @@ fn end(asked: Option<&Asked>) -> Option<CallEnd> {
     })
 }
 
-/// What would be done for one parent.
+/// The writes that would be made for one parent.
 struct Intent {
-    /// What the plugin wants written, whether or not it has to be.
+    /// The desired children, whether or not they have to be written.
     desired: BTreeMap<Identity, Desired>,
     plan: Plan,
     /// The children that are refused.
     refused: BTreeSet<Identity>,
-    /// What the status says in the end.
+    /// The status at the end.
     status: Value,
     /// Whether the parent carries the finalizer in the end.
     has_finalizer: bool,
@@ -210,7 +210,7 @@ fn whole(kind: &GroupVersionKind, object: &Object) -> Value {
     object
 }
 
-/// What becomes of a child.
+/// The fate of a child.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
     /// It is not there.

@@ -19,12 +19,12 @@ const MOST_BYTES_OF_ONE: usize = 256 << 10;
 /// Those that have gone stay in the queue while they are few.
 const SLACK: usize = 64;
 
-/// How the comparison of one parent came out.
+/// The result of the comparison of one parent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ComparisonResult {
     /// Of what the shadow would do otherwise.
     pub(super) counts: Counts,
-    /// The JSON of the changes; none: there are none, or they take too much room.
+    /// The JSON of the changes; none: there are none, or they are too large.
     pub(super) details: Option<Box<str>>,
     /// Whether the shadow's call took longer than a mount lets it.
     pub(super) is_late: bool,

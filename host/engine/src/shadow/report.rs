@@ -15,22 +15,22 @@ pub struct Report {
     pub(super) mount: String,
     /// The mount's plugin.
     pub(super) plugin: Version,
-    /// What it is compared with.
+    /// The plugin that it is compared with.
     pub(super) shadow: Version,
-    /// When the comparison began.
+    /// The time at which the comparison began.
     pub(super) since: Timestamp,
-    /// How many parents were compared at least once.
+    /// The number of parents that were compared at least once.
     pub(super) compared: usize,
     /// How many wait to be compared, for the first time or once more.
     pub(super) waiting: usize,
-    /// Why the shadow is hardly called; none: it is.
+    /// The quarantine of the shadow; none: it is not quarantined.
     pub(super) quarantine: Option<String>,
     #[serde(flatten)]
-    /// How the shadow differs from the mount's plugin.
+    /// The differences between the shadow and the mount's plugin.
     pub difference: Difference,
 }
 
-/// Which version of a plugin.
+/// A version of a plugin.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     pub(super) version: String,

@@ -50,7 +50,7 @@ pub(crate) struct Shadow {
     added: Notify,
 }
 
-/// What there is to compare.
+/// The result of looking for something to compare.
 enum Found {
     Pair(Box<Pair>),
     /// Not all of it can be seen yet.
@@ -84,7 +84,7 @@ impl Shadow {
         }
     }
 
-    /// How many parents differ, and the like.
+    /// The counters of the shadow.
     pub(crate) fn moment(&self) -> Shadowed {
         self.comparisons().moment()
     }
@@ -178,7 +178,7 @@ impl Shadow {
         }
     }
 
-    /// What both sides see of a parent.
+    /// The inputs of a comparison of a parent.
     fn pair(&self, live: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Found {
         let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
         let Some(parent) = parent else { return Found::Nothing };

@@ -272,7 +272,7 @@ impl Metrics {
         Ok(form.of(text))
     }
 
-    /// There is a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
+    /// Adds a mount. Its counters are shown from the beginning, as those of controller-runtime are: of a counter that comes with its
     /// first increment `rate` would not see it.
     pub fn mounted(&self, mount: &str) {
         let (controller, queue) = (Controller { controller: mount.to_owned() }, queue(mount));
@@ -295,12 +295,12 @@ impl Metrics {
         drop(self.calls.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome: ANSWERED }));
     }
 
-    /// So many objects of a mount may be worked on at once.
+    /// Sets the number of workers of a mount.
     pub fn workers(&self, mount: &str, workers: usize) {
         self.workers.get_or_create(&Controller { controller: mount.to_owned() }).set(workers as i64);
     }
 
-    /// A mount is gone: its gauges would stand still for ever.
+    /// Removes the gauges of a mount, which would never change again.
     pub fn unmounted(&self, mount: &str) {
         let controller = Controller { controller: mount.to_owned() };
         self.workers.remove(&controller);
@@ -313,7 +313,7 @@ impl Metrics {
         self.parked.remove(&labels);
     }
 
-    /// So many keys of a mount failed too often and wait for a change.
+    /// Sets the number of parked keys of a mount.
     pub fn parked(&self, mount: &str, parked: usize) {
         self.parked.get_or_create(&Mount::new(mount)).set(parked as i64);
     }
@@ -323,12 +323,12 @@ impl Metrics {
         self.queue_adds.get_or_create(&queue(mount)).inc();
     }
 
-    /// So many keys wait at a priority.
+    /// Sets the number of queued keys at a priority.
     pub fn depth(&self, mount: &str, priority: Priority, depth: usize) {
         self.queue_depth.get_or_create(&queue_priority(mount, priority)).set(depth as i64);
     }
 
-    /// So many keys are worked on.
+    /// Sets the number of keys in progress.
     pub fn active(&self, mount: &str, active: usize) {
         self.active_workers.get_or_create(&Controller { controller: mount.to_owned() }).set(active as i64);
     }
@@ -403,7 +403,7 @@ impl Metrics {
         self.shadowed.get_or_create(&MountOutcome { mount: Mount::new(mount), outcome }).inc();
     }
 
-    /// How the shadows are at this moment. Those that are gone are no longer shown.
+    /// Sets the gauges of shadows. Those that are gone are no longer shown.
     pub fn shadows<'a>(&self, shadows: impl Iterator<Item = (&'a str, Shadowed)>) {
         self.shadowed_parents.clear();
         self.shadowed_changes.clear();
@@ -432,7 +432,7 @@ impl Metrics {
         self.writes.get_or_create(&MountWrite { mount: Mount::new(mount), verb }).inc();
     }
 
-    /// There is a watch.
+    /// Adds a watch.
     pub fn watches(&self, target: &Target) {
         drop(self.watch_failures.get_or_create(&watch(target)));
         drop(self.left_out.get_or_create(&watch(target)));
@@ -465,7 +465,7 @@ impl Metrics {
         self.cached.remove(&watch(target));
     }
 
-    /// How the watches fare at this moment. Those that have ended are no longer shown.
+    /// Sets the gauges of watches. Those that have ended are no longer shown.
     pub fn watched<'a>(&self, watches: impl Iterator<Item = (&'a Target, &'a Health)>) {
         self.watch_silence.clear();
         self.watch_up.clear();
@@ -475,7 +475,7 @@ impl Metrics {
         }
     }
 
-    /// How the mounts are at this moment. Those that are gone are no longer shown.
+    /// Sets the gauges of mounts. Those that are gone are no longer shown.
     pub fn moments<'a>(&self, moments: impl Iterator<Item = (&'a str, Moment)>) {
         self.compile_seconds.clear();
         self.instances.clear();
@@ -506,46 +506,46 @@ impl Metrics {
         self.leads.remove(&LeaseName { name: lease.to_owned() });
     }
 
-    /// So many objects are cached.
+    /// Sets the number of cached objects.
     pub fn cached(&self, target: &Target, objects: usize) {
         self.cached.get_or_create(&watch(target)).set(objects as i64);
     }
 }
 
-/// Whether a reconcile counts as an error.
+/// The error of a reconcile, as metrics count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileError {
-    /// It does not.
+    /// None.
     None,
-    /// It does, and is tried again.
+    /// An error that is retried.
     Retried,
-    /// It does, and is not.
+    /// An error that is not retried.
     Terminal,
 }
 
-/// How a call ends that has an answer.
+/// The `outcome` of a call that has an answer.
 pub const ANSWERED: &str = "Success";
 
-/// A shadow does what the mount's plugin does.
+/// The `outcome` of a comparison without a difference.
 pub const SAME: &str = "same";
-/// It does otherwise.
+/// The `outcome` of a comparison with differences.
 pub const DIFFERENT: &str = "different";
-/// It does not answer.
+/// The `outcome` of a comparison in which the shadow has no answer.
 pub const FAILED: &str = "failed";
 
 const TAKEN: &str = "taken";
 const REFUSED: &str = "refused";
 
-/// How a mount is at one moment.
+/// The gauges of a mount.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// How the machine code of its plugin was come by.
+    /// The compilation of its plugin.
     pub compile: CompileReport,
-    /// So many instances of its plugin run,
+    /// The number of instances of its plugin that run,
     pub running: usize,
-    /// and so many wait to serve again.
+    /// and the number that wait to be reused.
     pub idle: usize,
-    /// What is worked on.
+    /// The keys in progress.
     pub in_progress: InProgress,
     /// Whether its plugin is quarantined as a whole,
     pub is_quarantined: bool,
@@ -553,10 +553,10 @@ pub struct Moment {
     pub quarantined_scopes: usize,
 }
 
-/// How a shadow is at one moment.
+/// The gauges of a shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shadowed {
-    /// So many parents were compared,
+    /// The number of parents that were compared,
     pub compared: usize,
     /// and so many wait, for the first time or once more.
     pub waiting: usize,

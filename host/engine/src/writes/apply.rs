@@ -35,10 +35,10 @@ use crate::telemetry::metrics::Metrics;
 
 pub use self::violations::schema_violations;
 
-/// How soon to look again for an object that bears a child's name and is on its way out.
+/// The time after which an object with a child's name, which is being deleted, is checked again.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// How one step ended.
+/// The result of one step.
 #[derive(Debug)]
 pub(crate) enum StepResult {
     /// The cluster changed.
@@ -49,13 +49,13 @@ pub(crate) enum StepResult {
     Refused(Refusal),
     /// Something has to happen first, of which a watch will tell; the message says what.
     Waits(String),
-    /// As [`StepResult::Waits`], and no watch tells of it.
+    /// As [`StepResult::Waits`], but no watch reports it.
     Requeue(Duration, String),
 }
 
 /// How a child that is replaced, and not changed in place, differs from what is desired.
 enum Drift {
-    /// It does not.
+    /// None.
     None,
     /// Somebody has changed it.
     Real,
@@ -63,7 +63,7 @@ enum Drift {
     Contested(Refusal),
 }
 
-/// What the steps of one plan are carried out with.
+/// The means to carry out the steps of one plan.
 pub(crate) struct Applier<'a> {
     pub(crate) client: &'a Client,
     pub(crate) metrics: &'a Metrics,
@@ -319,7 +319,7 @@ fn conflicts(status: &Status) -> Vec<Conflict> {
         .collect()
 }
 
-/// What a failed request means for the reconcile.
+/// The problem of a reconcile whose request failed.
 pub(crate) fn problem(error: &kube::Error, subject: &ObjectRef) -> Problem {
     match error {
         kube::Error::Api(status) => problem_of(status, subject),

@@ -1,6 +1,6 @@
 //! Kubernetes Events about parents, in `events.k8s.io/v1`.
 //!
-//! An Event tells of a transition. A plugin returns the same events at each call; [`to_publish`] picks those that are news.
+//! An Event reports a transition. A plugin returns the same events at each call; [`to_publish`] selects those that are new.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,7 +41,7 @@ pub(crate) fn to_publish<'a>(events: &'a [Event], last: Option<&[Event]>, change
 /// Writes Events on behalf of plugins.
 #[derive(Clone)]
 pub(crate) struct Recorder {
-    /// Who reports: the pod's name, where there is one.
+    /// The reporting instance: the name of the pod, if there is one.
     instance: String,
     clock: Clock,
     /// The time in the name of the last Event. A clock may say the same twice.

@@ -24,7 +24,7 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) kind: &'a GroupVersionKind,
     /// The plugin's name: the field manager, the finalizer.
     pub(crate) plugin: &'a str,
-    /// What of the host's conditions the parents' status has room for.
+    /// The fields of the host that the status of parents can hold.
     pub(crate) status_capabilities: StatusCapabilities,
     /// The caches of the parents.
     pub(crate) parents: &'a View,
@@ -34,21 +34,21 @@ pub(crate) struct ParentWriter<'a> {
     pub(crate) metrics: &'a Metrics,
 }
 
-/// Which part of a parent is written.
+/// The part of a parent that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     Object,
     Status,
 }
 
-/// What the API server says of a parent that the cache shows.
+/// The state of a cached parent on the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It is as the cache has it.
     Same,
     /// It is there, and the cache was behind.
     Changed,
-    /// It is not there any more, or on its way out, which the cache did not show.
+    /// It is deleted or being deleted, which the cache did not show.
     Gone,
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn decide(
     })
 }
 
-/// What an object says of its status; none: nothing.
+/// The status of an object, if it has one.
 pub(crate) fn status_of(object: &Object) -> Option<Value> {
     #[derive(serde::Deserialize)]
     struct WithStatus {

@@ -18,7 +18,7 @@ pub(super) struct Answer {
     pub(super) bytes: usize,
     max_bytes: usize,
     max_depth: usize,
-    /// How much text may still be kept.
+    /// The bytes of text that may still be kept.
     text_bytes: usize,
 }
 

@@ -30,7 +30,7 @@ mod bindings {
 /// The contract's version.
 pub(crate) const VERSION: &str = "0.1.0";
 
-/// What a plugin exports.
+/// The exports of a plugin.
 pub(crate) const EXPORT: &str = "gyre:plugin/reconciler@0.1.0";
 
 /// A component that is linked, with its exports looked up.

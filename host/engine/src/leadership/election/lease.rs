@@ -30,11 +30,11 @@ pub(super) struct Leases {
     labels: Labels,
     denials: Arc<Denials>,
     /// By name. What is written is what was read but for what is to change: labels, owners and the UID stay. By the UID, a Lease that
-    /// was deleted is not made anew by a PUT, which for Leases would else be done.
+    /// was deleted is not recreated by a PUT, which would otherwise create a Lease.
     known: BTreeMap<String, Lease>,
 }
 
-/// How Leases are found.
+/// The labels of Leases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labels {
     /// By name alone.
@@ -186,7 +186,7 @@ impl Leases {
     }
 }
 
-/// What the elector makes of an answer.
+/// The result of a request, as the elector understands it.
 fn answer(name: &str, ended: Result<Option<Lease>, kube::Error>) -> (RequestResult, Option<Lease>) {
     let error = match ended {
         Ok(None) => return (RequestResult::NotFound, None),

@@ -13,7 +13,7 @@ use tracing::{info, warn};
 use crate::leadership::claim::ClaimSender;
 use crate::telemetry::metrics::Metrics;
 
-/// How an election is ended.
+/// A handle that ends an election.
 #[derive(Debug)]
 #[must_use = "when it is dropped, the lease is released"]
 pub struct Release {
@@ -61,13 +61,13 @@ impl Asked {
     }
 }
 
-/// Tells those who write, who read logs and who look at metrics how the host stands to one lease.
+/// Reports the state of one lease to writers, logs and metrics.
 pub(super) struct LeaseState {
     pub(super) name: String,
     pub(super) sender: ClaimSender,
     metrics: Arc<Metrics>,
     pub(super) claim: Option<Time>,
-    /// Whom the lease named last.
+    /// The last holder of the lease.
     leader: Option<String>,
 }
 

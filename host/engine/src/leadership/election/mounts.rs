@@ -24,7 +24,7 @@ use crate::telemetry::metrics::Metrics;
 /// Has no more work begun for the mount of that name, and ends when what was in progress has ended: its claim is about to go.
 pub type Drains = Box<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Each mount's claim.
+/// The claims of all mounts.
 #[derive(Clone)]
 pub struct MountClaims(Arc<Inner>);
 
@@ -134,7 +134,7 @@ struct MountElectionTask {
     sent: FuturesUnordered<BoxFuture<'static, Ended>>,
 }
 
-/// What was under way has ended.
+/// The end of a task.
 enum Ended {
     List(Option<Vec<Lease>>),
     Request(String, RequestResult, Option<Box<Lease>>),
@@ -166,7 +166,7 @@ impl MountElectionTask {
         drop(asked);
     }
 
-    /// Whether this replica has left. The clock is read before what is wanted is sent, and after what is told has come.
+    /// Whether this replica has left. The clock is read after an answer has arrived, and before the next request is sent.
     fn step(&mut self, input: Input) -> bool {
         let mut has_left = false;
         let actions = self.elector.step(input, now(self.origin));

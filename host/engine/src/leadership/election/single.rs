@@ -103,7 +103,7 @@ impl Single {
         Input::Goal(Goal::Lead)
     }
 
-    /// The clock is read before what the elector wants is sent, and after what it is told has come.
+    /// The clock is read after an answer has arrived, and before the next request is sent.
     fn step(&mut self, input: Input) -> Action {
         let action = self.elector.step(input, now(self.origin));
         self.lease.tell(self.elector.claim(), self.origin, self.elector.goal());

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use crate::error::error_chain;
 
-/// How long a batch may take to be sent.
+/// The time that a batch may take to be sent.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Sends spans.
